@@ -67,7 +67,7 @@ test-java: check-tools ## JUnit, through Maven
 
 test-python: $(INSTALLED) $(JAR) ## pytest, with doctests, in two processes
 	@$(BIN)/python -m tests.fetch_packages
-	$(BIN)/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile --durations 10
+	$(BIN)/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 10
 
 jar: $(JAR) ## Build the plugin jar
 
@@ -96,7 +96,6 @@ test-iceberg: $(JAR) ## Iceberg's own tests of rewrite_data_files with the plugi
 
 soak: $(INSTALLED) $(JAR) ## Writers into five tables over PostgreSQL and S3, and maintenance beside them: 10 minutes, and 20 kills, and two at once
 	$(BIN)/python -m tests.soak.maintenance
-	$(BIN)/python -m tests.soak.maintenance --by-iceberg
 	$(BIN)/python -m tests.soak.maintenance --seconds 120 --kills 20
 	$(BIN)/python -m tests.soak.maintenance --seconds 120 --maintainers 2
 
@@ -108,7 +107,7 @@ test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
 	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
-	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not way' --numprocesses 2 --dist loadfile tests/spark
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not way' --numprocesses 2 --dist loadscope tests/spark
 
 test-version/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
@@ -166,6 +165,7 @@ bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000
 	$(BIN)/python -m benchmarks.reports
 
 bench-upkeep: $(INSTALLED) $(JAR) ## Upkeep of tables of 2 GB after appends and merges, many hours; goes on where it was
+	$(BIN)/python -m benchmarks.upkeep.hard_cases
 	$(BIN)/python -m benchmarks.upkeep
 
 bench-ranking: $(INSTALLED) ## What a fixed budget saves ten tables, by how file groups are ranked, about 10 minutes

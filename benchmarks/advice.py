@@ -31,7 +31,8 @@ from iceberg_zorder.advice.advice import Advice, JudgedLayout
 from iceberg_zorder.advice.advise import best_of
 from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
-from iceberg_zorder.pyiceberg.clustering.judged_filters import JudgedFilters
+from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
+from iceberg_zorder.pyiceberg.file_groups import size_of
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.workload.workload import Query, Workload
 
@@ -136,17 +137,16 @@ class _Judge:
     """Judges written tables by the queries of a workload."""
 
     def __init__(self, table: Table, workload: Workload) -> None:
-        self._filters = JudgedFilters.of(table, workload)
-        choosing, self._judging = halves(self._filters.queries)
+        self._workload = workload
+        choosing, self._judging = halves(queries_today(table, workload, []).queries)
         self.choosing = {"version": 1, "queries": [_as_json(each) for each in choosing]}
 
     def outcome(self, name: str, table: Table, layout: JudgedLayout, *, is_pick: bool) -> Outcome:
         snapshot = table.current_snapshot()
         assert snapshot is not None
-        files = [task.data_file for task in Listing(table).tasks(snapshot)]
-        total = sum(each.file_size_in_bytes for each in files)
-        read, _ = self._filters.read(files)
-        of_filter = dict(zip((each.filter for each in self._filters.queries), read.tolist(), strict=True))
+        files = Listing(table).tasks(snapshot)
+        today = queries_today(table, self._workload, files)
+        of_filter = dict(zip((each.filter for each in today.queries), today.bytes.tolist(), strict=True))
         weights = [each.weight for each in self._judging]
         actual = float(np.average([of_filter[each.filter] for each in self._judging], weights=weights))
         return Outcome(
@@ -155,7 +155,7 @@ class _Judge:
             layout.layout or "today",
             len(files),
             layout.bytes_per_query / layout.bytes,
-            actual / total,
+            actual / size_of(files),
             layout.bytes_per_query,
             actual,
             is_pick,

@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 import typer
 from pyiceberg.table import Table
 
+from benchmarks.bounds import file_bounds
 from benchmarks.sets import SETS, BenchmarkSet
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import PyIceberg

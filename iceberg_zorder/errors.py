@@ -42,6 +42,17 @@ class RewriteFailedError(RuntimeError):
     """
 
 
+class CatalogUnreachedError(RewriteFailedError):
+    """A catalog that does not answer; nothing was begun.
+
+    Examples
+    --------
+    >>> raise CatalogUnreachedError("Cannot reach catalog lake at http://lake, because Connection refused")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.CatalogUnreachedError: Cannot reach catalog lake at http://lake, because Connection refused
+    """
+
+
 class RewriteConflictError(RewriteFailedError):
     """A rewrite that was not committed, because another operation changed what it had read.
 

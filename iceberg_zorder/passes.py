@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iceberg_zorder.maintain.events import Listener
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, properties_of
@@ -43,7 +43,7 @@ def run_pass(
     ((), ())
     """
     with policy_tables(policy, conf) as tables:
-        return MaintenancePass(tables.policy, tables, Peace(), now, say, tell).run(dry_run=dry_run)
+        return MaintenancePass(tables.policy, tables, now, say, tell).run(dry_run=dry_run)
 
 
 @contextmanager

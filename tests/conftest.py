@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 
     import duckdb
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 CATALOG = "lake"
 
-# A test ends before what Java's second compiler makes of its code has paid for itself; processes of tests inherit this.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# In this order, before all others: with a long module in the end a worker of `make test` would wait for the other.
+LONG_ROOMS = ("tests/spark", "tests/pyiceberg", "tests/cli")
+
+# A test ends before what Java's second compiler makes of its code has paid for itself, and its heap is too small for threads
+# that collect it beside the work. Processes of tests inherit this.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Neither how long an example takes decides a test nor which examples a run happens to draw: they depend on the test alone.
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,8 +45,24 @@ def _wait_for_no_disk(connection: Connection, _: object) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what `full_tier.yaml` names before `-m` chooses by marks."""
+    """Mark what `full_tier.yaml` names before `-m` chooses by marks, and put the rooms that take long first."""
     mark_full_tier(items, config.rootpath)
+    items.sort(key=lambda item: [not item.nodeid.startswith(room) for room in LONG_ROOMS])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With ``--dist loadfile`` one worker gets all modules of Spark: a JVM takes half a minute until it runs fast."""
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+
+    class OneSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return LONG_ROOMS[0] if nodeid.startswith(LONG_ROOMS[0]) else super()._split_scope(nodeid)
+
+    return OneSpark(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from iceberg_zorder.cli.commands.tables import show_properties, show_result
 from iceberg_zorder.cli.failure import Failure
-from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput
+from iceberg_zorder.cli.output import Output
 from iceberg_zorder.printable import printable
 from iceberg_zorder.render.report_page import report_page
 from iceberg_zorder.render.report_text import comparison_renderable, report_text
+from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from tests.golden.cases import golden
 from tests.golden.report_cases import report_of
 
@@ -75,18 +78,15 @@ def outputs() -> tuple[Console, Console]:
 
 def test_what_the_command_line_says() -> None:
     stdout, stderr = outputs()
-    output = ConsoleOutput(stdout=stdout, stderr=stderr)
-    output.remembered(HOSTILE, {"zorder.columns": f"{HOSTILE}\nb"})
+    output = Output("text", stdout=stdout, stderr=stderr)
+    show_properties(HOSTILE, {"zorder.columns": f"{HOSTILE}\nb"}, output)
     output.warning(f"{HOSTILE}\nforged")
     output.told(HOSTILE)
     output.failure(Failure("Error", f"{HOSTILE}\nthe second line", 1))
     output.interrupted(HOSTILE)
-    counts = {"rewritten_data_files_count": 1, "failed_data_files_count": 0, "dry_run": False, "message": HOSTILE}
-    shares = {"scan_fractions": [{"column": HOSTILE, "before": 1.0, "predicted": None, "actual": None}]}
-    output.rewritten(
-        HOSTILE, HOSTILE, {**counts, **shares, "predicates": [], "workload": None, "expected_seconds": None}
-    )
-    output.rewritten(HOSTILE, None, {**counts, "rewritten_data_files_count": 0})
+    result = RewriteResult(1, 1, 1, 0, 0, HOSTILE, (ColumnScan(HOSTILE, 1.0, None, None),))
+    show_result(HOSTILE, {"columns": HOSTILE}, result, output)
+    show_result(HOSTILE, {"columns": None}, replace(result, rewritten_data_files_count=0), output)
     for console in (stdout, stderr):
         assert is_clean(console.file.getvalue())  # type: ignore[attr-defined]
     assert "\nforged" not in stderr.file.getvalue()  # type: ignore[attr-defined]
@@ -95,5 +95,5 @@ def test_what_the_command_line_says() -> None:
 
 def test_json_keeps_every_character() -> None:
     stdout, stderr = outputs()
-    JsonOutput(stdout=stdout, stderr=stderr).remembered(HOSTILE, {"a": HOSTILE})
+    show_properties(HOSTILE, {"a": HOSTILE}, Output("json", stdout=stdout, stderr=stderr))
     assert json.loads(stdout.file.getvalue()) == {"version": 1, "table": HOSTILE, "properties": {"a": HOSTILE}}  # type: ignore[attr-defined]

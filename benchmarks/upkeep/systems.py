@@ -13,6 +13,7 @@ import numpy as np
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.bounds import file_bounds
 from benchmarks.layouts import ROW_GROUPS_PER_FILE
 from benchmarks.scale import SHARED_CATALOG
 from benchmarks.upkeep.delta_log import delta_files
@@ -20,7 +21,6 @@ from benchmarks.upkeep.figures import DELTA, ICEBERG, OURS, OURS_PYICEBERG, File
 from benchmarks.upkeep.rows import Growing
 from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_with_pyiceberg
-from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files as rewrite_with_spark
 from iceberg_zorder.spark.plan import describe_plan

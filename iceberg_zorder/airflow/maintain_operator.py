@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.bases.xcom import BaseXCom
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException
 
-from iceberg_zorder.airflow.pass_log import log_event
-from iceberg_zorder.airflow.policy_source import PolicySource
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.airflow.pass_of_task import pass_of_task
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-    from iceberg_zorder.maintain.pass_report import PassReport
 
 
 class _KilledError(KeyboardInterrupt):
@@ -82,8 +76,12 @@ class MaintainOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the pass; returns its report."""
-        with self._at_work():
-            report = self._pass()
+        options = {"dry_run": self.dry_run_only, "conf": self.conf or {}, "say": self.log.info}
+        self._is_at_work = True
+        try:
+            report = pass_of_task(self.policy, self.environment, self.task_id, self.log, **options)
+        finally:
+            self._is_at_work = False
         described = report.to_dict()
         if report.failures:
             if self.do_xcom_push:
@@ -100,26 +98,3 @@ class MaintainOperator(BaseOperator):
         if self._is_at_work:
             self._is_at_work = False
             raise _KilledError("the pass was cancelled")
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        self._is_at_work = True
-        try:
-            yield
-        finally:
-            self._is_at_work = False
-
-    def _pass(self) -> PassReport:
-        from iceberg_zorder.passes import run_pass
-
-        try:
-            policy = PolicySource.of(self.policy, self.environment, self.task_id).read()
-        except InvalidInputError as error:
-            raise AirflowFailException(str(error)) from error
-        return run_pass(
-            policy,
-            dry_run=self.dry_run_only,
-            conf=self.conf or {},
-            say=self.log.info,
-            tell=partial(log_event, self.log),
-        )

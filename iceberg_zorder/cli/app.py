@@ -7,31 +7,18 @@ by Ctrl-C, 143 by SIGTERM.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
 from iceberg_zorder.cli.endings import exit_after
+from iceberg_zorder.cli.failure import REFUSED, Failure
 from iceberg_zorder.cli.interruption import Signals
-from iceberg_zorder.cli.parameters import (
-    Branch,
-    By,
-    Catalog,
-    Conf,
-    Engine,
-    Options,
-    OutputKind,
-    Predicate,
-    Quiet,
-    Table,
-    Uri,
-    Warehouse,
-    Where,
-)
-from iceberg_zorder.cli.usage import Command, output_of, pairs
-from iceberg_zorder.cli.workload_commands import advise, workload
+from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 
 app = typer.Typer(
@@ -41,6 +28,93 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+Table = Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
+        "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
+        show_default="what the table remembers",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
+]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="K=V", help="An option of the rewrite; repeat for more.")
+]
+Branch = Annotated[str | None, typer.Option(help="The branch to rewrite.")]
+Engine = Annotated[
+    Literal["auto", "spark", "pyiceberg"],
+    typer.Option(help="What does the work; auto is Spark where it is installed."),
+]
+Catalog = Annotated[
+    str | None,
+    typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
+]
+Uri = Annotated[str | None, typer.Option(help="The catalog's URI, as for PyIceberg.")]
+Warehouse = Annotated[str | None, typer.Option(help="The catalog's warehouse, as for PyIceberg.")]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
+]
+OutputKind = Annotated[
+    Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Predicate = Annotated[
+    list[str] | None,
+    typer.Option(help='A condition whose share of the data is told, as "a = 5 AND b > 3"; repeat for more.'),
+]
+QueryFiles = Annotated[
+    list[Path],
+    typer.Option("--from", help="A file of SQL, conditions, a query log, Spark's event log; repeat for more."),
+]
+WorkloadFiles = Annotated[
+    list[Path],
+    typer.Option("--workload", help="A workload, or a file of queries as for workload --from; repeat for more."),
+]
+QueryFileKind = Annotated[
+    Literal["sql", "rows", "conditions", "event-log", "workload"] | None,
+    typer.Option("--format", help="What the files are.", show_default="what each looks like"),
+]
+Dialect = Annotated[
+    str | None, typer.Option(help="The dialect of SQL, as trino or snowflake.", show_default="what most share")
+]
+AsOf = Annotated[
+    str | None, typer.Option(help="When queries ran, for current_date.", show_default="as a log tells, else now")
+]
+
+
+class _Command(TyperCommand):
+    """A command whose wrong usage is JSON on stdout, too, where JSON is asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments, and raise as Click does."""
+        given = " ".join(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Typer has Click inside, or beside it, and gives no name of its own to wrong usage.
+            message = getattr(error, "format_message", None)
+            if message and re.search(r"(^| )--output[ =]json( |$)", given):
+                Output("json").usage(Failure("UsageError", message(), REFUSED))
+            raise
+
+
+def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:
+    """Read options of the form name=value."""
+    found: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInputError(f"Cannot read {flag} '{text}', because it is not of the form name=value")
+        if name.strip() in found:
+            raise InvalidInputError(f"Cannot set {name.strip()} twice, because {flag} gives it two values")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def main() -> None:
@@ -63,7 +137,7 @@ def _application(
     pass
 
 
-@app.command(cls=Command)
+@app.command(cls=_Command)
 def rewrite(
     table: Table,
     by: By = None,
@@ -89,34 +163,25 @@ def rewrite(
     Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before anything was begun; 3 another operation was in the
     way; 4 nobody knows whether it was committed; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
-        from iceberg_zorder.cli.arguments import checked_request
-        from iceberg_zorder.cli.commands.rewrite import run
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import engine_of, named_table
 
         if predicate and not dry_run:
             raise InvalidInputError("Cannot use --predicate, because it is for --dry-run")
-        request = checked_request(
-            table,
-            by=by,
-            where=where,
-            options={**pairs("--option", option), **({"dry-run": "true"} if dry_run else {})},
-            branch=branch,
-            engine=engine,
-            catalog=catalog,
-            uri=uri,
-            warehouse=warehouse,
-            conf=pairs("--conf", conf),
-            predicates=predicate or [],
-        )
-        return run(request, shown, signals.done)
+        options = {**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})}
+        asked = tables.asked_for(by, where, options, branch)
+        found = named_table(table, "rewrite", catalog, uri, warehouse)
+        chosen = engine_of(engine, found, _pairs("--conf", conf))
+        return tables.rewrite(found, chosen, asked, predicate or [], shown, signals.done)
 
     exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
 
-@app.command(cls=Command)
+@app.command(cls=_Command)
 def plan(
     table: Table,
     by: By = None,
@@ -139,33 +204,22 @@ def plan(
 
     Only manifests are read, unless a sample is asked for. Exit codes are those of rewrite.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(_: Signals) -> int:
-        from iceberg_zorder.cli.arguments import checked_request
-        from iceberg_zorder.cli.commands.plan import run
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import engine_of, named_table
 
         if predicate and not sampled:
             raise InvalidInputError("Cannot use --predicate, because it is for --sampled")
-        request = checked_request(
-            table,
-            by=by,
-            where=where,
-            options=pairs("--option", option),
-            branch=branch,
-            engine=engine,
-            catalog=catalog,
-            uri=uri,
-            warehouse=warehouse,
-            conf=pairs("--conf", conf),
-            predicates=predicate or [],
-        )
-        return run(request, shown, sampled=sampled)
+        asked = tables.asked_for(by, where, _pairs("--option", option), branch)
+        chosen = engine_of(engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf))
+        return tables.plan(chosen, asked, predicate or [], shown, sampled=sampled)
 
-    exit_after(work, f"the plan of {table}", shown, leaves_files=False)
+    exit_after(work, f"the plan of {table}", shown)
 
 
-@app.command(cls=Command)
+@app.command(cls=_Command)
 def report(
     table: Table,
     by: Annotated[
@@ -207,33 +261,22 @@ def report(
 
     Exit codes: 0 done, whatever was found; 1 failed; 2 refused.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(_: Signals) -> int:
-        from iceberg_zorder.cli.arguments import checked_report_request, predicates_of
-        from iceberg_zorder.cli.commands.report import run
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import engine_of, named_table
 
-        request = checked_report_request(
-            table,
-            by=by,
-            where=where,
-            branch=branch,
-            predicates=predicates_of(predicate or [], predicates),
-            compared=compare,
-            page=html,
-            workload=workload,
-            engine=engine,
-            catalog=catalog,
-            uri=uri,
-            warehouse=warehouse,
-            conf=pairs("--conf", conf),
-        )
-        return run(request, shown)
+        asked = tables.asked_for(by, where, {}, branch)
+        del asked["options"]
+        asked |= {"predicates": tables.predicates_of(predicate or [], predicates), "workload": workload}
+        chosen = engine_of(engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf))
+        return tables.report(chosen, asked, compare, html, shown)
 
-    exit_after(work, f"the report on {table}", shown, leaves_files=False)
+    exit_after(work, f"the report on {table}", shown)
 
 
-@app.command(name="set", cls=Command)
+@app.command(name="set", cls=_Command)
 def set_defaults(
     table: Table,
     by: Annotated[str, typer.Option(help="Clustering columns, or a sort order, as for rewrite.", show_default=False)],
@@ -249,25 +292,23 @@ def set_defaults(
     They are its properties zorder.columns and zorder.options, which both engines look at, and ALTER TABLE sets as well.
     Exit codes: 0 done; 1 failed; 2 refused.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(_: Signals) -> int:
-        from iceberg_zorder.cli.arguments import checked_defaults
-        from iceberg_zorder.cli.commands.table_defaults import run
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import named_table
 
-        request = checked_defaults(
-            table, by=by, options=pairs("--option", option), catalog=catalog, uri=uri, warehouse=warehouse
-        )
-        return run(request, shown)
+        asked = tables.asked_for(by, None, _pairs("--option", option), None)
+        return tables.set_defaults(named_table(table, "change", catalog, uri, warehouse), asked, shown)
 
-    exit_after(work, f"the change of {table}", shown, leaves_files=False)
+    exit_after(work, f"the change of {table}", shown)
 
 
-@app.command(cls=Command)
+@app.command(cls=_Command)
 def history(
     table: Table,
     branch: Annotated[str | None, typer.Option(help="The branch whose snapshots to read.")] = None,
-    limit: Annotated[int, typer.Option(help="So many of the newest rewrites at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="So many of the newest rewrites at most.")] = 20,
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -278,22 +319,91 @@ def history(
 
     Exit codes: 0 done; 1 failed; 2 refused.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(_: Signals) -> int:
-        from iceberg_zorder.cli.arguments import checked_history
-        from iceberg_zorder.cli.commands.history import run
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import named_table
 
-        return run(checked_history(table, branch, limit, catalog=catalog, uri=uri, warehouse=warehouse), shown)
+        found = named_table(table, "read the history of", catalog, uri, warehouse)
+        return tables.history(found, branch, limit, shown)
 
-    exit_after(work, f"the history of {table}", shown, leaves_files=False)
-
-
-app.command(cls=Command)(workload)
-app.command(cls=Command)(advise)
+    exit_after(work, f"the history of {table}", shown)
 
 
-@app.command(cls=Command)
+@app.command(cls=_Command)
+def workload(
+    table: Table,
+    from_: QueryFiles,
+    to: Annotated[Path | None, typer.Option(help="A file that the workload is written to.", show_default=False)] = None,
+    dialect: Dialect = None,
+    as_of: AsOf = None,
+    kind: QueryFileKind = None,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Find the filters that queries have on a table, and how often, in files of any kind; tells what is not understood.
+
+    Exit codes: 0 done; 1 failed; 2 refused.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands import queries
+        from iceberg_zorder.cli.table import named_table
+
+        moment = queries.moment_of(as_of)
+        found = named_table(table, "read the workload of", catalog, uri, warehouse)
+        return queries.workload(queries.QueryFiles(found, tuple(from_), dialect, moment, kind), to, shown)
+
+    exit_after(work, f"the workload of {table}", shown)
+
+
+@app.command(cls=_Command)
+def advise(
+    table: Table,
+    workload: WorkloadFiles,
+    days: Annotated[
+        float | None, typer.Option(help="Of how many days the queries are; then it is told what a day reads.")
+    ] = None,
+    least_saving: Annotated[
+        float, typer.Option(help="The share of what queries read that a rewrite is to save, to be advised.")
+    ] = 0.1,
+    html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
+    option: Options = None,
+    branch: Annotated[str | None, typer.Option(help="The branch to look at.")] = None,
+    dialect: Dialect = None,
+    as_of: AsOf = None,
+    kind: QueryFileKind = None,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Tell by what to cluster, sort or partition a table for the queries that it gets, and whether that is worth it.
+
+    A sample of the columns that queries filter by is read; nothing is written to the table.
+    Exit codes: 0 done, whatever is advised; 1 failed; 2 refused.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands import queries
+        from iceberg_zorder.cli.table import named_table
+
+        moment = queries.moment_of(as_of)
+        found = named_table(table, "read the workload of", catalog, uri, warehouse)
+        files = queries.QueryFiles(found, tuple(workload), dialect, moment, kind)
+        return queries.advise(files, _pairs("--option", option), branch, days, least_saving, html, shown)
+
+    exit_after(work, f"the advice on {table}", shown)
+
+
+@app.command(cls=_Command)
 def maintain(
     policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
     watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,
@@ -317,13 +427,13 @@ def maintain(
     Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, or a rule names no table that there
     is, and the others are done; 2 the policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
-    shown = output_of(output, quiet=quiet)
+    shown = Output(output, quiet=quiet)
 
     def work(signals: Signals) -> int:
-        from iceberg_zorder.cli.commands.maintain import Watching, run
+        from iceberg_zorder.cli.commands.maintain import run
 
-        watching = Watching(log_file, metrics_port, metrics_textfile)
-        settings = pairs("--conf", conf)
-        return run(policy, shown, signals, watch=watch, dry_run=dry_run, conf=settings, watching=watching)
+        watched = {"log_file": log_file, "metrics_port": metrics_port, "metrics_textfile": metrics_textfile}
+        settings = _pairs("--conf", conf)
+        return run(policy, shown, signals, watch=watch, dry_run=dry_run, conf=settings, **watched)  # type: ignore[arg-type]
 
     exit_after(work, "the maintenance", shown, leaves_files=True)

@@ -11,22 +11,10 @@ import typer
 from iceberg_zorder.cli.failure import FAILED, Failure
 from iceberg_zorder.cli.interruption import Interrupted, Signals, exit_code, interruptible
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.errors import InvalidInputError
 
 
-def exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> NoReturn:
-    """Do the work of a command, and exit with its code, or with that of what refused it."""
-    try:
-        code = _until_interrupted(work, name, output, leaves_files=leaves_files)
-    except (ModuleNotFoundError, InvalidInputError) as error:
-        failure = Failure.of(error)
-        output.failure(failure)
-        raise typer.Exit(failure.exit_code) from error
-    raise typer.Exit(code)
-
-
-def _until_interrupted(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> int:
-    """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
+def exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool = False) -> NoReturn:
+    """Do the work of a command, and exit with its code, or as what went wrong or a signal asks."""
     with interruptible() as signals:
         received = signals.received
         complete = f"{name} was complete by then"
@@ -44,12 +32,16 @@ def _until_interrupted(work: Callable[[Signals], int], name: str, output: Output
                 output.interrupted(complete)
             else:
                 output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
+        except Exception as error:  # whatever it is, it ends in a message and an exit code
+            failure = Failure.of(error)
+            output.failure(failure)
+            code = failure.exit_code
+            if received:
+                output.interrupted(f"{name} ended")
         else:
             if received:
                 output.interrupted(f"{name} ended" if code else complete)
         if len(received) > 1:
             # Threads may still be at work.
             os._exit(exit_code(received))
-    if received:
-        raise typer.Exit(exit_code(received))
-    return code
+    raise typer.Exit(exit_code(received) if received else code)

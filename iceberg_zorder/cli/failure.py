@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 
 FAILED, REFUSED, CONFLICT, UNKNOWN = 1, 2, 3, 4
 
@@ -44,7 +44,6 @@ class Failure:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
         return Failure(type(error).__name__, str(error).strip() or type(error).__name__, code)
 
-    @staticmethod
-    def of_data_files(count: int, table: str) -> Failure:
-        """Describe data files whose file groups failed, while others were committed."""
-        return Failure(RewriteFailedError.__name__, f"{count} data files of {table} could not be rewritten", FAILED)
+    def to_dict(self) -> dict[str, object]:
+        """Describe it by what JSON has."""
+        return {"error": {"class": self.kind, "message": self.message, "exit_code": self.exit_code}}

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, pasted, with_compared
+from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
@@ -21,85 +20,66 @@ from iceberg_zorder.request.result import RewriteResult
 
 @dataclass(frozen=True)
 class PyIcebergEngine:
-    """Plans and rewrites in this process, without a JVM.
+    """Plans and rewrites in this process, without a JVM; see :class:`iceberg_zorder.cli.table.Engine`."""
 
-    Parameters
-    ----------
-    catalog : CatalogConfiguration
-        The catalog.
-    """
-
-    catalog: CatalogConfiguration
+    table: NamedTable
 
     @staticmethod
-    def of(catalog: CatalogConfiguration, conf: dict[str, str]) -> PyIcebergEngine:
+    def of(table: NamedTable, conf: dict[str, str]) -> PyIcebergEngine:
         """Prepare the engine; raises InvalidInputError for wrong usage."""
         for name in conf:
             raise InvalidInputError(f"Cannot set --conf {name}, because the engine is pyiceberg and it is for Spark")
-        return PyIcebergEngine(catalog)
+        return PyIcebergEngine(table)
 
-    def plan(self, request: RewriteRequest, output: Output, *, sampled: bool) -> Mapping[str, Any]:
-        """Plan a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
-        with failures(f"plan the rewrite of {request.table}"):
-            table = load_table(self.catalog, request.identifier)
-            with output.progress() as say, output.work() as work, warnings(output):
-                say(f"Planning the rewrite of {request.table} by {request.by}")
-                plan = plan_rewrite(
-                    table,
-                    request.sort_order,
-                    where=request.where,
-                    options=request.options,
-                    branch=request.branch,
-                )
-                return (plan.sampled(work, predicates=request.predicates) if sampled else plan).to_dict()
+    def plan(
+        self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool
+    ) -> Mapping[str, Any]:
+        """Plan the rewrite."""
+        with failures(f"plan the rewrite of {self.table.name}", output):
+            table = self.table.load()
+            with output.progress() as say, output.work() as work:
+                say(f"Planning the rewrite of {self.table.name} by {by_text(asked)}")
+                plan = plan_rewrite(table, **asked)
+                return (plan.sampled(work, predicates=predicates) if sampled else plan).to_dict()
 
-    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
-        with failures(f"rewrite {request.table}"):
-            table = load_table(self.catalog, request.identifier)
-            asked: dict[str, Any] = {
-                "where": request.where,
-                "options": request.options,
-                "branch": request.branch,
-            }
-            with output.progress() as say, output.work() as work, warnings(output):
-                say(f"Rewriting {request.table} by {request.by}")
-                if request.predicates:
-                    plan = plan_rewrite(table, request.sort_order, **asked)
-                    result = execute(plan.sampled(work, predicates=request.predicates), progress=work)
+    def rewrite(
+        self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
+    ) -> RewriteResult:
+        """Rewrite the table."""
+        with failures(f"rewrite {self.table.name}", output):
+            table = self.table.load()
+            with output.progress() as say, output.work() as work:
+                say(f"Rewriting {self.table.name} by {by_text(asked)}")
+                if predicates:
+                    result = execute(plan_rewrite(table, **asked).sampled(work, predicates=predicates), progress=work)
                 else:
                     # What other operations change meanwhile is planned again, where a plan that is kept goes stale.
-                    result = rewrite_data_files(table, request.sort_order, **asked, progress=work)
+                    result = rewrite_data_files(table, **asked, progress=work)
                 done()
         return result
 
-    def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
-        """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`."""
+    def report(
+        self, asked: Mapping[str, Any], compared: int | None, output: Output
+    ) -> tuple[ClusteringReport, ClusteringReport | None]:
+        """Report on the table."""
+        with failures(f"report on {self.table.name}", output), output.progress() as say:
+            say(f"Reading the metadata of {self.table.name}")
+            table = self.table.load()
 
-        def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
-            found = report(
-                table,
-                sort_order,
-                where=request.where,
-                branch=request.branch,
-                snapshot_id=snapshot_id,
-                predicates=request.predicates,
-                workload=request.workload,
-            )
-            findings = (replace(each, command=pasted(each.command, self.catalog)) for each in found.findings)
-            return replace(found, findings=tuple(findings))
+            def report_by(**arguments: Any) -> ClusteringReport:
+                found = report(table, **arguments)
+                findings = (replace(each, command=self.table.pasted(each.command)) for each in found.findings)
+                return replace(found, findings=tuple(findings))
 
-        with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
-            say(f"Reading the metadata of {request.table}")
-            table = load_table(self.catalog, request.identifier)
-            return with_compared(report_by, request)
+            return with_compared(report_by, asked, compared)
 
 
 @contextmanager
-def failures(act: str) -> Iterator[None]:
-    """Have whatever PyIceberg, the catalog or a manifest raises end in a message."""
+def failures(act: str, output: Output) -> Iterator[None]:
+    """Have whatever PyIceberg, the catalog or a manifest raises end in a message; warnings are passed on."""
     try:
-        yield
+        with warnings(output):
+            yield
     except (InvalidInputError, RewriteFailedError):
         raise
     except Exception as error:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
-from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
+from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall
@@ -35,91 +35,71 @@ _ORPHANS = "remove_orphan_files"
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Plans and rewrites through a Spark session of its own.
+    """Plans and rewrites through a Spark session of its own; see :class:`iceberg_zorder.cli.table.Engine`.
 
     Parameters
     ----------
+    table : str
+        The table's full name.
     catalog : SparkCatalog
-        The catalog, as Spark takes it.
+        Its catalog, as Spark takes it.
     conf : dict of str to str
         Settings of Spark.
     """
 
+    table: str
     catalog: SparkCatalog
     conf: dict[str, str]
 
     @staticmethod
-    def of(catalog: CatalogConfiguration, conf: dict[str, str]) -> SparkEngine:
+    def of(table: NamedTable, conf: dict[str, str]) -> SparkEngine:
         """Prepare the engine; raises InvalidInputError for wrong usage."""
         for name in conf:
             if not name.startswith("spark."):
                 raise InvalidInputError(f"Cannot set --conf {name}, because Spark's settings start with 'spark.'")
-        return SparkEngine(spark_catalog(catalog.name, catalog.properties), conf)
+        return SparkEngine(table.name, spark_catalog(table.catalog.name, table.catalog.properties), conf)
 
-    def plan(self, request: RewriteRequest, output: Output, *, sampled: bool) -> Mapping[str, Any]:
-        """Plan a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+    def plan(
+        self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool
+    ) -> Mapping[str, Any]:
+        """Plan the rewrite; raises Interrupted when cancelled."""
 
         def plan(spark: SparkSession) -> Mapping[str, Any]:
-            return describe_plan(
-                spark,
-                request.table,
-                request.sort_order,
-                where=request.where,
-                options=request.options,
-                branch=request.branch,
-                sampled=sampled,
-                predicates=request.predicates,
-            )
+            return describe_plan(spark, self.table, **asked, sampled=sampled, predicates=predicates)
 
-        doing = f"Planning the rewrite of {request.table} by {request.by}"
-        return self._in_spark(plan, doing, output, lambda: None, message=lambda _: None)
+        return self._in_spark(plan, f"Planning the rewrite of {self.table} by {by_text(asked)}", output)
 
-    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+    def rewrite(
+        self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
+    ) -> RewriteResult:
+        """Rewrite the table; raises Interrupted when cancelled."""
 
         def rewrite(spark: SparkSession) -> RewriteResult:
-            asked: dict[str, Any] = {
-                "where": request.where,
-                "options": request.options,
-                "branch": request.branch,
-            }
-            if request.predicates:
-                return dry_run(spark, request.table, request.sort_order, **asked, predicates=request.predicates)
-            return rewrite_data_files(spark, request.table, request.sort_order, **asked)
+            if predicates:
+                return dry_run(spark, self.table, **asked, predicates=predicates)
+            return rewrite_data_files(spark, self.table, **asked)
 
-        doing = f"Rewriting {request.table} by {request.by}"
+        doing = f"Rewriting {self.table} by {by_text(asked)}"
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
 
-    def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
-        """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+    def report(
+        self, asked: Mapping[str, Any], compared: int | None, output: Output
+    ) -> tuple[ClusteringReport, ClusteringReport | None]:
+        """Report on the table; raises Interrupted when cancelled."""
 
         def report_on(spark: SparkSession) -> tuple[ClusteringReport, ClusteringReport | None]:
-            def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
-                return report(
-                    spark,
-                    request.table,
-                    sort_order,
-                    where=request.where,
-                    branch=request.branch,
-                    snapshot_id=snapshot_id,
-                    predicates=request.predicates,
-                    workload=request.workload,
-                )
+            return with_compared(partial(report, spark, self.table), asked, compared)
 
-            return with_compared(report_by, request)
-
-        doing = f"Reading the metadata of {request.table}"
         with warnings(output):
-            return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None)
+            return self._in_spark(report_on, f"Reading the metadata of {self.table}", output)
 
     def _in_spark(
         self,
         work: Callable[[SparkSession], _T],
         doing: str,
         output: Output,
-        done: Callable[[], None],
-        *,
-        message: Callable[[_T], str | None],
+        done: Callable[[], None] = lambda: None,
+        message: Callable[[_T], str | None] = lambda _: None,
     ) -> _T:
         """Do some work, of whose outcome ``message`` is shown anyway; what the plugin warned of is passed on."""
         # Spark may still be starting, and write its log, when nobody waits for it any more.

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 ADAPTIVE = "adaptive"
 
-_LAST = (1 << 16) - 1
 
 Positions = Sequence[npt.NDArray[np.int64]]
 
@@ -95,38 +94,6 @@ class BoxTree:
     def needs_tie_breakers(self) -> bool:
         """Whether some leaf has more than one file."""
         return self.files > len(self.leaves)
-
-    def regions(self, columns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Find the positions of the rows that splits send to each file.
-
-        Parameters
-        ----------
-        columns : int
-            The number of active columns.
-
-        Returns
-        -------
-        first, last : ndarray of int64, shape (files, columns)
-            Positions from 0 on, both included; the last one there may be, or more, where nothing is split off.
-
-        Examples
-        --------
-        >>> tree = BoxTree((Split(0, 10), Leaf(1, (0,), (9,)), Leaf(2, (10,), (10,))))
-        >>> [each.tolist() for each in tree.regions(1)]
-        [[[0], [10], [10]], [[9], [65535], [65535]]]
-        """
-        found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-        waiting = [((0,) * columns, (_LAST,) * columns)]
-        for node in self.nodes:
-            first, last = waiting.pop()
-            if isinstance(node, Leaf):
-                found += [(first, last)] * node.files
-                continue
-            place = node.column
-            waiting.append(((*first[:place], node.start, *first[place + 1 :]), last))
-            waiting.append((first, (*last[:place], node.start - 1, *last[place + 1 :])))
-        edges = np.array(found, np.int64).reshape(len(found), 2, columns)
-        return edges[:, 0], edges[:, 1]
 
     def leaf(self, positions: Positions) -> npt.NDArray[np.int64]:
         """Find the leaf of every row.

@@ -8,7 +8,7 @@ of it in this pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -62,27 +62,8 @@ class Decision:
         return sum(each.saved_bytes for each in self.groups)
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """What decisions depend on besides the tables.
-
-    Parameters
-    ----------
-    now : datetime
-        The moment, with its time zone.
-    budget : Budget
-        What a pass may take.
-    not_before : mapping of TableName to datetime
-        Tables that are left in peace after conflicts, and until when.
-    """
-
-    now: datetime
-    budget: Budget
-    not_before: Mapping[TableName, datetime]
-
-
-def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: Circumstances) -> tuple[Decision, ...]:
-    """Decide about tables.
+def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, budget: Budget) -> tuple[Decision, ...]:
+    """Decide about tables at a moment, which has a time zone.
 
     Examples
     --------
@@ -94,14 +75,13 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: C
     ...     return found, TableSettings(triggers=Triggers(scan_ratio=1.2))
     >>> tables = [table("a", 100, 0.1), table("b", 100, 0.5), table("c", 50, 0.2)]
     >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
-    >>> found = decide(tables, Circumstances(now, Budget(bytes=160), {}))
+    >>> found = decide(tables, now, Budget(bytes=160))
     >>> [(each.table.name, each.action) for each in found]
     [('b', 'rewrite'), ('c', 'rewrite'), ('a', 'leave')]
     >>> found[2].reason
     'the budget of this pass has no room for it: 100 bytes, 10 are left'
     """
-    judged = [_judged(found, settings, circumstances) for found, settings in tables]
-    return _within(judged, circumstances.budget)
+    return _within([_judged(found, settings, now) for found, settings in tables], budget)
 
 
 def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
@@ -121,20 +101,18 @@ def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, .
     return tuple(taken)
 
 
-def _judged(found: Observation, settings: TableSettings, circumstances: Circumstances) -> Decision:
+def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decision:
     """Decide about a table as if there were no others."""
 
     def leave(reason: str) -> Decision:
         return Decision(found.table, "leave", reason)
 
-    now = circumstances.now
     if not settings.enabled:
         return leave(settings.disabled_because)
     if not settings.allows(now):
         return leave("it is outside of allowed-hours")
-    until = circumstances.not_before.get(found.table)
-    if until is not None and now < until:
-        return leave(f"it is left in peace until {until:%Y-%m-%d %H:%M:%SZ} after a conflict")
+    if found.conflicts is not None and now < found.conflicts.until:
+        return leave(f"it is left in peace until {found.conflicts.until:%Y-%m-%d %H:%M:%SZ} after a conflict")
     queries = [] if found.workload is None else [text for text in [workload_text(found.workload)] if text]
     if found.workload is not None and found.workload.groups:
         groups = tuple(sorted(found.workload.groups, key=_rank))

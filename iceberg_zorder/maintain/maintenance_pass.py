@@ -1,19 +1,18 @@
 """One pass of maintenance: observe, decide, act, report.
 
-Nothing is kept between passes but what is in the tables; how long they are left in peace after conflicts is remembered
-by a loop, too. What happens to one table stops no other.
+Nothing is kept between passes but what is in the tables. What happens to one table stops no other.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
-from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
+from iceberg_zorder.errors import CatalogUnreachedError, InvalidInputError, RewriteConflictError
+from iceberg_zorder.maintain.decide import Decision, decide
 from iceberg_zorder.maintain.events import (
     PASS_BEGAN,
     PASS_ENDED,
@@ -25,8 +24,9 @@ from iceberg_zorder.maintain.events import (
     Listener,
     Work,
 )
-from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
-from iceberg_zorder.maintain.pass_report import Done, PassReport, TableReport, described, reported
+from iceberg_zorder.maintain.notes import Conflicts
+from iceberg_zorder.maintain.observation import Observation, TableName
+from iceberg_zorder.maintain.pass_report import Done, PassReport, TableReport, described
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import TableSettings
 
@@ -64,58 +64,13 @@ class Tables(Protocol):
         """
 
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
-        """Have a table remember conflicts, or none any more; raises as it may."""
+        """Have a table remember conflicts, or none any more, for :meth:`observe` to find; raises as it may."""
 
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Have a table remember what was found out about its queries; raises as it may."""
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
         """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
-
-
-_UNREACHED = "Cannot reach catalog "
-"""So begins what is said of a catalog that does not answer."""
-
-
-@dataclass
-class Peace:
-    """How long tables are left in peace after conflicts: twice as long after each in a row.
-
-    A rewrite ends the row once it is there still when the table is looked at again: until then a catalog may roll it
-    back for a writer, which is a conflict, too.
-    """
-
-    conflicts: dict[TableName, int] = field(default_factory=dict)
-    not_before: dict[TableName, datetime] = field(default_factory=dict)
-
-    def after(self, report: TableReport, settings: TableSettings, now: datetime) -> None:
-        """Take note of what came of a rewrite."""
-        if report.is_conflict:
-            self._leave(report.table, settings, now)
-        else:
-            self.not_before.pop(report.table, None)
-
-    def seen(self, found: Observation, settings: TableSettings, now: datetime) -> None:
-        """Take note of what a table has become since, and of what others have noted there."""
-        if found.conflicts is not None and found.conflicts.count > self.conflicts.get(found.table, 0):
-            self.conflicts[found.table] = found.conflicts.count
-            self.not_before[found.table] = found.conflicts.until
-        if found.rolled_back:
-            self._leave(found.table, settings, now)
-        elif found.table not in self.not_before:
-            self.conflicts.pop(found.table, None)
-
-    def of(self, table: TableName) -> Conflicts | None:
-        """Tell what is noted of a table that is left in peace."""
-        return Conflicts(self.conflicts[table], self.not_before[table]) if table in self.not_before else None
-
-    def copy(self) -> Peace:
-        """Make one that notes are taken in without consequences."""
-        return Peace(dict(self.conflicts), dict(self.not_before))
-
-    def _leave(self, table: TableName, settings: TableSettings, now: datetime) -> None:
-        count = self.conflicts[table] = self.conflicts.get(table, 0) + 1
-        self.not_before[table] = now + settings.conflicts.wait(count)
 
 
 class MaintenancePass:
@@ -127,8 +82,6 @@ class MaintenancePass:
         The policy.
     tables : Tables
         Its tables.
-    peace : Peace
-        Which tables are left in peace; passes take note of conflicts there.
     clock : callable
         Tells the time, with a time zone.
     say : callable, optional
@@ -143,13 +96,12 @@ class MaintenancePass:
         self,
         policy: Policy,
         tables: Tables,
-        peace: Peace,
         clock: Callable[[], datetime],
         say: Callable[[str], None] = lambda _: None,
         tell: Listener = lambda _: None,
         work: Work = lambda *_: None,
     ) -> None:
-        self._policy, self._tables, self._peace, self._clock, self._say = policy, tables, peace, clock, say
+        self._policy, self._tables, self._clock, self._say = policy, tables, clock, say
         self._listener, self._work = tell, work
 
     def run(self, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False) -> PassReport:
@@ -164,19 +116,13 @@ class MaintenancePass:
         found = [each for name in names if not stop() and (each := self._observed(name, began)) is not None]
         settings = {report.table: of for report, of in found}
         seen = [(report.observation, of) for report, of in found if report.observation is not None]
-        peace = self._peace.copy() if dry_run else self._peace
-        for observation, of in seen:
-            peace.seen(observation, of, began)
-            if observation.rolled_back and not dry_run:
-                self._remember(observation, of)
-        circumstances = Circumstances(began, self._policy.budget, peace.not_before)
         observations = {each.table: each for each, _ in seen}
         reports: list[TableReport] = []
-        decisions = decide(seen, circumstances)
+        decisions = decide(seen, began, self._policy.budget)
         spare = self._spare(decisions)
         for planned in decisions:
             decision = planned if spare is None else replace(planned, room=planned.size + max(0, spare))
-            report = reported(decision, observations[decision.table])
+            report = TableReport(decision.table, decision, observations[decision.table])
             self._tell(TABLE_DECIDED, described(report))
             if decision.action == "rewrite" and not dry_run:
                 report = self._acted(report, settings[decision.table], began, stop)
@@ -198,12 +144,19 @@ class MaintenancePass:
         limit = self._policy.budget.bytes
         return None if limit is None else limit - sum(each.size for each in decisions)
 
-    def _remember(self, found: Observation, settings: TableSettings) -> None:
-        """Have a table remember how long it is left in peace, for passes elsewhere."""
+    def _remember(self, report: TableReport, settings: TableSettings) -> None:
+        """Have a table remember how long it is left in peace after a conflict: twice as long after each in a row."""
+        before = report.observation.conflicts if report.observation else None
+        conflicts = None
+        if report.is_conflict:
+            count = 1 + (before.count if before else 0)
+            conflicts = Conflicts(count, self._clock() + settings.conflicts.wait(count))
+        if conflicts == before:
+            return
         try:
-            self._tables.remember(found.table, settings, self._peace.of(found.table))
-        except Exception as error:  # this loop remembers it
-            self._say(self._policy.masked(f"{found.table} does not remember its conflicts, because {_text(error)}"))
+            self._tables.remember(report.table, settings, conflicts)
+        except Exception as error:  # the next conflict is noted
+            self._say(self._policy.masked(f"{report.table} does not remember its conflicts, because {_text(error)}"))
 
     def _note(self, table: TableName, settings: TableSettings) -> None:
         """Have a table remember what was found out, for passes elsewhere."""
@@ -225,7 +178,7 @@ class MaintenancePass:
                 found.extend(self._tables.names(catalog))
             except Exception as error:  # the other catalogs go on, and so does what was found of this one
                 text = _text(error)
-                if not text.startswith(_UNREACHED):
+                if not isinstance(error, CatalogUnreachedError):
                     text = f"Cannot list the tables of catalog {catalog}, because {text}"
                 errors.append(self._policy.masked(text))
             names += sorted(found)
@@ -277,9 +230,7 @@ class MaintenancePass:
         self._tell(REWRITE_BEGAN, {"table": str(decision.table), "reason": decision.reason, "bytes": decision.size})
         report = self._rewritten(report, decision, settings, goes_on)
         if report.decision is not None and report.decision.action == "rewrite":
-            self._peace.after(report, settings, self._clock())
-            if report.observation is not None and (report.is_conflict or report.observation.conflicts):
-                self._remember(report.observation, settings)
+            self._remember(report, settings)
         self._tell(REWRITE_ENDED, described(report))
         return report
 
@@ -320,5 +271,5 @@ class MaintenancePass:
 
 def _text(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
-    known = isinstance(error, InvalidInputError) or text.startswith(_UNREACHED)
+    known = isinstance(error, InvalidInputError | CatalogUnreachedError)
     return text if known else f"{type(error).__name__}: {text}" if type(error).__name__ not in text else text

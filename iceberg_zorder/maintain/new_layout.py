@@ -9,9 +9,6 @@ from collections.abc import Sequence
 
 from iceberg_zorder.maintain.observation import FileGroupNeed, WorkloadNeed
 
-ADVISED_AT = "zorder.advised-at"
-"""The table property: when ``advise`` was last asked, in milliseconds since 1970."""
-
 
 def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
     """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.

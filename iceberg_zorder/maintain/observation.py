@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from iceberg_zorder.maintain.notes import Conflicts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 
@@ -122,22 +122,6 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class Conflicts:
-    """What a table remembers of conflicts.
-
-    Parameters
-    ----------
-    count : int
-        How many there were in a row, at least 1.
-    until : datetime.datetime
-        Until when it is left in peace, with its time zone.
-    """
-
-    count: int
-    until: datetime
-
-
-@dataclass(frozen=True)
 class Observation:
     """What a table needs.
 
@@ -163,8 +147,6 @@ class Observation:
         Whether any file group would be planned if ``max-scan-ratio`` were the policy's trigger ``scan-ratio``.
     depth : float or None
         The average depth, if the policy asks for it and there are bounds.
-    rolled_back : int
-        How many writes of maintenance the catalog has rolled back for writers since.
     conflicts : Conflicts or None
         The conflicts that the table remembers.
     max_scan_ratio : float
@@ -184,7 +166,6 @@ class Observation:
     message: str | None = None
     pays: bool = False
     depth: float | None = None
-    rolled_back: int = 0
     conflicts: Conflicts | None = None
     max_scan_ratio: float = RewriteOptions().max_scan_ratio
     workload: WorkloadNeed | None = None

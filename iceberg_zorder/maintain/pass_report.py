@@ -75,7 +75,7 @@ class TableReport:
     error : str or None
         What went wrong.
     is_conflict : bool
-        Whether writers were in the way, of this rewrite or of the last one: they have won.
+        Whether writers were in the way of the rewrite: they have won.
     """
 
     table: TableName
@@ -154,24 +154,6 @@ class PassReport:
     def has_failed(self) -> bool:
         """Whether anything went wrong."""
         return bool(self.failures)
-
-
-def reported(decision: Decision, found: Observation) -> TableReport:
-    """Report a decision; that the catalog has rolled a rewrite back since is a conflict that writers have won.
-
-    Examples
-    --------
-    >>> table = TableName("lake", ("db",), "t")
-    >>> found = Observation(table, 1, None, rolled_back=1)
-    >>> report = reported(Decision(table, "leave", "it is left in peace"), found)
-    >>> report.is_conflict, report.error
-    (True, 'lake.db.t: the catalog has rolled a rewrite back for a writer that conflicted')
-    """
-    if not found.rolled_back:
-        return TableReport(decision.table, decision, found)
-    what = "a rewrite" if found.rolled_back == 1 else f"{found.rolled_back} rewrites"
-    error = f"{decision.table}: the catalog has rolled {what} back for a writer that conflicted"
-    return TableReport(decision.table, decision, found, error=error, is_conflict=True)
 
 
 def described(report: TableReport) -> dict[str, Any]:

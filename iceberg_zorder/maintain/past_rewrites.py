@@ -7,15 +7,16 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from iceberg_zorder.report.history import SnapshotFacts
+from pydantic import TypeAdapter, ValidationError
 
-PREDICTED = "zorder.predicted-scan-fraction."
-"""In a snapshot's summary, before a column's name: the scan fraction that its files were predicted to have."""
-ACTUAL = "zorder.scan-fraction."
-"""The same before the one that they have."""
+from iceberg_zorder.report.history import DURATION, SnapshotFacts
+
+_FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
+
+SCAN_FRACTIONS = "zorder.scan-fractions"
+"""In a snapshot's summary, as JSON: by column the scan fraction that its files were predicted to have, and have."""
 REASON = "zorder.reason"
 """In a snapshot's summary: why maintenance has rewritten the table."""
-_MILLISECONDS = "zorder.rewrite-duration-ms"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[Rewrite]:
     Examples
     --------
     >>> summary = {"zorder.columns": "a,b", "deleted-data-files": "5", "added-data-files": "2",
-    ...            "zorder.predicted-scan-fraction.a": "0.5", "zorder.predicted-scan-fraction.b": "NaN"}
+    ...            "zorder.scan-fractions": '{"a": {"predicted": 0.5}, "b": {"predicted": NaN}}'}
     >>> found = rewrites_of([SnapshotFacts(1, 10, "append", {}), SnapshotFacts(2, 20, "replace", summary)])
     >>> [(each.snapshot_id, each.sort_order, each.rewritten_files, dict(each.predicted)) for each in found]
     [(2, 'zorder(a, b)', 5, {'a': 0.5})]
@@ -73,7 +74,7 @@ def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[Rewrite]:
 
 
 def _rewrite(of: SnapshotFacts) -> Rewrite:
-    took = of.count(_MILLISECONDS)
+    took, fractions = of.count(DURATION), _fractions(of.summary)
     return Rewrite(
         of.snapshot_id,
         of.timestamp_ms,
@@ -83,20 +84,15 @@ def _rewrite(of: SnapshotFacts) -> Rewrite:
         of.count("removed-files-size"),
         of.count("added-data-files"),
         of.count("added-files-size"),
-        took / 1000 if _MILLISECONDS in of.summary else None,
-        _by_column(of.summary, PREDICTED),
-        _by_column(of.summary, ACTUAL),
+        took / 1000 if DURATION in of.summary else None,
+        {column: each["predicted"] for column, each in fractions.items() if "predicted" in each},
+        {column: each["actual"] for column, each in fractions.items() if "actual" in each},
     )
 
 
-def _by_column(summary: Mapping[str, str], prefix: str) -> dict[str, float]:
-    found = {key.removeprefix(prefix): _share(value) for key, value in summary.items() if key.startswith(prefix)}
-    return {column: share for column, share in found.items() if share is not None}
-
-
-def _share(text: str) -> float | None:
-    """Read a share in [0, 1]; what a foreign program has written there may be anything."""
-    with suppress(ValueError):
-        if 0 <= (share := float(text)) <= 1:
-            return share
-    return None
+def _fractions(summary: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    # What a foreign program has written there may be anything.
+    with suppress(ValidationError):
+        found = _FRACTIONS.validate_json(summary.get(SCAN_FRACTIONS, "{}"))
+        return {column: {key: each for key, each in of.items() if 0 <= each <= 1} for column, of in found.items()}
+    return {}

@@ -13,30 +13,18 @@ from iceberg_zorder.pyiceberg.content_files import Partition
 
 @dataclass(frozen=True, eq=False)
 class DataFileTask:
-    """A data file to be rewritten, with the delete files that apply to it.
-
-    Parameters
-    ----------
-    data_file : pyiceberg.manifest.DataFile
-        The data file.
-    data_sequence_number : int
-        Its data sequence number.
-    position_deletes, equality_deletes : tuple of pyiceberg.manifest.DataFile
-        The delete files.
-    added_by : int or None
-        The snapshot that added it, if the manifest tells.
-    """
+    """A data file to be rewritten, with the delete files that apply to it."""
 
     data_file: DataFile
     data_sequence_number: int
     position_deletes: tuple[DataFile, ...] = ()
     equality_deletes: tuple[DataFile, ...] = ()
-    added_by: int | None = None
+    added_by: int | None = None  # the snapshot that added it, if the manifest tells
 
 
 @dataclass(frozen=True, eq=False)
 class FileGroup:
-    """Data files that are rewritten together.
+    """Data files that are rewritten together, at least one, and why.
 
     Parameters
     ----------
@@ -50,17 +38,13 @@ class FileGroup:
     partition : pyiceberg.typedef.Record or None
         Their partition, or None where rows of several partitions come together: their data files are of other specs.
     tasks : tuple of DataFileTask
-        The data files, at least one.
-    expected_output_files : int
-        How many files to write.
-    max_output_file_size : int
-        The size in bytes above which a file is not planned to be.
+        The data files.
+    expected_output_files, max_output_file_size : int
+        How many files to write, and the size in bytes above which a file is not planned to be.
     reason : str
         Why it was chosen, in words that name options and their values.
     is_due : bool, optional
         Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
-    spans : tuple of float, optional
-        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     worth : float, optional
         The bytes that a filter is expected to read less for each byte of it; 0 if it is not known.
     """
@@ -74,7 +58,6 @@ class FileGroup:
     max_output_file_size: int
     reason: str
     is_due: bool = False
-    spans: tuple[float, ...] = ()
     worth: float = 0.0
 
     @property

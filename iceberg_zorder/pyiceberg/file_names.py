@@ -6,9 +6,6 @@ import re
 import uuid
 from collections.abc import Collection
 
-WRITE_ID = "zorder.write-id"
-"""In a snapshot's summary: what the names of its new files have in common, if they have anything."""
-
 
 def data_file_name(stem: str, write_id: str = "") -> str:
     """Name a data file; no other has the name.
@@ -46,6 +43,17 @@ def new_write_id(address: str) -> str:
     (True, False)
     """
     return f"w{address}{uuid.uuid4().hex}"
+
+
+def is_leased(write_id: str) -> bool:
+    """Tell whether a write is one of maintenance, which needs a lease.
+
+    Examples
+    --------
+    >>> is_leased(new_write_id("0badf00d")), is_leased("f00dfeedf00dfeed")
+    (True, False)
+    """
+    return write_id.startswith("w")
 
 
 def is_written_at(write_id: str, address: str) -> bool:

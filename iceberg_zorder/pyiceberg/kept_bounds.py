@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +17,8 @@ from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.sample import is_cut, sampled_bytes
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.metrics_config import MetricsMode, metrics_config
 from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, beginning, is_truncated, separation
@@ -25,14 +28,7 @@ _FULL = MetricsMode("full")
 
 @dataclass(frozen=True)
 class KeptBounds:
-    """What is kept of each of some columns.
-
-    Parameters
-    ----------
-    columns : tuple of ClusteringColumn
-        The columns.
-    modes : tuple of MetricsMode
-        Their metrics modes.
+    """What is kept of each of some columns, by their metrics modes.
 
     Examples
     --------
@@ -121,17 +117,21 @@ class KeptBounds:
                     yield replace(weak, wanted=wanted, kept=kept, share=found.share)
 
 
-def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
-    """Tell whether a mode keeps as much of a column as is wanted.
+def fix_metrics(table: Table, weak: Sequence[WeakBounds]) -> list[WeakBounds]:
+    """Set the metrics modes that columns want, in one commit, unless columns have become good enough meanwhile."""
+    now = copy(table)
+    refresh(now)
+    config = metrics_config(now)
+    missing = [each for each in weak if not serves(config.mode(each.field), each)]
+    if missing:
+        change_properties(now, {each.key: each.wanted for each in missing if each.wanted})
+    # What others changed of the schema meanwhile is for the commit of the files to judge.
+    table.metadata = table.metadata.model_copy(update={"properties": dict(now.metadata.properties)})
+    return missing
 
-    Examples
-    --------
-    >>> weak = WeakBounds("t", "t", "url", "url", "string", "truncate(16)", "truncate(20)", 16)
-    >>> [serves(each, weak) for each in (MetricsMode("full"), MetricsMode("truncate", 20), MetricsMode("truncate", 19))]
-    [True, True, False]
-    >>> serves(MetricsMode("truncate", 1), WeakBounds("t", "t", "n", "n", "long", "counts", "full"))
-    True
-    """
+
+def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
+    """Tell whether a mode keeps as much of a column as is wanted."""
     if not mode.keeps_bounds or mode.length is None or not is_truncated(weak.type):
         return mode.keeps_bounds
     wanted = MetricsMode.of(weak.wanted or "")

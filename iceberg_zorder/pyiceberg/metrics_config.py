@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IcebergType
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.nested_fields import children
+from iceberg_zorder.pyiceberg.properties import whole_number
 from iceberg_zorder.request.metrics_check import COLUMN_MODE
 
 _LOG = logging.getLogger(__name__)
@@ -23,13 +22,7 @@ _TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class MetricsMode:
-    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``.
-
-    Examples
-    --------
-    >>> str(MetricsMode("truncate", 16)), MetricsMode("truncate", 16).keeps_bounds, MetricsMode("counts").keeps_bounds
-    ('truncate(16)', True, False)
-    """
+    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``."""
 
     kind: str
     length: int | None = None
@@ -57,15 +50,7 @@ _NONE = MetricsMode("none")
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """The modes of a table's columns.
-
-    Parameters
-    ----------
-    columns : dict of str to MetricsMode
-        By the column's full name.
-    default : MetricsMode
-        That of all others.
-    """
+    """The modes of a table's columns by their full names, and that of all others."""
 
     columns: dict[str, MetricsMode]
     default: MetricsMode
@@ -82,11 +67,12 @@ def metrics_config(table: Table) -> MetricsConfig:
     if _DEFAULT in properties:
         default = _mode(properties[_DEFAULT], _TRUNCATED)
     else:
-        most = _inferred(properties)
+        most = whole_number(properties, _INFERRED, 100)
         default = _TRUNCATED
         if len(_all_ids(schema.as_struct())) > most:
             default = _NONE
-            columns = {_name(schema, each): _TRUNCATED for each in list(_eligible(schema.as_struct()))[:most]}
+            eligible = list(_eligible(schema.as_struct()))[:most]
+            columns = {schema.find_column_name(each) or "": _TRUNCATED for each in eligible}
     promoted = default if default.keeps_bounds else _TRUNCATED
     for ordered in table.sort_order().fields:
         if ordered.transform.preserves_order and (name := schema.find_column_name(ordered.source_id)):
@@ -97,25 +83,11 @@ def metrics_config(table: Table) -> MetricsConfig:
     return MetricsConfig(columns, default)
 
 
-def _inferred(properties: Mapping[str, str]) -> int:
-    text = properties.get(_INFERRED, "100")
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot use {_INFERRED} = '{text}', because it is no whole number") from error
-
-
 def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:
     if mode := MetricsMode.of(text):
         return mode
     _LOG.warning("Ignoring metrics mode %s, which is none of none, counts, truncate(n) and full", text)
     return otherwise
-
-
-def _name(schema: Schema, field_id: int) -> str:
-    name = schema.find_column_name(field_id)
-    assert name is not None  # noqa: S101
-    return name
 
 
 def _all_ids(of: IcebergType) -> list[int]:

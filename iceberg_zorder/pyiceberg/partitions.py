@@ -22,7 +22,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, domain, encode
 from iceberg_zorder.pyiceberg.compat.schemas import arrow_transform
 from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.rows.equal_rows import comparable
 from iceberg_zorder.rows.nested import leaf
 
@@ -30,19 +30,8 @@ from iceberg_zorder.rows.nested import leaf
 class Partitions:
     """Numbers the partitions of rows in the order in which they come, and finds the keys that rows are cut by.
 
-    Parameters
-    ----------
-    spec : pyiceberg.partitioning.PartitionSpec
-        The spec.
-    schema : pyiceberg.schema.Schema
-        The table's schema.
-    arrow : pyarrow.Schema
-        The schema of the batches, with field ids.
-
-    Raises
-    ------
-    InvalidInputError
-        When the spec has a transform that PyIceberg does not know.
+    The batches are of an Arrow schema with field ids. Raises InvalidInputError when the spec has a transform that
+    PyIceberg does not know.
     """
 
     def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
@@ -50,7 +39,7 @@ class Partitions:
         """The partitions, by their number."""
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._lock = Lock()
-        self._fields = [_Field.of(field, schema, arrow) for field in spec.fields]
+        self._fields = [_Field(field, schema, arrow) for field in spec.fields]
         kinds = {field.field_id: _result_type(schema, field) for field in partition_fields(schema, spec)}
         self._keyed = [(place, kinds[f.field_id]) for place, f in enumerate(spec.fields) if f.field_id in kinds]
 
@@ -97,24 +86,25 @@ class Partitions:
 class _Field:
     """One field of a spec."""
 
-    def __init__(self, field: PartitionField, path: tuple[int, ...] | None, source: Any) -> None:
-        self._field = field
-        self._path = path
-        self._source = source
-        self._arrow = None if source is None else arrow_transform(field.transform, source)
-        self._is_uuid = isinstance(source, UUIDType) and isinstance(field.transform, IdentityTransform)
-
-    @classmethod
-    def of(cls, field: PartitionField, schema: Schema, arrow: pa.Schema) -> _Field:
+    def __init__(self, field: PartitionField, schema: Schema, arrow: pa.Schema) -> None:
+        self._transform = field.transform
+        self._path: tuple[int, ...] | None = None
+        self._is_uuid = False
         if isinstance(field.transform, VoidTransform):
-            return cls(field, None, None)
-        path = field_paths(file_fields(arrow, None)).get(field.source_id)
-        if path is None or not _is_known(field, schema):
+            return
+        self._path = field_paths(file_fields(arrow, None)).get(field.source_id)
+        try:
+            source: Any = schema.find_field(field.source_id).field_type
+            self._one_by_one = field.transform.transform(source)
+        except (NotImplementedError, ValueError, AttributeError):
+            self._path = None
+        if self._path is None:
             raise InvalidInputError(
                 f"Cannot partition by {field.name}, because PyIceberg cannot compute {field.transform} of field "
                 f"{field.source_id}"
             )
-        return cls(field, path, schema.find_field(field.source_id).field_type)
+        self._arrow = arrow_transform(field.transform, source)
+        self._is_uuid = isinstance(source, UUIDType) and isinstance(field.transform, IdentityTransform)
 
     def partition(self, batch: pa.RecordBatch) -> pa.Array:
         """Transform the source column."""
@@ -125,7 +115,7 @@ class _Field:
             array = array.dictionary_decode()
         if self._arrow and not isinstance(array, pa.ExtensionArray):
             array = self._arrow(array)
-        elif not isinstance(self._field.transform, IdentityTransform):
+        elif not isinstance(self._transform, IdentityTransform):
             return self._of_distinct(array)
         return array.storage if isinstance(array, pa.ExtensionArray) else array
 
@@ -143,8 +133,7 @@ class _Field:
         if pa.types.is_temporal(array.type):
             array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
         encoded = array.dictionary_encode()
-        transform = self._field.transform.transform(self._source)
-        found = pa.array([transform(value) for value in encoded.dictionary.to_pylist()])
+        found = pa.array([self._one_by_one(value) for value in encoded.dictionary.to_pylist()])
         return pc.take(found, encoded.indices)
 
 
@@ -163,16 +152,7 @@ def identity_sources(spec: PartitionSpec) -> set[int]:
 
 
 def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringColumn, ...]:
-    """Describe the keys of a spec's fields as columns to cut by.
-
-    Examples
-    --------
-    >>> from pyiceberg.transforms import TruncateTransform
-    >>> from pyiceberg.types import NestedField, StringType
-    >>> schema = Schema(NestedField(1, "name", StringType()))
-    >>> partition_columns(schema, PartitionSpec(PartitionField(1, 1000, TruncateTransform(2), "name_trunc")))
-    (ClusteringColumn(parts=('name_trunc',), type='binary'),)
-    """
+    """Describe the keys of a spec's fields as columns to cut by."""
     return tuple(
         ClusteringColumn((field.name,), "long" if domain(_result_type(schema, field)) == "long" else "binary")
         for field in partition_fields(schema, spec)
@@ -194,11 +174,3 @@ def _keys(values: pa.Array, kind: str) -> pa.Array:
 
 def _result_type(schema: Schema, field: PartitionField) -> str:
     return str(field.transform.result_type(schema.find_field(field.source_id).field_type))
-
-
-def _is_known(field: PartitionField, schema: Schema) -> bool:
-    try:
-        field.transform.transform(schema.find_field(field.source_id).field_type)
-    except (NotImplementedError, ValueError, AttributeError):
-        return False
-    return True

@@ -13,13 +13,12 @@ The stages, in order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
-from iceberg_zorder.pyiceberg.commit.batches import Tally
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
@@ -103,7 +102,7 @@ column: it has user_id, ts
     """
     plan = plan_rewrite(table, columns, where=where, options=options, branch=branch, case_sensitive=case_sensitive)
     with renewed(table):
-        return RewriteRunner(plan.request, progress, Tally(), lambda: True).run(plan)
+        return RewriteRunner(plan.request, progress).run(plan)
 
 
 def plan_rewrite(
@@ -191,13 +190,11 @@ def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
     RewriteFailedError
         As :func:`rewrite_data_files`.
     """
-    return execute_counting(plan, Tally(), progress)
+    return execute_by(RewriteRunner(plan.request, progress), plan)
 
 
-def execute_counting(
-    plan: RewritePlan, tally: Tally, progress: Progress = silent, goes_on: Callable[[], bool] = lambda: True
-) -> RewriteResult:
+def execute_by(runner: RewriteRunner, plan: RewritePlan) -> RewriteResult:
     """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends."""
     with renewed(plan.request.table):
         plan.check_is_current()
-        return RewriteRunner(plan.request, progress, tally, goes_on).run(plan)
+        return runner.run(plan)

@@ -6,7 +6,7 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from rich.filesize import decimal
 
 _INK = "#123457"
 """Stands for the text's colour, which the page decides."""
@@ -23,36 +24,15 @@ _FEW = 600
 """Of more boxes than that no edges are drawn, and they are drawn as pixels."""
 _UPRIGHT = 8
 """So many labels have room beside each other."""
-_MOST_BARS = 32
+_BARS = 24
 _NARROW = 100
 _SIZE = (5.2, 3.2)
 _SQUARE = (5.2, 4.6)
 _DPI = 144
-_KILO = 1000
 
 
-class Axis(Protocol):
-    """What :class:`iceberg_zorder.report.file_boxes.Axis` has."""
-
-    @property
-    def name(self) -> str:
-        """The column."""
-
-    @property
-    def lower(self) -> npt.NDArray[np.float64]:
-        """Where each box begins, in [0, 1]."""
-
-    @property
-    def upper(self) -> npt.NDArray[np.float64]:
-        """Where each box ends, in [0, 1]."""
-
-    @property
-    def ticks(self) -> Sequence[tuple[float, str]]:
-        """Places in [0, 1], and the values there."""
-
-
-def boxes_chart(axes: Sequence[Axis]) -> str:
-    """Draw the files' boxes over one or two columns; each place is the share of the rows below."""
+def boxes_chart(axes: Sequence[Any]) -> str:
+    """Draw the files' boxes, ``Axis`` of ``report/file_boxes.py``; each place is the share of the rows below."""
     with _chart("boxes", _SQUARE) as (svg, chart):
         first = axes[0]
         count = len(first.lower)
@@ -134,43 +114,23 @@ def depth_chart(histogram: Mapping[str, int]) -> str:
     return svg[0]
 
 
-def sizes_chart(sizes: Mapping[str, int], target: int) -> str:
+def sizes_chart(sizes: npt.NDArray[np.int64], target: int) -> str:
     """Draw how many files have which size, the target among them."""
     with _chart("sizes", _SIZE) as (svg, chart):
-        edges, counts = _bars(sizes)
-        chart.stairs(counts, edges, fill=True, color=_NOW)
+        sizes = np.maximum(sizes, 1)
+        least, most = min(int(sizes.min()), target) / 1.3, max(int(sizes.max()), target) * 1.3
+        chart.hist(sizes, np.geomspace(least, most, _BARS + 1).tolist(), color=_NOW)
         chart.axvline(target, color=_ATTAINABLE, linewidth=1.5, label="target")
         chart.set_xscale("log")
-        least, most = min(edges[0], target) / 1.3, max(edges[-1], target) * 1.3
         chart.set(xlim=(least, most))
         chart.minorticks_off()
         if most < _NARROW * least:
             # A power of ten or none is in there.
             chart.set_xticks(np.geomspace(least, most, 5)[1:-1])
-        chart.xaxis.set_major_formatter(lambda size, _: _bytes(size))
+        chart.xaxis.set_major_formatter(lambda size, _: decimal(round(size)))
         chart.set(xlabel="size", ylabel="data files")
         _legend(chart)
     return svg[0]
-
-
-def _bars(sizes: Mapping[str, int]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Join classes, eight of which lie between a power of two and the next, to as many bars as have room."""
-    # A class is named by a whole number, which the power may be a little below.
-    eighths = np.array([int(8 * np.log2(max(int(size), 1)) + 1e-9) for size in sizes])
-    width = next(each for each in (1, 2, 4, 8, 16, 32) if np.ptp(eighths // each) < _MOST_BARS)
-    places = eighths // width
-    first, bars = int(places.min()), int(np.ptp(places)) + 1
-    counts = np.zeros(bars, np.int64)
-    np.add.at(counts, places - first, list(sizes.values()))
-    return np.exp2(np.arange(first, first + bars + 1) * width / 8), counts
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < _KILO:
-            return f"{size:.3g} {unit}"
-        size /= _KILO
-    return f"{size:.3g} TB"
 
 
 @contextmanager

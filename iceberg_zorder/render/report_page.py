@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from iceberg_zorder.printable import printable_lines
-from iceberg_zorder.render.charts import Axis, boxes_chart, depth_chart, scan_chart, sizes_chart
+from iceberg_zorder.render.charts import boxes_chart, depth_chart, scan_chart, sizes_chart
 from iceberg_zorder.render.page import template
 
 _MOST_PARTITIONS = 30
 
 
-class Boxes(Protocol):
-    """What :class:`iceberg_zorder.report.file_boxes.FileBoxes` has."""
-
-    @property
-    def axes(self) -> Sequence[Axis]:
-        """One or two."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """How many files are of which size, by the smallest one of each class."""
-
-
-def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> str:
+def report_page(reports: Sequence[tuple[Mapping[str, Any], Any | None]]) -> str:
     """Write a page."""
     page = template("report_page.html").render(
         reports=[report for report, _ in reports],
@@ -35,7 +23,7 @@ def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> st
     return printable_lines(page)
 
 
-def _charts(report: Mapping[str, Any], boxes: Boxes | None) -> list[tuple[str, str]]:
+def _charts(report: Mapping[str, Any], boxes: Any | None) -> list[tuple[str, str]]:
     if boxes is None:
         return []
     return [

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from math import isqrt
+from decimal import Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +19,14 @@ MOST_BOXES = 5_000
 """Of more files so many are shown, evenly taken: a picture has no room for more."""
 _TICKS = 5
 _LONGEST_LABEL = 24
-_CLASSES = 8
-"""So many classes of sizes lie between a power of two and the next."""
-_UNREADABLE = re.compile("\ufffd+")
-_EPOCH = datetime.datetime(1970, 1, 1)
-_MICROSECONDS = {"timestamp": 1, "timestamptz": 1, "timestamp_ns": 1000, "timestamptz_ns": 1000}
+_UNITS = {
+    "date": "D",
+    "time": "us",
+    "timestamp": "us",
+    "timestamptz": "us",
+    "timestamp_ns": "ns",
+    "timestamptz_ns": "ns",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +57,12 @@ class FileBoxes:
     ----------
     axes : tuple of Axis
         One or two.
-    sizes : mapping of str to int
-        How many files of the table are of which size, in classes by :func:`size_classes`.
+    sizes : ndarray of int64, shape (files,)
+        Bytes of all files.
     """
 
     axes: tuple[Axis, ...]
-    sizes: Mapping[str, int]
+    sizes: npt.NDArray[np.int64]
 
 
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
@@ -82,27 +82,7 @@ def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
     count = min(files.count, MOST_BOXES)
     shown = files.take(np.arange(count) * files.count // max(count, 1))
     axes = tuple(_axis(bounds, keys) for bounds, keys in zip(shown.columns[:2], sample.columns, strict=False))
-    return FileBoxes(axes, size_classes(files.sizes.astype(np.int64)))
-
-
-def size_classes(sizes: npt.NDArray[np.int64]) -> dict[str, int]:
-    """Count files by size, in classes of which each is a little wider than the one before.
-
-    Examples
-    --------
-    >>> size_classes(np.array([0, 1000, 1023, 1024, 1100, 1117]))
-    {'0': 1, '940': 2, '1024': 2, '1117': 1}
-    """
-    octaves = int(sizes.max(initial=0)).bit_length()
-    begins = sorted({0, *(_root_of_two(eighths) for eighths in range(_CLASSES * octaves))})
-    found, counts = np.unique(np.searchsorted(begins, sizes, "right") - 1, return_counts=True)
-    return {str(begins[each]): count for each, count in zip(found.tolist(), counts.tolist(), strict=True)}
-
-
-def _root_of_two(eighths: int) -> int:
-    """Raise two to a number of eighths and round up, in whole numbers: every machine finds the same."""
-    root = isqrt(isqrt(isqrt(1 << eighths)))
-    return root + int(root**_CLASSES < 1 << eighths)
+    return FileBoxes(axes, files.sizes)
 
 
 def _axis(bounds: ColumnBounds, rows: KeyColumn) -> Axis:
@@ -128,36 +108,22 @@ def _ticks(column: ClusteringColumn, rows: KeyColumn, values: npt.NDArray[np.int
     shares = [tick / (_TICKS - 1) for tick in range(_TICKS)]
     places = [order[min(int(share * len(order)), len(order) - 1)] for share in shares]
     keys = rows.take(np.array(places)).keys
-    return tuple(zip(shares, (_label(key, column.type) for key in keys.tolist()), strict=True))
-
-
-def _label(key: int | bytes, kind: str) -> str:
-    text = _text(key, kind)
-    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+    return tuple(zip(shares, (_text(key, column.type) for key in keys.tolist()), strict=True))
 
 
 def _text(key: int | bytes, kind: str) -> str:
-    if kind.startswith("decimal"):
+    base = kind.partition("(")[0]
+    if base == "decimal":
         unscaled = int.from_bytes(key, "big") - (1 << 127) if isinstance(key, bytes) else key
-        return str(Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -int(kind.rpartition(",")[2][:-1]))))
+        return str(Decimal(unscaled).scaleb(-int(kind.rpartition(",")[2][:-1]), Context(prec=50)))
     if isinstance(key, bytes):
         # Rows that are spread between bounds may end within a character; decoders differ in how many marks they leave.
-        return _UNREADABLE.sub("\ufffd", key.decode(errors="replace")) if kind == "string" else key.hex()
-    if kind in ("float", "double"):
+        text = re.sub("\ufffd+", "\ufffd", key.decode(errors="replace")) if base == "string" else key.hex()
+        return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+    if base in ("float", "double"):
         bits = key if key >= 0 else key ^ np.iinfo(np.int64).max
         return f"{np.array(bits, np.int64).view(np.float64):.6g}"
-    return _time(key, kind) or f"{key}"
-
-
-def _time(key: int, kind: str) -> str:
-    """Write a date, a time or a timestamp; empty for other types, and for years that Python does not know."""
-    try:
-        if kind == "date":
-            return f"{(_EPOCH + datetime.timedelta(days=key)).date()}"
-        if kind == "time":
-            return f"{(_EPOCH + datetime.timedelta(microseconds=key)).time()}"
-        if kind in _MICROSECONDS:
-            return f"{_EPOCH + datetime.timedelta(microseconds=key // _MICROSECONDS[kind])}"
-    except OverflowError:
-        pass
-    return ""
+    if base in _UNITS:
+        moment = str(np.array(key).view(f"datetime64[{_UNITS[base]}]")).partition(".")[0].replace("T", " ")
+        return moment.rpartition(" ")[2] if base == "time" else moment
+    return f"{key}"

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.layout.curve import HILBERT
+from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.request.sort_order import parse_sort_order
 
-_COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
-_HASH = "zorder.layout-hash"
-_CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
+COLUMNS = "zorder.columns"
+"""In a snapshot's summary: the sort order of a rewrite of ours; ``a,b`` is that of ``zorder(a, b)``."""
+CUTS = "zorder.cuts"
+"""In a snapshot's summary: how a rewrite of ours has cut its files."""
+LAYOUT_HASH = "zorder.layout-hash"
+"""In a snapshot's summary: what its layouts are told from others by."""
+TARGET = "zorder.target-file-size"
+"""In a snapshot's summary: bytes that new files were to have, and after a blank who has said so."""
+DURATION = "zorder.rewrite-duration-ms"
+"""In a snapshot's summary: how long it took until this commit, since the one before."""
+_REMOVED = "removed-files-size"
 REPLACE = "replace"
 """The operation of snapshots that change no row, as those of rewrites are."""
 
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
 _NUMBER = re.compile("[0-9]{1,18}")
-_COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class SnapshotFacts:
     @property
     def is_layout(self) -> bool:
         """Whether it is of a rewrite of ours."""
-        return _COLUMNS in self.summary
+        return COLUMNS in self.summary
 
     @property
     def is_rewrite(self) -> bool:
@@ -46,37 +55,39 @@ class SnapshotFacts:
     @property
     def cuts(self) -> str | None:
         """How a rewrite of ours has cut its files, where it tells."""
-        return self.summary.get(_CUTS)
+        return self.summary.get(CUTS)
 
     @property
     def sort_order(self) -> str:
-        """What a rewrite of ours was by."""
-        # Earlier versions told the curves that were fitted: two are of what was asked for as zorder.
-        curve, columns = self.summary.get(_CURVE, "zorder").rpartition(",")[2], self.summary[_COLUMNS]
-        prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
-        spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
-        return f"{prefix}{curve}({spaced})"
+        """What a rewrite of ours was by, in full."""
+        return parse_sort_order(self.summary[COLUMNS]).text
+
+    @property
+    def target(self) -> tuple[int, str] | None:
+        """Bytes that files of a rewrite of ours were to have, and who had said so, where it tells."""
+        size, _, origin = self.summary.get(TARGET, "").partition(" ")
+        return (int(size), origin) if _NUMBER.fullmatch(size) and int(size) else None
 
     def count(self, key: str) -> int:
         """Read a number of the summary; 0 if it has none, or what is none."""
         text = self.summary.get(key, "")
         return int(text) if _NUMBER.fullmatch(text) else 0
 
-    def is_by(self, columns: str, prefix: str, curve: str) -> bool:
-        """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.
+    def is_by(self, sort_order: str) -> bool:
+        """Tell whether a rewrite of ours was by the sort order that another asks for.
 
         With adaptive cuts a rewrite by ``hilbert`` is one by ``zorder``, too, which takes the tighter curve.
 
         Examples
         --------
-        >>> summary = {"zorder.columns": "a,b", "zorder.curve": "hilbert", "zorder.cuts": "adaptive"}
-        >>> last = SnapshotFacts(1, 0, "replace", summary)
-        >>> last.is_by("a,b", "", "zorder"), last.is_by("b,a", "", "zorder"), last.sort_order
+        >>> last = SnapshotFacts(1, 0, "replace", {"zorder.columns": "hilbert(a, b)", "zorder.cuts": "adaptive"})
+        >>> last.is_by("zorder(a, b)"), last.is_by("zorder(b, a)"), last.sort_order
         (True, False, 'hilbert(a, b)')
         """
-        last = self.summary.get(_CURVE, "zorder")
-        is_curve = last == "hilbert" if curve == "hilbert" else last != "hilbert" or self.summary.get(_CUTS) != "even"
-        return is_curve and (self.summary.get(_COLUMNS), self.summary.get(_PREFIX, "")) == (columns, prefix)
+        if not self.is_layout:
+            return False
+        last, asked = parse_sort_order(self.summary[COLUMNS]), parse_sort_order(sort_order)
+        return last == asked or (self.cuts != EVEN and last == replace(asked, curve=HILBERT))
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ class LayoutHistory:
     newer_files, newer_bytes : int
         The data files that others have written since our newest rewrite.
     undone_by_snapshot_id, undone_by_timestamp_ms : int or None
-        The first rewrite of another tool after it that has replaced files of ours, as the counts of summaries show.
+        The first rewrite of another tool after it that has removed more files than all others that there can have been.
     settled_files : int
         The data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the
         order that is reported on: another one would make the same again.
@@ -139,11 +150,11 @@ def layout_history(
     later = snapshots[snapshots.index(last) + 1 :]
     ours = np.isin(added_by, [each.snapshot_id for each in layouts])
     newer = np.isin(added_by, [each.snapshot_id for each in later])
-    undone_by = _undone_by(snapshots, added_by, files)
+    undone_by = _undone_by(last, later)
     return LayoutHistory(
         last.snapshot_id,
         last.timestamp_ms,
-        last.summary[_COLUMNS],
+        last.summary[COLUMNS],
         int(ours.sum()),
         int(files.sizes[ours].sum()),
         int(newer.sum()),
@@ -164,103 +175,26 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     1.0
     """
     told = [
-        (int(each.summary[_DURATION]), int(each.summary[_REMOVED]))
+        (int(each.summary[DURATION]), int(each.summary[_REMOVED]))
         for each in reversed(snapshots)
-        if all(each.summary.get(key, "").isdecimal() for key in (_DURATION, _REMOVED))
+        if all(each.summary.get(key, "").isdecimal() for key in (DURATION, _REMOVED))
     ][:_MEASURED_REWRITES]
     removed = sum(each for _, each in told)
     return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
 
 
-_MEASURES = (
-    (_ADDED_FILES, _DELETED_FILES, "total-data-files"),
-    ("added-records", "deleted-records", "total-records"),
-    ("added-files-size", "removed-files-size", "total-files-size"),
-)
-"""What summaries call what was added, what was removed, and what is there in all."""
+def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotFacts | None:
+    """Find the first rewrite of another tool after our newest one that must have replaced files of it.
 
-
-@dataclass(frozen=True, eq=False)
-class _Books:
-    """What snapshots have added and removed of one measure: of files, rows or bytes.
-
-    Parameters
-    ----------
-    gone : sequence of int
-        Of what each snapshot has added, what is not there any more.
-    removed : sequence of int
-        What each snapshot has removed.
-    leaving : sequence of int
-        What was there before each snapshot and is not now.
-    hidden : int
-        What is there and not among the files, because a filter has left it out.
+    Summaries tell how many files a snapshot removed, and not which: more than all others that can have been there.
     """
-
-    gone: Sequence[int]
-    removed: Sequence[int]
-    leaving: Sequence[int]
-    hidden: int
-
-    @staticmethod
-    def of(
-        keys: tuple[str, str, str],
-        snapshots: Sequence[SnapshotFacts],
-        added_by: npt.NDArray[np.int64],
-        amounts: npt.NDArray[np.int64],
-    ) -> _Books:
-        """Read them by the keys of a measure, of which each file has an amount."""
-        added, removed, total = keys
-        ids, places = np.unique(added_by, return_inverse=True)
-        sums = np.zeros(len(ids), np.int64)
-        np.add.at(sums, places, amounts)
-        there = dict(zip(ids.tolist(), sums.tolist(), strict=True))
-        # What a snapshot has added without telling how much is not gone.
-        gone = [max(0, each.count(added) - there.get(each.snapshot_id, 0)) for each in snapshots]
-        taken = [each.count(removed) for each in snapshots]
-        # All that goes is removed once: by this snapshot or a later one, which removed besides what came in between.
-        fewer = [part - lost for part, lost in zip(taken, gone, strict=True)]
-        leaving = list(accumulate(reversed(fewer)))[::-1]
-        in_sight = sum(there.values())
-        return _Books(gone, taken, leaving, max(0, int(snapshots[-1].summary.get(total, in_sight)) - in_sight))
-
-
-def _undone_by(
-    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles
-) -> SnapshotFacts | None:
-    """Find the first rewrite of another tool, after our newest one, that must have replaced files of ours.
-
-    Summaries tell how much a snapshot removed, and not what. So whatever was removed before is taken to have been ours
-    as far as it can have been: a rewrite that then removed more than all else that was there and is gone took ours.
-    """
-    books = _all_books(snapshots, added_by, files)
-    last = max(place for place, each in enumerate(snapshots) if each.is_layout)
-    ours = [0] * len(books)
-    for place, snapshot in enumerate(snapshots):
-        removed = [book.removed[place] for book in books]
-        others = [max(0, book.leaving[place] - mine) for book, mine in zip(books, ours, strict=True)]
-        if place > last and snapshot.operation == REPLACE:
-            of_ours = (part - rest - book.hidden for part, rest, book in zip(removed, others, books, strict=True))
-            if any(part > 0 for part in of_ours):
-                return snapshot
-        # All that others had added and is gone, down to the byte: it was that, and nothing of ours.
-        if len(books) < len(_MEASURES) or removed != others:
-            ours = [max(0, mine - part) for mine, part in zip(ours, removed, strict=True)]
-        if snapshot.is_layout:
-            ours = [mine + book.gone[place] for mine, book in zip(ours, books, strict=True)]
+    added = last.count(_ADDED_FILES)
+    others = int(last.summary.get("total-data-files", added)) - added
+    for each in later:
+        if each.operation == REPLACE and each.count(_DELETED_FILES) > others:
+            return each
+        others += each.count(_ADDED_FILES)
     return None
-
-
-def _all_books(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles) -> list[_Books]:
-    """Read the measures that every snapshot tells, files first."""
-    amounts = (np.ones(files.count, np.int64), files.rows, files.sizes.astype(np.int64))
-    # Sizes are those of delete files, too.
-    has_deletes = any(each.count("added-delete-files") or each.count("removed-delete-files") for each in snapshots)
-    found = []
-    for keys, of_files in zip(_MEASURES[: 2 if has_deletes else 3], amounts, strict=False):
-        pairs = zip(_MEASURES[0], keys, strict=True)
-        if all(key in each.summary for told, key in list(pairs)[:2] for each in snapshots if each.count(told)):
-            found.append(_Books.of(keys, snapshots, added_by, of_files))
-    return found
 
 
 def _settled_files(
@@ -273,7 +207,7 @@ def _settled_files(
     rewrite_of: dict[int, int] = {}
     number, before = 0, None
     for each in snapshots:
-        layouts = each.summary.get(_HASH)
+        layouts = each.summary.get(LAYOUT_HASH)
         # Partial progress commits one after the other, of the same layouts.
         if layouts is None or layouts != before:
             number += 1

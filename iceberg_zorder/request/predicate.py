@@ -21,10 +21,6 @@ Name = tuple[str, ...]
 """The parts of a column's name, without quotes: several for the field of a struct."""
 
 
-class NotSparkSqlError(InvalidInputError):
-    """A text that cannot be parsed as Spark SQL."""
-
-
 @dataclass(frozen=True)
 class Constant:
     """TRUE, FALSE or NULL, whatever the row."""
@@ -115,7 +111,7 @@ _OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
 }
 """The operator, and the one that means the same with its sides exchanged."""
 
-_TYPES = {
+TYPES = {
     exp.DataType.Type.TINYINT: "tinyint",
     exp.DataType.Type.SMALLINT: "smallint",
     exp.DataType.Type.INT: "int",
@@ -155,7 +151,7 @@ def parse_predicate(text: str) -> Predicate:
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError as error:
-        raise NotSparkSqlError(_first_line(error)) from error
+        raise InvalidInputError(_first_line(error)) from error
     except RecursionError as error:
         raise InvalidInputError("it is nested too deeply") from error
     return _predicate(parsed)
@@ -192,10 +188,10 @@ def _function(node: exp.Expr) -> Predicate:
     if isinstance(node, exp.Is):
         return _is(node)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        column, low, high = _column(node.this), _value(node.args["low"]), _value(node.args["high"])
+        column, low, high = _column(node.this), literal_value(node.args["low"]), literal_value(node.args["high"])
         return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
     if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
-        return In(_column(node.this), tuple(_value(each) for each in node.expressions))
+        return In(_column(node.this), tuple(literal_value(each) for each in node.expressions))
     if isinstance(node, exp.Like):
         like = _like(_column(node.this), _text(node.expression))
         return Not(like) if node.args.get("negate") else like
@@ -223,12 +219,12 @@ def _is(node: exp.Is) -> Predicate:
 def _comparison(node: exp.Expr, operator: str, exchanged: str) -> Predicate:
     left, right = _bare(node.this), _bare(node.expression)
     if _is_column(right) and not _is_column(left):
-        return Comparison(_column(right), exchanged, _value(left))
+        return Comparison(_column(right), exchanged, literal_value(left))
     if _is_column(right):
         raise InvalidInputError(f"{_shown(node)} compares two columns, and files know of each by itself only")
     if _is_column(left):
-        return Comparison(_column(left), operator, _value(right))
-    values = _value(left), _value(right)
+        return Comparison(_column(left), operator, literal_value(right))
+    values = literal_value(left), literal_value(right)
     if operator == "=" and all(value.type == "integer" for value in values):
         return Constant(values[0] == values[1])  # 1 = 1, which programs write in front of other conditions
     raise InvalidInputError(f"{_shown(node)} compares two values: a name is quoted in backticks, as `a`")
@@ -263,14 +259,20 @@ def _column(node: exp.Expr) -> Name:
 
 
 def _text(node: exp.Expr) -> str:
-    content = _value(node).content
+    content = literal_value(node).content
     if not isinstance(content, str):
         raise InvalidInputError(f"{_shown(node)} is no text")
     return content
 
 
-def _value(node: exp.Expr) -> Value:
-    """Read a literal, or a cast of one."""
+def literal_value(node: exp.Expr) -> Value:
+    """Read a literal, or a cast of one.
+
+    Examples
+    --------
+    >>> literal_value(sqlglot.parse_one("CAST('7' AS INT)"))
+    Value(type='integer', content=7)
+    """
     node = _bare(node)
     if isinstance(node, exp.Null):
         return NULL
@@ -284,7 +286,7 @@ def _value(node: exp.Expr) -> Value:
         digits = str(node.this)
         return Value("binary", bytes.fromhex("0" * (len(digits) % 2) + digits))
     if isinstance(node, exp.Neg):
-        return negative(_value(node.this))
+        return negative(literal_value(node.this))
     if isinstance(node, exp.Cast):
         return _cast(node)
     hint = r": write a quote inside a text as \'" if isinstance(node, exp.Concat) else ""
@@ -293,12 +295,12 @@ def _value(node: exp.Expr) -> Value:
 
 def _cast(node: exp.Cast) -> Value:
     to = node.args["to"]
-    kind = _TYPES.get(to.this)
+    kind = TYPES.get(to.this)
     if kind is None or node.args.get("format"):
         raise InvalidInputError(f"{_shown(node)} is of a type without literals")
     parameters = [int(each.name) for each in to.expressions]
     precision, scale = (*parameters, *(10, 0)[len(parameters) :])
-    return cast(_value(node.this), kind, precision=precision, scale=scale)
+    return cast(literal_value(node.this), kind, precision=precision, scale=scale)
 
 
 def _shown(node: exp.Expr) -> str:

@@ -124,32 +124,21 @@ columns 25.0%, 55.0% today.
     return [f"{each}." for each in pays]
 
 
-def why_chosen(today: float, expected: float, attainable: float, ratio: float, *, over: str = COLUMNS) -> str:
+def why_chosen(today: float, attainable: float, ratio: float, expected: float, over: str = COLUMNS) -> str:
     """Say why files are chosen whose rewrite gains enough.
 
     Examples
     --------
-    >>> why_chosen(0.217, 0.147, 0.123, 1.2)
+    >>> why_chosen(0.217, 0.123, 1.2, 0.147)
     'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
-    >>> why_chosen(0.3, 0.1, 0.1, 1.5, over=QUERIES)
+    >>> why_chosen(0.3, 0.1, 1.5, 0.1, QUERIES)
     'scan fraction on average over the queries of the workload 30.0% is above max-scan-ratio 1.5 times the attainable \
 10.0%: expected to be 10.0% afterwards'
     """
-    return f"{_against(today, attainable, ratio, 'above', over)}: expected to be {_percent(expected)} afterwards"
+    return f"{_against(today, attainable, ratio, over)}: expected to be {_percent(expected)} afterwards"
 
 
-def some_of_them(files: int) -> str:
-    """Say that not all files are chosen that sizes call for.
-
-    Examples
-    --------
-    >>> some_of_them(4)
-    '; 4 of them, for with the others filters would read more'
-    """
-    return f"; {files:,} of them, for with the others filters would read more"
-
-
-def why_not_chosen(today: float, attainable: float, ratio: float, *, over: str = COLUMNS) -> str:
+def why_not_chosen(today: float, attainable: float, ratio: float, over: str = COLUMNS) -> str:
     """Say why no file of a partition is chosen.
 
     Examples
@@ -158,97 +147,53 @@ def why_not_chosen(today: float, attainable: float, ratio: float, *, over: str =
     'scan fraction 13.8% is at most max-scan-ratio 1.2 times the attainable 12.3%'
     >>> why_not_chosen(0.15, 0.123, 1.0)
     'scan fraction 15.0% is above max-scan-ratio 1 times the attainable 12.3%, but no rewrite would gain enough for \
-its bytes'
+its bytes, of which it may take 17 for each that came since'
     """
-    if today <= ratio * attainable:
-        return _against(today, attainable, ratio, "at most", over)
-    return f"{_against(today, attainable, ratio, 'above', over)}, but no rewrite would gain enough for its bytes"
+    capped = ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
+    return _against(today, attainable, ratio, over) + (capped if today > ratio * attainable else "")
 
 
 def not_counted(missing: Mapping[str, str]) -> str:
-    """Add to a scan fraction which columns it is not of, by name, with their metrics modes.
+    """Add to a scan fraction which columns it is not of, by name, with their metrics modes, and what would help.
 
     Examples
     --------
     >>> not_counted({"a": "none", "c": "counts"})
-    '; not counted are columns of which new files get no bounds: a (metrics mode none), c (metrics mode counts)'
+    '; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none), \
+c (metrics mode counts)'
     """
-    return f"; not counted are columns of which new files get no bounds: {_modes(missing)}" if missing else ""
-
-
-def why_nothing_counts(missing: Mapping[str, str]) -> str:
-    """Say why no file is chosen where new files get no bounds of any column.
-
-    Examples
-    --------
-    >>> why_nothing_counts({"a": "none"})
-    'no rewrite would gain anything, because new files get no bounds of any clustering column: a (metrics mode none)'
-    """
+    modes = ", ".join(f"{name} (metrics mode {mode})" for name, mode in missing.items())
     return (
-        f"no rewrite would gain anything, because new files get no bounds of any clustering column: {_modes(missing)}"
+        f"; not counted, because new files get no bounds of them unless metrics-check is fix: {modes}"
+        if missing
+        else ""
     )
 
 
-def no_bounds_of(missing: Mapping[str, str]) -> str:
-    """Add to why nothing is rewritten which columns no file can be skipped by, and what would help.
+def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
+    """Say why nothing is rewritten, by the data files that are left for each reason: the three that most are left for.
 
     Examples
     --------
-    >>> no_bounds_of({"a": "none"})
-    ' New files get no bounds of a (metrics mode none), and no file can be skipped by what has none: to have them \
-kept, set option metrics-check to fix.'
+    >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 2})
+    'Nothing to rewrite in db.t: 1,200 data files are left (small), 2 data files are left (younger than \
+min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, and lower min-age-seconds.'
+    >>> why_nothing_of("db.t", {})
+    'Nothing to rewrite in db.t: no data file can hold rows that match the filter.'
     """
-    if not missing:
-        return ""
-    return (
-        f" New files get no bounds of {_modes(missing)}, and no file can be skipped by what has none: to have them "
-        "kept, set option metrics-check to fix."
-    )
+    if not left:
+        return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
+    most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
+    told = [f"{files:,} data files are left ({reason})" for reason, files in most[:3]]
+    told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
+    lower = ", and lower min-age-seconds" if any(reason.startswith("younger") for reason in left) else ""
+    how = f"To rewrite them anyway, set option rewrite-all to true{lower}."
+    return f"Nothing to rewrite in {table}: {', '.join(told)}. {how}"
 
 
-def _modes(missing: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} (metrics mode {mode})" for name, mode in missing.items())
-
-
-def why_young(seconds: int) -> str:
-    """Say why data files are left that are too young.
-
-    Examples
-    --------
-    >>> why_young(3600)
-    'younger than min-age-seconds 3,600'
-    """
-    return f"younger than min-age-seconds {seconds:,}"
-
-
-def why_all_are_young(table: str, files: int, seconds: int) -> str:
-    """Say why nothing is rewritten where all data files are too young.
-
-    Examples
-    --------
-    >>> why_all_are_young("db.t", 1200, 3600)
-    'Nothing to rewrite in db.t: each of 1,200 data files is younger than min-age-seconds 3,600. To rewrite them \
-anyway, lower min-age-seconds.'
-    """
-    return (
-        f"Nothing to rewrite in {table}: each of {files:,} data files is {why_young(seconds)}. To rewrite them anyway, "
-        "lower min-age-seconds."
-    )
-
-
-def added_why_young(files: int, seconds: int) -> str:
-    """Add to why nothing is rewritten that other data files are too young.
-
-    Examples
-    --------
-    >>> added_why_young(2, 3600)
-    ' 2 more data files are younger than min-age-seconds 3,600.'
-    """
-    return f" {files:,} more data files are {why_young(seconds)}."
-
-
-def _against(today: float, attainable: float, ratio: float, how: str, over: str) -> str:
+def _against(today: float, attainable: float, ratio: float, over: str) -> str:
     average = "" if over == COLUMNS else f" on average over {over}"
+    how = "above" if today > ratio * attainable else "at most"
     return (
         f"scan fraction{average} {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable "
         f"{_percent(attainable)}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.available_memory import available_memory
-from iceberg_zorder.request.layout_options import ZOrderOptions, zorder_options
+from iceberg_zorder.request.layout_options import LAYOUT_OPTIONS, ZOrderOptions, read_option, zorder_options
 
 MEMORY_LIMIT = "memory-limit-bytes"
 SPILL_DIRECTORY = "spill-directory"
@@ -23,10 +23,6 @@ SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
-_OWN = (
-    *("boundaries", "column-weights", "cuts", "dry-run", "metrics-check"),
-    *("sample-rows", "sample-seed", "size-tolerance", "workload", "workload-share"),
-)
 
 
 def _int(text: str) -> int:
@@ -53,6 +49,19 @@ def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
+
+
+def _memory(text: str) -> int:
+    limit = _long(text)
+    if limit < SMALLEST_MEMORY_LIMIT:
+        raise ValueError(text)
+    return limit
+
+
+def _directory(text: str) -> str:
+    if not text.strip():
+        raise ValueError(text)
+    return text
 
 
 _Kind = tuple[str, Callable[[str], object]]
@@ -83,63 +92,23 @@ _ICEBERG: dict[str, _Kind] = {
     "target-file-size-bytes": _LONG,
     "use-starting-sequence-number": _BOOLEAN,
 }
-_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE, "min-age-seconds": _LONG, "rewrite-old-specs": _BOOLEAN}
-KNOWN_OPTIONS = tuple(sorted([*_READ, *_OWN, *PYICEBERG_ONLY]))
+_READ = {
+    **_ICEBERG,
+    "max-scan-ratio": _DOUBLE,
+    "min-age-seconds": _LONG,
+    "rewrite-old-specs": _BOOLEAN,
+    MEMORY_LIMIT: (f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]", _memory),
+    SPILL_DIRECTORY: ("the name of a directory", _directory),
+}
+KNOWN_OPTIONS = tuple(sorted([*_READ, *LAYOUT_OPTIONS]))
 """The names of all options."""
 
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """Options of one rewrite, each of its type.
+    """Options of one rewrite, each of its type; ``docs/options.md`` has what they do.
 
-    Parameters
-    ----------
-    layout : ZOrderOptions
-        Our own options.
-    target_file_size, min_file_size, max_file_size : int or None
-        Sizes of data files in bytes, where given.
-    min_input_files : int
-        A file group of so many files is rewritten.
-    max_file_group_size : int or None
-        A file group has so many bytes at most, where given; else larger ones are cut only where no file lies.
-    max_file_group_input_files : int
-        Checked, and not applied: a partition is one file group, so that its files do not overlap.
-    max_files_to_rewrite : int or None
-        Files rewritten at most, if set.
-    delete_file_threshold : int
-        A file with so many delete files is rewritten.
-    delete_ratio_threshold : float
-        A file with this share of its rows deleted is rewritten.
-    compression_factor : float
-        Multiplies the input's size before it is divided into files.
-    rewrite_all : bool
-        Whether files are rewritten whatever their size.
-    rewrite_job_order : str
-        The order of file groups, as written.
-    output_spec_id : int or None
-        Partition spec of the files written, if not the current one.
-    max_concurrent_file_group_rewrites : int
-        File groups rewritten at a time, at least 1.
-    partial_progress : bool
-        Whether file groups are committed in several commits.
-    max_commits : int
-        Commits at most, with partial progress; at least 1 then.
-    max_failed_commits : int
-        Failed commits tolerated, with partial progress.
-    use_starting_sequence_number : bool
-        Whether new files get the sequence number of the starting snapshot.
-    remove_dangling_deletes : bool
-        Whether delete files that apply to nothing any more are removed afterwards.
-    max_scan_ratio : float
-        Files are rewritten where the scan fraction is above so many times the attainable one, at least 1.
-    min_age_seconds : int
-        Younger files are left alone, at least 0.
-    rewrite_old_specs : bool
-        Whether files of another partition spec than that of new files are rewritten whatever their size.
-    memory_limit : int
-        Bytes of memory for rows, at least 16 MiB.
-    spill_directory : str or None
-        Where rows are held that have no room in memory, if not where temporary files are.
+    Sizes are in bytes.
     """
 
     layout: ZOrderOptions = field(default_factory=ZOrderOptions)
@@ -167,6 +136,7 @@ class RewriteOptions:
     rewrite_old_specs: bool = False
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
+    """Where rows are held that have no room in memory, if not where temporary files are."""
 
 
 _FIELDS = {
@@ -174,6 +144,7 @@ _FIELDS = {
     "min-file-size-bytes": "min_file_size",
     "max-file-size-bytes": "max_file_size",
     "max-file-group-size-bytes": "max_file_group_size",
+    MEMORY_LIMIT: "memory_limit",
     "partial-progress.enabled": "partial_progress",
     "partial-progress.max-commits": "max_commits",
     "partial-progress.max-failed-commits": "max_failed_commits",
@@ -203,50 +174,21 @@ the action or the rewriter zorder (did you mean 'min-input-files'?)
             f"zorder{hint}"
         )
     values = {
-        _FIELDS.get(name, name.replace("-", "_")): _read(name, options[name], _READ[name])
+        _FIELDS.get(name, name.replace("-", "_")): read_option(name, options[name], *_READ[name])
         for name in options
         if name in _READ
     }
     values.setdefault("max_failed_commits", values.get("max_commits", 10))
+    if MEMORY_LIMIT not in options:
+        values["memory_limit"] = max(SMALLEST_MEMORY_LIMIT, available_memory() // 4)
     read = RewriteOptions(
-        layout=zorder_options({name: options[name] for name in _OWN if name in options}),
-        memory_limit=_memory_limit(options.get(MEMORY_LIMIT)),
-        spill_directory=_directory(options.get(SPILL_DIRECTORY)),
+        layout=zorder_options(options),
         **values,  # type: ignore[arg-type]
     )
     _check_positive("max-concurrent-file-group-rewrites", read.max_concurrent_file_group_rewrites, "")
     if read.partial_progress:
         _check_positive("partial-progress.max-commits", read.max_commits, " when partial-progress.enabled is true")
     return read
-
-
-def _read(name: str, text: str, kind: _Kind) -> object:
-    words, parse = kind
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot set {name} to '{text}', because it must be {words}") from error
-
-
-def _memory_limit(text: str | None) -> int:
-    if text is None:
-        return max(SMALLEST_MEMORY_LIMIT, available_memory() // 4)
-    try:
-        limit = _long(text)
-    except ValueError:
-        limit = -1
-    if limit < SMALLEST_MEMORY_LIMIT:
-        raise InvalidInputError(
-            f"Cannot set {MEMORY_LIMIT} to '{text}', because it must be an integer in [{SMALLEST_MEMORY_LIMIT}, "
-            f"{2**63 - 1}]"
-        )
-    return limit
-
-
-def _directory(text: str | None) -> str | None:
-    if text is not None and not text.strip():
-        raise InvalidInputError(f"Cannot set {SPILL_DIRECTORY} to '{text}', because it must name a directory")
-    return text
 
 
 def _check_positive(name: str, value: int, condition: str) -> None:

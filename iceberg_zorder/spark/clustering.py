@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +12,7 @@ from iceberg_zorder.pyiceberg.clustering.report import CommandArguments, report_
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
+from iceberg_zorder.spark.rewrite import RewriteCall
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 
@@ -71,6 +71,11 @@ def report(
         call = procedure_call(catalog, "zorder_metadata", {"table": text, **arguments})
         return {row["location"]: bytes(row["content"]) for row in rows_of(spark, call)}
 
+    def command(arguments: CommandArguments, options: Mapping[str, str]) -> str:
+        given = tuple(options.items())
+        call = RewriteCall(quoted_name(name), arguments.sort_order, arguments.where, given, arguments.branch)
+        return call.rewrite(catalog)
+
     (metadata,) = files().items()
     return report_of(
         given_table(catalog, name, metadata, lambda snapshot: files(snapshot_id=str(snapshot))),
@@ -81,13 +86,5 @@ def report(
         predicates=predicates,
         workload=workload,
         case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true",
-        write_command=partial(_command, catalog, quoted_name(name)),
+        write_command=command,
     )
-
-
-def _command(catalog: str, table: str, arguments: CommandArguments, options: Mapping[str, str]) -> str:
-    texts = {"table": table, "strategy": "zorder", "sort_order": arguments.sort_order}
-    texts |= {name: text for name in ("where", "branch") if (text := getattr(arguments, name)) is not None}
-    pairs = ", ".join(string_literal(text) for option in options.items() for text in option)
-    given = {name: string_literal(text) for name, text in texts.items()}
-    return procedure_call(catalog, "rewrite_data_files", {**given, "options": f"map({pairs})"})

@@ -1,88 +1,90 @@
-"""Small files that are gathered into fewer: new ones, and those of earlier rewrites once as many bytes have come.
+"""What the history of a branch says of the next rewrite: which small files wait, and how many bytes it may take.
 
-A rewrite may leave files below ``min-file-size-bytes``: of a small table, or finer ones of a small part of a partition.
-Were these gathered again with each few files that come, every byte would be written again at each run. Where a rewrite
-waits for as many bytes as it has itself, a byte is written again as often only as its table doubles: so do the tiers of
-a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-tree)", Acta Informatica 33, 1996).
+Were the small files of a rewrite gathered again with each few files that come, every byte would be written again each
+time. Where a rewrite waits for as many bytes as it has itself, a byte is written again as often only as its table
+doubles: so do the tiers of a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-tree)", Acta
+Informatica 33, 1996).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
-from iceberg_zorder.upkeep.settled import WORKLOAD, rewrite_id
+from iceberg_zorder.upkeep.settled import REWRITE_ID, workload_of
 
-_HASH = "zorder.layout-hash"
-_TARGET = "zorder.target-file-size-bytes"
-
-WHY = "small, as a rewrite to files of this size left them, and small files with fewer bytes than these have come since"
-"""Why data files of an earlier rewrite are left."""
-
-
-def rewrites_to(target: int, snapshots: Sequence[SnapshotFacts]) -> frozenset[int]:
-    """Find the rewrites to files of a size.
-
-    Examples
-    --------
-    >>> summary = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
-    >>> sorted(rewrites_to(100, [SnapshotFacts(7, 0, "replace", summary), SnapshotFacts(8, 0, "append", summary)]))
-    [7]
-    """
-    return frozenset(
-        each.snapshot_id
-        for each in snapshots
-        # Writers may copy what the summary before theirs has.
-        if each.operation == REPLACE and _HASH in each.summary and each.summary.get(_TARGET) == str(target)
-    )
+_ADDED, _TOTAL = "added-files-size", "total-files-size"
+_BYTES_PER_NEW_BYTE = 17
+NO_CAP = 2**63 - 1
+"""A budget that allows everything."""
 
 
-def rewrites_by(
-    sort_order: tuple[str, str, str], workload: str, rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
-) -> dict[int, str]:
-    """Find the rewrites by a sort order, for the same queries: what they wrote shows what comes of others.
-
-    Examples
-    --------
-    >>> summary = {"zorder.columns": "a,b", "zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}
-    >>> snapshots = [SnapshotFacts(7, 0, "replace", summary)]
-    >>> [rewrites_by(("a,b", "", "zorder"), workload, {7}, snapshots) for workload in ("", "0123456789abcdef")]
-    [{7: 'f00'}, {}]
-    """
-    wanted = frozenset(rewrites)
+def rewrites_like(snapshots: Sequence[SnapshotFacts], target: int, sort_order: str, workload: str) -> dict[int, str]:
+    """Find the rewrites to files of a size, by a sort order and for the same queries: the rewrite of each snapshot."""
     return {
-        each.snapshot_id: rewrite_id(each)
+        each.snapshot_id: each.summary[REWRITE_ID]
         for each in snapshots
-        if each.snapshot_id in wanted and each.is_by(*sort_order) and each.summary.get(WORKLOAD, "") == workload
+        if each.is_rewrite
+        and REWRITE_ID in each.summary
+        and each.target is not None
+        and each.target[0] == target
+        and workload_of(each) == workload
+        and each.is_by(sort_order)
     }
 
 
-def gathered(sizes: Sequence[int], rewrites: Sequence[int | None]) -> npt.NDArray[np.bool_]:
-    """Tell which small files of a partition are gathered.
+def rewrite_budget(runs: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
+    """Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written.
+
+    Both are counted from the oldest rewrite of half of the table or more; without one there is no cap. One byte of the
+    17 is the first rewrite of the byte. The snapshots are those of the branch, oldest first.
 
     Examples
     --------
-    >>> gathered([20, 20, 30, 10, 95], [None, None, 1, 1, 2]).tolist()
-    [True, True, True, True, False]
-    >>> gathered([20, 20, 30, 10, 80], [None, None, 1, 1, 2]).tolist()
-    [True, True, True, True, True]
+    >>> facts = (("replace", "900"), ("append", "10"), ("replace", "70"), ("append", "10"), ("replace", "5"))
+    >>> snapshots = [SnapshotFacts(at, 0, op, {"added-files-size": size}) for at, (op, size) in enumerate(facts)]
+    >>> rewrite_budget({0: "a", 2: "b"}, snapshots), rewrite_budget({}, snapshots)
+    (270, 9223372036854775807)
     """
-    bytes_of: dict[int, int] = {}
+    total = snapshots[-1].count(_TOTAL) if snapshots else 0
+    sizes: Counter[str] = Counter()
+    for each in snapshots:
+        if each.snapshot_id in runs:
+            sizes[runs[each.snapshot_id]] += each.count(_ADDED)
+    oldest = next((run for run, size in sizes.items() if 2 * size >= total), None)
+    if oldest is None:
+        return NO_CAP
+    start = next(place for place, each in enumerate(snapshots) if runs.get(each.snapshot_id) == oldest)
+    later = [(each.count(_ADDED), each.operation, runs.get(each.snapshot_id, oldest)) for each in snapshots[start:]]
+    came = sum(size for size, operation, _ in later if operation != REPLACE)
+    written = sum(size for size, _, run in later if run != oldest)
+    return max(0, _BYTES_PER_NEW_BYTE * came - written)
+
+
+def gathered(sizes: Sequence[int], rewrites: Sequence[str | None]) -> npt.NDArray[np.bool_]:
+    """Tell which small files are gathered: new ones, and those of a rewrite that are no more bytes than the others.
+
+    Examples
+    --------
+    >>> gathered([20, 20, 30, 10, 95], [None, None, "1", "1", "2"]).tolist()
+    [True, True, True, True, False]
+    """
+    bytes_of: Counter[str | None] = Counter()
     for size, rewrite in zip(sizes, rewrites, strict=True):
-        if rewrite is not None:
-            bytes_of[rewrite] = bytes_of.get(rewrite, 0) + size
-    taken = sum(sizes) - sum(bytes_of.values())
-    joined = set()
-    for rewrite, size in sorted(bytes_of.items(), key=lambda each: each[1]):
+        bytes_of[rewrite] += size
+    taken = bytes_of.pop(None, 0)
+    joined: set[str | None] = {None}
+    for rewrite, size in reversed(bytes_of.most_common()):
         if size > taken:
             break
         taken += size
         joined.add(rewrite)
-    return np.array([rewrite is None or rewrite in joined for rewrite in rewrites], np.bool_)
+    return np.array([rewrite in joined for rewrite in rewrites], np.bool_)
 
 
 def makes_few(files: int, new_files: int) -> bool:

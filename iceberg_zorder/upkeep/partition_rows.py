@@ -8,231 +8,217 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.boundaries import Boundaries
+from iceberg_zorder.layout.fit import fit
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
-from iceberg_zorder.report.ranks import Kept, dense_ranks
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.ranks import dense_ranks, distinct_keys
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.report.spread_rows import spread_rows
+from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest, finer
+from iceberg_zorder.workload.boxes.key_ranges import END
+from iceberg_zorder.workload.boxes.position_boxes import query_boxes, value_ranges
 
 LEAST_OF_A_FILE = 40
 """With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled."""
 _ROOT_STEPS = 64
 _MOST_LOOKED_AT = 100_000_000
+_Array = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RankedColumn:
-    """A column of the rows.
+class _Column:
+    """A column of the rows."""
 
-    Parameters
-    ----------
-    weight : float
-        What it counts in averages, 0 or more.
-    ranks : ndarray of int64, shape (rows,)
-        Ranks of the rows' values among these and the bounds of the files; -1 without a value.
-    below : ndarray of int64
-        For each rank and one more, the rows whose values are below.
-    lower, upper : ndarray of int64, shape (files,)
-        Ranks of the bounds of the files; -1 without.
-    """
-
+    # What it counts in averages, 0 or more.
     weight: float
-    ranks: npt.NDArray[np.int64]
-    below: npt.NDArray[np.int64]
-    lower: npt.NDArray[np.int64]
-    upper: npt.NDArray[np.int64]
+    # By row, the rank of its value among these and the bounds of the files; -1 without a value.
+    ranks: _Array
+    # For each rank and one more, the rows whose values are below.
+    below: _Array
 
-    def share(self, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def share(self, lower: _Array, upper: _Array) -> _Floats:
         """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
-        found: npt.NDArray[np.float64] = np.where(upper < 0, 0, self.below[upper + 1] - self.below[lower]) / self.rows
+        found: _Floats = np.where(upper < 0, 0, self.below[upper + 1] - self.below[lower]) / max(1, self.below[-1])
         return found
 
-    def ends(
-        self, rows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Find the smallest and the largest rank of each of several sets of rows; the last one and -1 without values.
-
-        The sets stand one after the other, and begin at ``starts``.
-        """
+    def ends(self, rows: _Array, starts: _Array) -> tuple[_Array, _Array]:
+        """Find the least and the largest rank of sets of rows that begin at ``starts``; last and -1 without values."""
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
         return low, np.maximum.reduceat(ranks, starts)
-
-    @property
-    def rows(self) -> int:
-        """Rows that have a value, 1 if none has."""
-        return max(1, int(self.below[-1]))
-
-
-@dataclass(frozen=True, eq=False)
-class NewFiles:
-    """The files that a rewrite makes of some rows.
-
-    Parameters
-    ----------
-    rows : ndarray of int64
-        The rows, one file after the other.
-    starts : ndarray of int64, shape (new files,)
-        Where those of each file begin.
-    numbers : ndarray of int64, shape (new files,)
-        The number of each among the files of the layout, which may have others.
-    layout : Layout or None
-        What sends the rows there; None for one file.
-    share : float
-        So many times the number of files that there are to be, in (0, 1].
-    """
-
-    rows: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
-    layout: Layout | None
-    share: float
 
 
 class PartitionRows:
     """The rows of a partition, made of nothing but its files' bounds.
 
-    What a file costs is its bytes by the share of the rows that it is read for by ``column = value`` with the value of
-    each of them, averaged over the columns: summed up over all files, that is the bytes which such filters read.
+    A file costs its bytes times its reach: the share of the filters that read it. The filters are ``column = value``
+    with the value of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, at least one. Of a column without any bounds nothing is known, but that every file with values
-        is read for it, and that a layout cuts it: its rows get values in an order that no other column follows.
-    rows : int
-        How many rows are spread, about.
-    kept : sequence of (callable or None)
-        For each column, what new lower/upper bounds keep of a key; None where it is all.
-    weights : sequence of float
-        For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
-    like : ndarray of bool, shape (files,), optional
-        Files whose rows show how columns go together: the rows of each other file are taken to lie as those of these
-        that are within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
-
-    Attributes
-    ----------
-    reach : ndarray of float64, shape (files,)
-        For each file, the share of the rows that it is read for, in [0, 1].
+    Of a column without any bounds nothing is known, but that every file with values is read for it, and that a layout
+    cuts it: its rows get values in an order that no other column follows. Rows of files that are marked as ``like``
+    show how columns go together: those of each other file are taken to lie as those of these that are within its
+    bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
     """
 
     def __init__(
-        self,
-        files: DataFiles,
-        rows: int,
-        kept: Sequence[Kept | None],
-        weights: Sequence[float],
-        like: npt.NDArray[np.bool_] | None = None,
+        self, files: DataFiles, rows: int, request: UpkeepRequest, like: npt.NDArray[np.bool_] | None = None
     ) -> None:
-        self._is_open = [bounds.is_open for bounds in files.columns]
+        queries = request.queries if request.goes_by_queries(files) else None
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
-        kept = [None if is_open else cut for is_open, cut in zip(self._is_open, kept, strict=True)]
-        self._files = files
-        self._names = [bounds.column for bounds in files.columns]
+        self._files, self._request = files, request
         self._sample, self._places = spread_rows(files, rows)
         if like is not None:
             self._sample = self._sample.take(_rows_alike(self._sample, self._places, files, like))
-        self._columns: list[RankedColumn] = []
+        self._columns: list[_Column] = []
         self.reach = np.zeros(files.count)
-        for bounds, keys, cut, weight in zip(files.columns, self._sample.columns, kept, weights, strict=True):
+        columns = zip(files.columns, self._sample.columns, request.kept, request.weights, strict=True)
+        for bounds, keys, cut, weight in columns:
             lower, upper, ranks = dense_ranks([bounds.lower, bounds.upper, keys], cut)
-            column = _ranked(weight, lower, upper, ranks)
+            has_any = bool((ranks >= 0).any())
+            count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
+            below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(ranks[ranks >= 0], minlength=count))])
+            column = _Column(weight if has_any else 0.0, ranks, below)
+            # A file without bounds is read for all values, one without values for none.
+            others = np.where(bounds.has_values, 1.0, 0.0)
+            share = np.where(bounds.bounded, column.share(np.maximum(lower, 0), upper), others)
+            self.reach += column.weight * share
             self._columns.append(column)
-            self.reach += column.weight * _share_of_files(column, bounds, lower, upper)
-        self._weight = float(np.cumsum([column.weight for column in self._columns])[-1])
-        self.reach /= self._weight or 1.0
+        self._weight = float(np.cumsum([column.weight for column in self._columns])[-1]) or 1.0
+        self.reach /= self._weight
+        self._queries = None if queries is None else _Queries(queries, files, self._sample, request)
+        if queries is not None:
+            self.reach = queries.reach
 
-    def cost(self, files: npt.NDArray[np.int64]) -> float:
+    def cost(self, files: _Array) -> float:
         """Add up what some files cost, by their places."""
         return _sum(self._files.sizes[files] * self.reach[files])
 
-    def spans(self, files: npt.NDArray[np.int64]) -> tuple[float, ...]:
-        """Tell for each column what share of all values lies between the smallest and the largest one of some files.
-
-        It is 1 where these files have no value, and where no file has bounds, so that it is not known.
-        """
-        is_mine = np.zeros(self._files.count, np.bool_)
-        is_mine[files] = True
-        found = []
-        for column, is_open in zip(self._columns, self._is_open, strict=True):
-            ranks = column.ranks[is_mine[self._places]]
-            ranks = ranks[ranks >= 0]
-            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) and not is_open else 1.0)
-        return tuple(found)
-
-    def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def average(self, of_rows: _Floats) -> _Floats:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
         rows = np.bincount(self._places, minlength=self._files.count)
-        found: npt.NDArray[np.float64] = np.bincount(self._places, of_rows, self._files.count) / np.maximum(rows, 1)
+        found: _Floats = np.bincount(self._places, of_rows, self._files.count) / np.maximum(rows, 1)
         return found
 
-    def rewritten(
-        self, files: npt.NDArray[np.int64], count: int, request: LayoutRequest
-    ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Predict what a rewrite of some files makes."""
+    def is_finer(self, files: _Array) -> bool:
+        """Tell whether files that are chosen for what they gain are written to more files: those of less than half."""
+        return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
+
+    def after(self, files: _Array, *, for_gain: bool = False) -> float:
+        """Predict what all files cost once some are rewritten."""
+        today = self.cost(np.arange(self._files.count))
+        return today - self.cost(files) + self.rewritten(files, for_gain=for_gain)[0] if len(files) else today
+
+    def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[float, _Floats]:
+        """Predict what the new files cost that are made of some, and the reach of the new file of each row."""
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         rows = np.flatnonzero(is_mine[self._places])
         size = int(self._files.sizes[files].sum())
+        count = self._request.expected_files(finer(size) if for_gain and self.is_finer(files) else size)
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
-        file, layout = self._new_files(rows, replace(request, files=coarse))
+        file = self._new_files(rows, coarse)
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        new = NewFiles(rows[order], starts, file[order][starts], layout, coarse / count)
-        reach = self._reach_of_new(new) if len(rows) else np.zeros(0)
+        # So many times what extent files have that are so many times as large.
+        smaller = _root(coarse / count, sum(each.weight > 0 for each in self._columns))
+        reach_of = self._reach_by_equality if self._queries is None else self._reach_by_queries
+        reach = reach_of(rows[order], starts, smaller) if len(rows) else np.zeros(0)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(reach, counts)
         return _sum(counts * (size / max(1, len(rows))) * reach), of_row
 
-    def _reach_of_new(self, new: NewFiles) -> npt.NDArray[np.float64]:
-        """Tell for what share of the rows each new file is read; there is a row at least."""
-        counts = np.diff(new.starts, append=len(new.rows))
+    def _reach_by_equality(self, rows: _Array, starts: _Array, smaller: float) -> _Floats:
+        """Tell for what share of the rows each new file is read."""
+        counts = np.diff(starts, append=len(rows))
         # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
         spans = np.where(counts > 1, (counts + 1) / np.maximum(counts - 1, 1), 1.0)
-        reach = np.zeros(len(new.starts))
+        reach = np.zeros(len(starts))
         for column in self._columns:
-            low, high = column.ends(new.rows, new.starts)
-            of_values = column.share(low, high)
-            reach += column.weight * np.where(low < high, np.minimum(of_values * spans, 1.0), of_values)
-        return reach / (self._weight or 1.0) * self._smaller(new.share)
+            low, high = column.ends(rows, starts)
+            share = column.share(low, high)
+            reach += column.weight * np.where(low < high, np.minimum(share * spans, 1.0), share)
+        return reach / self._weight * smaller
 
-    def _smaller(self, share: float) -> float:
-        """Tell so many times what extent files have that are so many times as large."""
-        return _root(share, sum(each.weight > 0 for each in self._columns))
+    def _reach_by_queries(self, rows: _Array, starts: _Array, smaller: float) -> _Floats:
+        """Tell what share of the queries reads each new file."""
+        assert self._queries is not None  # noqa: S101
+        return self._queries.reach(self._columns, rows, starts, smaller)
 
-    def _new_files(
-        self, rows: npt.NDArray[np.int64], request: LayoutRequest
-    ) -> tuple[npt.NDArray[np.int64], Layout | None]:
-        """Find the new file of each row of a rewrite, and the layout that sends it there; one file needs none."""
-        if request.files == 1:
-            return np.zeros(len(rows), np.int64), None
-        mine = self._sample.take(rows)
-        layout = self._fitted(mine.take(np.arange(0, len(rows), 2)), request)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine), layout
+    def _new_files(self, rows: _Array, files: int) -> _Array:
+        """Find the new file of each row of a rewrite."""
+        if files == 1:
+            return np.zeros(len(rows), np.int64)
+        mine, request = self._sample.take(rows), replace(self._request.layout, files=files)
+        columns, half = [bounds.column for bounds in self._files.columns], mine.take(np.arange(0, len(rows), 2))
+        if self._queries is None:
+            layout = fit(columns, half, request)
+        else:
+            layout = fit(columns, half, request, self._queries.of_layout, self._queries.share)
+        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
 
-    def _fitted(self, sample: Sample, request: LayoutRequest) -> Layout:
-        return fit(self._names, sample, request)
+
+class _Queries:
+    """What the queries of a workload want of the rows."""
+
+    def __init__(self, queries: AskedQueries, files: DataFiles, sample: Sample, request: UpkeepRequest) -> None:
+        self.share, self._total = queries.share, float(np.cumsum(queries.weights)[-1])
+        self._asked = [
+            (boxes, weight)
+            for boxes, weight, is_asked in zip(queries.boxes, queries.weights.tolist(), queries.may_find, strict=True)
+            if is_asked and boxes
+        ]
+        self._query = np.repeat(np.arange(len(self._asked)), [len(boxes) for boxes, _ in self._asked])
+        # For each column that counts, the ranks that each box wants, and whether it wants rows without a value.
+        self._wanted: list[tuple[int, _Array, _Array, npt.NDArray[np.bool_]]] = []
+        for place, (bounds, keys) in enumerate(zip(files.columns, sample.columns, strict=True)):
+            if request.weights[place] > 0:
+                ranges = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
+                values = Boundaries(distinct_keys([bounds.lower, bounds.upper, keys], request.kept[place]))
+                nulls = np.array([each.stop == (END,) for each in ranges], np.bool_)
+                self._wanted.append((place, *value_ranges(ranges, values, request.kept[place]), nulls))
+
+    def of_layout(self, layout: Layout) -> QueryBoxes:
+        """Find what the queries want of a layout's columns."""
+        return query_boxes(self._asked, layout.columns)
+
+    def reach(self, columns: Sequence[_Column], rows: _Array, starts: _Array, slices: float) -> _Floats:
+        """Tell what share of the queries reads each new file; a slice of a file has the share ``slices`` of it."""
+        weights = np.array([weight for _, weight in self._asked])
+        reads = np.ones((len(starts), len(self._query)))
+        for place, first, last, nulls in self._wanted:
+            low, high = (each[:, np.newaxis] for each in columns[place].ends(rows, starts))
+            lacks = np.logical_or.reduceat(columns[place].ranks[rows] < 0, starts)[:, np.newaxis]
+            read = ((first <= high) & (last >= low)).astype(np.float64)
+            if slices != 1:
+                # Of what is wanted, and the two slices at its ends, as layouts are grown by.
+                inside = np.minimum(last, high) - np.maximum(first, low) + 1
+                read *= np.minimum(inside / np.maximum(1, high - low + 1) + slices, 1.0)
+            reads *= np.where(nulls & lacks, 1.0, read)
+        found = np.empty(len(starts))
+        for file, read in enumerate(reads):
+            of_queries = np.minimum(np.bincount(self._query, read, len(self._asked)), 1.0)
+            found[file] = _sum(weights * of_queries)
+        return found / self._total
 
 
-def _rows_alike(
-    sample: Sample, places: npt.NDArray[np.int64], files: DataFiles, like: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def _rows_alike(sample: Sample, places: _Array, files: DataFiles, like: npt.NDArray[np.bool_]) -> _Array:
     """Find for each row the one that it is taken to lie as: itself, or for other files evenly one of those inside."""
     found, known, others = np.arange(len(places)), np.flatnonzero(like[places]), np.flatnonzero(~like)
     if len(known) * len(others) > _MOST_LOOKED_AT:
         return found
-    ranks = [
-        dense_ranks([bounds.lower, bounds.upper, keys.take(known)], None)
-        for bounds, keys in zip(files.columns, sample.columns, strict=True)
-    ]
-    bounded, may_lack = ([*each] for each in zip(*((of.bounded, of.valued < 1) for of in files.columns), strict=True))
+    columns = []
+    for bounds, keys in zip(files.columns, sample.columns, strict=True):
+        lower, upper, of_rows = dense_ranks([bounds.lower, bounds.upper, keys.take(known)])
+        columns.append((bounds.bounded, bounds.valued < 1, lower, upper, of_rows))
     for file in others.tolist():
         is_inside = np.ones(len(known), np.bool_)
-        for (lower, upper, of_rows), is_bounded, lacks in zip(ranks, bounded, may_lack, strict=True):
-            if is_bounded[file]:
+        for bounded, lacks, lower, upper, of_rows in columns:
+            if bounded[file]:
                 # Rows without a value lie in any file that has such rows.
                 is_inside &= ((lower[file] <= of_rows) & (of_rows <= upper[file])) | ((of_rows < 0) & lacks[file])
         inside = known[is_inside]
@@ -243,25 +229,8 @@ def _rows_alike(
     return found
 
 
-def _ranked(
-    weight: float, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]
-) -> RankedColumn:
-    found = ranks[ranks >= 0]
-    count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
-    below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found, minlength=count))])
-    return RankedColumn(weight if len(found) else 0.0, ranks, below, lower, upper)
-
-
-def _share_of_files(
-    column: RankedColumn, bounds: ColumnBounds, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Tell for what share of the rows each file is read; without bounds it is for all, without values for none."""
-    inside = column.share(np.maximum(lower, 0), upper)
-    return np.where(bounds.bounded, inside, np.where(bounds.has_values, 1.0, 0.0))
-
-
-def _sum(values: npt.NDArray[np.float64]) -> float:
-    # In their order, as Java does, where numpy's sum would take an order of its own.
+def _sum(values: _Floats) -> float:
+    """Add up in order, as Java does, where numpy's sum would take an order of its own."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.boxes.boxes import boxes_of
-from iceberg_zorder.workload.conditions.values.constants import Clock
-from iceberg_zorder.workload.readers.conditions import add_conditions, condition_lines
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
-from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, BadRow, Row, csv_rows, json_rows, json_values
-from iceberg_zorder.workload.readers.statements import StatementReader
+from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain
+from iceberg_zorder.workload.readers.statements import StatementReader, dialect_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.scans import qualified_condition
+from iceberg_zorder.workload.statement_filters import scan_filter
 from iceberg_zorder.workload.workload import FULL_SCAN, Gathered, Workload
 from iceberg_zorder.workload.workload_json import from_json
 
@@ -55,30 +58,26 @@ class _Reader:
     def __init__(self, table: ScannedTable, dialect: str | None, as_of: datetime | None, now: datetime) -> None:
         self._table = table
         self._dialect = dialect
-        self._clock = Clock(as_of or now)
-        self._has_moment = as_of is not None
+        self._as_of = as_of
+        self._now = now
         self._statements = StatementReader(table, dialect=dialect, as_of=as_of, now=now)
         self._gathered = Gathered()
-        self._events = EventLogReader(table, self._gathered)
         self._read: list[Workload] = []
 
     def add(self, source: Source) -> None:
         try:
-            self._add(source)
+            if source.kind == "event-log":
+                self._add_events(source)
+            elif source.kind == "sql":
+                self._statements.add_script(text_of(source.path))
+            elif source.kind == "workload":
+                self._read.append(self._checked(from_json(text_of(source.path), str(source.path))))
+            else:
+                self._add_rows(text_of(source.path), source)
         except InvalidInputError as error:
             if str(error).startswith("Cannot "):
                 raise
             raise InvalidInputError(f"Cannot read {source.path}, because {error}") from error
-
-    def _add(self, source: Source) -> None:
-        if source.kind == "event-log":
-            self._add_events(source)
-        elif source.kind == "sql":
-            self._statements.add_script(text_of(source.path))
-        elif source.kind == "workload":
-            self._read.append(self._checked(from_json(text_of(source.path), str(source.path))))
-        else:
-            self._add_rows(text_of(source.path), source)
 
     def workload(self) -> Workload:
         found = self._statements.workload().joined(self._gathered.workload())
@@ -88,74 +87,77 @@ class _Reader:
 
     def _checked(self, found: Workload) -> Workload:
         """Refuse filters that are none of the table, as rewrites do."""
-        for text in (*(each.filter for each in found.queries), *(each.filter for each in found.columns_only)):
-            self._check(text)
+        for text in [*(each.filter for each in found.queries), *(each.filter for each in found.columns_only)]:
+            try:
+                boxes_of(parse_predicate(text), self._table.columns, 1)
+            except InvalidInputError as error:  # noqa: PERF203 - says which filter it is
+                name = ".".join(self._table.identifier)
+                raise InvalidInputError(f"Cannot use the filter '{text}' on {name}, because {error}") from error
         return found
 
-    def _check(self, text: str) -> None:
-        try:
-            boxes_of(parse_predicate(text), self._table.columns, 1)
-        except InvalidInputError as error:
-            name = ".".join(self._table.identifier)
-            raise InvalidInputError(f"Cannot use the filter '{text}' on {name}, because {error}") from error
-
     def _add_events(self, source: Source) -> None:
-        missing: list[str] = []
-
         def lines() -> Iterator[str]:
             is_begun = False
             try:
                 for line in lines_of(source.path):
                     is_begun = True
                     yield line
-            except InvalidInputError as error:
+            except InvalidInputError:
                 # An application that runs, or was killed, has written only a part of its last block.
                 if not is_begun:
                     raise
-                missing.append(str(error))
+                self._gathered.miss("statement", str(source.path), "its end cannot be decompressed", 1.0)
 
-        if not self._events.add(lines()):
+        if not EventLogReader(self._table, self._gathered).add(lines()):
             raise InvalidInputError("it has no events of Spark")
-        for _ in missing:
-            self._gathered.miss("statement", str(source.path), "its end cannot be decompressed", 1.0)
 
     def _add_rows(self, text: str, source: Source) -> None:
         is_json = text.lstrip().startswith(("{", "["))
-        wanted = QUERY if source.kind == "rows" and _has_queries(text, is_json=is_json) else CONDITION
-        rows: list[Row | BadRow]
+        names = re.findall(r'"([^"\\]{1,40})"\s*:', text[:100_000]) if is_json else _header(text)
+        keys = {plain(name) for name in names}
+        has_queries = source.kind == "rows" and (keys & set(QUERY) or not keys & set(CONDITION))
         if is_json:
-            rows = list(json_rows(json_values(text), wanted))
-        elif source.kind == "rows" or _is_table(text):
-            rows = list(csv_rows(text, wanted))
+            rows = json_rows(text, QUERY if has_queries else CONDITION)
+        elif source.kind == "rows" or keys & set(CONDITION):
+            rows = csv_rows(text, QUERY if has_queries else CONDITION)
         else:
-            rows = list(condition_lines(text))
-        if wanted is CONDITION:
-            timeless = (Row(row.text, row.weight) if isinstance(row, Row) and self._has_moment else row for row in rows)
-            gathered = Gathered()
-            add_conditions(gathered, timeless, self._table, self._clock, self._dialect)
-            found = gathered.workload()
-            is_understood = found.columns_only or any(each.filter != FULL_SCAN for each in found.queries)
-            if source.is_guess and found.not_understood and not is_understood:
-                name, why = ".".join(self._table.identifier), found.not_understood[0].reason
-                raise InvalidInputError(f"it looks like conditions, and none of them is on columns of {name}: {why}")
-            self._read.append(found)
+            rows = _condition_lines(text)
+        if not has_queries:
+            self._read.append(self._conditions(rows, source))
             return
         for row in rows:
-            if isinstance(row, BadRow):
-                self._gathered.miss("statement", row.text, row.reason, 1.0)
+            if row.refusal is not None:
+                self._gathered.miss("statement", row.text, row.refusal, 1.0)
             else:
                 self._statements.add_script(row.text, row.weight, namespace=row.namespace, at=row.at)
 
+    def _conditions(self, rows: Iterable[Row], source: Source) -> Workload:
+        """Count scans that have conditions: what stands after WHERE, without a query around it."""
+        gathered, dialect = Gathered(), dialect_of(self._dialect or "spark")
+        for row in rows:
+            try:
+                if row.refusal is not None:
+                    raise InvalidInputError(row.refusal)
+                scan = qualified_condition(exp.condition(row.text, dialect=dialect), self._table, dialect)
+            except (SqlglotError, InvalidInputError) as error:
+                reason = "it cannot be parsed" if isinstance(error, SqlglotError) else str(error)
+                gathered.miss("statement", row.text, reason, row.weight)
+                continue
+            found = scan_filter(scan, self._table, self._as_of or row.at or self._now)
+            gathered.add(found.filter, row.weight, columns=found.unknown, lost=found.lost)
+        found_all = gathered.workload()
+        is_understood = found_all.columns_only or any(each.filter != FULL_SCAN for each in found_all.queries)
+        if source.is_guess and found_all.not_understood and not is_understood:
+            name, why = ".".join(self._table.identifier), found_all.not_understood[0].reason
+            raise InvalidInputError(f"it looks like conditions, and none of them is on columns of {name}: {why}")
+        return found_all
 
-def _has_queries(text: str, *, is_json: bool) -> bool:
-    if is_json:
-        keys = {re.sub(r"[^a-z]", "", key.lower()) for key in re.findall(r'"([^"\\]{1,40})"\s*:', text[:100_000])}
-    else:
-        keys = {re.sub(r"[^a-z]", "", key.lower()) for key in re.split(r"[,;\t]", text.partition("\n")[0])}
-    return bool(keys & set(QUERY)) or not keys & set(CONDITION)
+
+def _header(text: str) -> list[str]:
+    return re.split(r"[,;\t]", text.partition("\n")[0])
 
 
-def _is_table(text: str) -> bool:
-    """Tell whether the first line is a header."""
-    header = {re.sub(r"[^a-z]", "", each.lower()) for each in re.split(r"[,;\t]", text.partition("\n")[0])}
-    return bool(header & set(CONDITION))
+def _condition_lines(text: str) -> Iterator[Row]:
+    """Read one condition a line; lines that begin with # or -- are left out."""
+    lines = (line.strip().rstrip(";").rstrip() for line in text.splitlines())
+    return (Row(line) for line in lines if line and not line.startswith(("#", "--")))

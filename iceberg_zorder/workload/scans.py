@@ -14,7 +14,7 @@ from sqlglot.optimizer.scope import Scope, build_scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.conditions.nodes import ORIGIN, columns_in, sql_of
+from iceberg_zorder.workload.nodes import ORIGIN, columns_in, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 
 _TABLE = "\ue000"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from sqlglot import exp
 
-from iceberg_zorder.workload.conditions.columns import Column
-from iceberg_zorder.workload.conditions.condition import Conditions
-from iceberg_zorder.workload.conditions.nodes import ORIGIN, columns_in, path_of, shown
-from iceberg_zorder.workload.conditions.understood import Understood, all_understood
-from iceberg_zorder.workload.conditions.values.constants import Clock, Constants
-from iceberg_zorder.workload.filtered_columns import Kinds
+from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
+from iceberg_zorder.workload.nodes import ORIGIN, columns_in, path_of, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import Scan
@@ -25,18 +24,18 @@ class ScanFilter:
     ----------
     filter : str
         The filter, ``TRUE`` if there is none.
-    unknown : dict of tuple of str to str
+    unknown : dict of str to str
         Columns that are compared with values that are not known, and how.
     lost : tuple of (str, str)
         Conditions that the filter leaves out, in whole or in part, and why.
     """
 
     filter: str
-    unknown: Kinds = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
     lost: tuple[tuple[str, str], ...] = ()
 
 
-def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
+def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
     """Find what is true of all rows of a scan that matter.
 
     Examples
@@ -48,11 +47,21 @@ def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
     >>> table = ScannedTable(("db", "t"), {("a",): "long"})
     >>> statement = sqlglot.parse_one("SELECT * FROM t JOIN u ON t.a = u.k WHERE u.k IN (1, 2)")
     >>> (scan,) = find_scans(statement, table, Dialect.get_or_raise(None))
-    >>> scan_filter(scan, table, Clock(datetime.now(timezone.utc))).filter
+    >>> scan_filter(scan, table, datetime.now(timezone.utc)).filter
     'a IN (1, 2)'
     """
     name = scan.node.alias_or_name
-    conditions = Conditions(_Columns(table, name), Constants(clock))
+
+    def find(node: exp.Expr) -> tuple[Name, str] | None:
+        found = path_of(node)
+        return table.column(found[1:]) if found is not None and found[0] == name else None
+
+    def foreign(node: exp.Column) -> str:
+        if node.table in (name, ""):
+            return f"there is no column {column_text((node.name,))} in {'.'.join(table.identifier)}"
+        return "it asks for a column of another table"
+
+    conditions = Conditions(find, foreign, now)
     select = scan.node.parent_select
     is_alone = select is None or not (select.args.get("joins") or select.args.get("laterals"))
     found: list[Understood] = []
@@ -63,22 +72,5 @@ def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
         if understood.lost and (is_alone or any(each.table == name for each in columns_in(fact))):
             missing[fact.meta.get(ORIGIN) or shown(fact), understood.lost[0]] = None
     whole = all_understood(found)
-    return ScanFilter(predicate_text(whole.predicate), whole.unknown, tuple(missing))
-
-
-class _Columns:
-    """The columns of one scan."""
-
-    def __init__(self, table: ScannedTable, name: str) -> None:
-        self._table = table
-        self._name = name
-
-    def find(self, node: exp.Expr) -> Column | None:
-        found = path_of(node)
-        known = self._table.column(found[1:]) if found is not None and found[0] == self._name else None
-        return None if known is None else Column(*known)
-
-    def foreign(self, node: exp.Column) -> str:
-        if node.table in (self._name, ""):
-            return f"there is no column {column_text((node.name,))} in {'.'.join(self._table.identifier)}"
-        return "it asks for a column of another table"
+    unknown = {column_text(column): kind for column, kind in whole.unknown.items()}
+    return ScanFilter(predicate_text(whole.predicate), unknown, tuple(missing))

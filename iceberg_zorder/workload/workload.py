@@ -6,7 +6,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from iceberg_zorder.errors import InvalidInputError
@@ -165,14 +165,8 @@ class Workload:
         )
 
 
-@dataclass
 class Gathered:
     """Gathers a workload, a scan after the other.
-
-    Parameters
-    ----------
-    queries, columns_only, not_understood, elsewhere
-        What was gathered, as a workload has it, by all but its weight.
 
     Examples
     --------
@@ -183,10 +177,11 @@ class Gathered:
     (Query(filter='a = 1', weight=3.0, weaker=2.0),)
     """
 
-    queries: dict[Query, list[float]] = field(default_factory=dict)
-    columns_only: dict[ColumnsOnly, list[float]] = field(default_factory=dict)
-    not_understood: dict[NotUnderstood, list[float]] = field(default_factory=dict)
-    elsewhere: float = 0.0
+    def __init__(self) -> None:
+        self._queries: list[Query] = []
+        self._columns_only: list[ColumnsOnly] = []
+        self._not_understood: list[NotUnderstood] = []
+        self.elsewhere = 0.0
 
     def add(
         self,
@@ -197,31 +192,22 @@ class Gathered:
         lost: Iterable[tuple[str, str]] = (),
     ) -> None:
         """Count scans: their filter, columns that are compared with unknown values, and texts and reasons of parts."""
-        lost = tuple(lost)
+        lost = dict.fromkeys(lost)
         if columns:
-            key = ColumnsOnly(tuple(sorted(columns.items())), 0.0, filter)
-            self.columns_only.setdefault(key, []).append(weight)
+            self._columns_only.append(ColumnsOnly(tuple(sorted(columns.items())), weight, filter))
         else:
-            self.queries.setdefault(Query(filter, 0.0, float(bool(lost))), []).append(weight)
-        for text, reason in dict.fromkeys(lost):
+            self._queries.append(Query(filter, weight, weight if lost else 0.0))
+        for text, reason in lost:
             self.miss("part", text, reason, weight)
 
     def miss(self, kind: str, text: str, reason: str, weight: float) -> None:
         """Note what was not understood."""
         text = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-        self.not_understood.setdefault(NotUnderstood(kind, text, reason, 0.0), []).append(weight)
+        self._not_understood.append(NotUnderstood(kind, text, reason, weight))
 
     def workload(self) -> Workload:
         """Make a workload of what was gathered."""
-        return Workload.of(
-            (
-                Query(each.filter, math.fsum(weights), math.fsum(weights) if each.weaker else 0.0)
-                for each, weights in self.queries.items()
-            ),
-            (replace(each, weight=math.fsum(weights)) for each, weights in self.columns_only.items()),
-            (replace(each, weight=math.fsum(weights)) for each, weights in self.not_understood.items()),
-            self.elsewhere,
-        )
+        return Workload.of(self._queries, self._columns_only, self._not_understood, self.elsewhere)
 
 
 def checked_weight(weight: object) -> float:

@@ -16,7 +16,7 @@ with DAG("zorder_maintenance", schedule="@hourly", catchup=False, max_active_run
     }
     needs_rewrite = TableNeedsRewriteSensor(
         task_id="needs_rewrite",
-        deferrable=True,
+        mode="reschedule",
         poke_interval=timedelta(minutes=5),
         timeout=timedelta(minutes=50),
         soft_fail=True,

@@ -96,7 +96,7 @@ WRONG = "version: 1\ncatalogs: {lake: {}}\ntables: {db.t: {bye: [a]}}\n"
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (WRONG, "Cannot use the policy of task maintain, because line 3, tables.db.t.bye: is unknown: did you mean 'by'?"),
+        (WRONG, "Cannot use the policy of task maintain, because line 3, tables.db.t.bye: is unknown (did you mean 'by'?)"),
         ("/no/policy.yaml", "Cannot use /no/policy.yaml, because it cannot be read: No such file or directory"),
         ({"tables": {"*": {"by": {"a"}}}}, "Cannot use the policy of task maintain, because "),
         (

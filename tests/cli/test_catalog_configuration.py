@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ from pyiceberg import catalog as pyiceberg_catalog
 from pyiceberg.catalog import load_catalog
 from pyiceberg.utils.config import Config
 
-from iceberg_zorder.cli.arguments import checked_defaults
+from iceberg_zorder.cli.table import named_table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from tests.cli.processes import run_here
@@ -115,12 +114,12 @@ def test_a_name_that_two_tables_have_is_refused(tmp_path: Path) -> None:
         for namespace in ("db", "lake.db"):
             catalog.create_namespace(namespace)
             catalog.create_table(f"{namespace}.events", pa.schema([("a", pa.int64())]))
-        asked: dict[str, Any] = {"by": "a", "options": {}, "catalog": "lake", **where}
+        asked = ("change", "lake", where["uri"], where["warehouse"])
         for name in ("db.events", "lake.lake.db.events"):
-            assert checked_defaults(name, **asked).identifier == tuple(name.removeprefix("lake.").split("."))
+            assert named_table(name, *asked).identifier == tuple(name.removeprefix("lake.").split("."))
         with pytest.raises(
             InvalidInputError, match=r"and one of the name db.events: write lake.lake.db.events or db.eve"
         ):
-            checked_defaults("lake.db.events", **asked)
+            named_table("lake.db.events", *asked)
         catalog.drop_table("lake.db.events")
-        assert checked_defaults("lake.db.events", **asked).identifier == ("db", "events")
+        assert named_table("lake.db.events", *asked).identifier == ("db", "events")

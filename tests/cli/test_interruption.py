@@ -22,10 +22,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from typer.testing import CliRunner
 
-from iceberg_zorder.cli import usage
+from iceberg_zorder.cli import app as module
 from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.interruption import interruptible
-from iceberg_zorder.cli.output import JsonOutput
+from iceberg_zorder.cli.output import Output
 from tests.spark.tables import local_path
 
 ROWS = 300_000
@@ -183,11 +183,11 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-class Rewritten(JsonOutput):
+class Rewritten(Output):
     """Is told to end at a place between the work's end and that of the command."""
 
     def __init__(self, place: str) -> None:
-        super().__init__(quiet=True)
+        super().__init__("json", quiet=True)
         self._place = place
 
     def _end(self, place: str) -> None:
@@ -200,9 +200,9 @@ class Rewritten(JsonOutput):
             yield work
             self._end("progress")
 
-    def rewritten(self, *arguments: Any) -> None:
+    def show(self, *arguments: Any) -> None:
         self._end("before printing")
-        super().rewritten(*arguments)
+        super().show(*arguments)
         self._end("after printing")
 
 
@@ -210,7 +210,7 @@ class Rewritten(JsonOutput):
 def test_a_rewrite_that_is_done_is_not_called_cancelled(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
-    monkeypatch.setattr(usage, "JsonOutput", lambda quiet: Rewritten(place))
+    monkeypatch.setattr(module, "Output", lambda kind, quiet: Rewritten(place))
     outcome = CliRunner().invoke(app, [*lake.command("", "pyiceberg")[3:], "--output", "json"])
     assert outcome.exit_code == 143
     assert json.loads(outcome.stdout)["rewritten_data_files_count"] == 4

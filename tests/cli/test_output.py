@@ -6,46 +6,45 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Literal
 
 import pytest
 from rich.console import Console
 
+from iceberg_zorder.cli.commands.tables import show_plan, show_result
 from iceberg_zorder.cli.failure import Failure
-from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
+from iceberg_zorder.cli.output import Output
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
 
-DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
-DRY_RUN = asdict(
-    RewriteResult(
-        1200,
-        12,
-        40_000_000,
-        0,
-        0,
-        message="Dry run: nothing was written. Column b pays for the others.",
-        scan_fractions=(ColumnScan("[a]", 0.5, 0.125, None), ColumnScan("b", 0.1, 0.2, 0.3)),
-        dry_run=True,
-        expected_seconds=1234.56,
-        predicates=(PredicateScan("[a] > 5", 0.25, None),),
-        workload=WorkloadScan(1200, 0.75, 0.5, None),
-    )
+DONE = RewriteResult(1200, 12, 40_000_000, 0, 3)
+DRY_RUN = RewriteResult(
+    1200,
+    12,
+    40_000_000,
+    0,
+    0,
+    message="Dry run: nothing was written. Column b pays for the others.",
+    scan_fractions=(ColumnScan("[a]", 0.5, 0.125, None), ColumnScan("b", 0.1, 0.2, 0.3)),
+    dry_run=True,
+    expected_seconds=1234.56,
+    predicates=(PredicateScan("[a] > 5", 0.25, None),),
+    workload=WorkloadScan(1200, 0.75, 0.5, None),
 )
-NOTHING = asdict(RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100))
+NOTHING = RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100)
 
 
 def spoken(
-    kind: type[Output], *, terminal: bool = False, quiet: bool = False
+    kind: Literal["text", "json"], *, terminal: bool = False, quiet: bool = False
 ) -> tuple[Output, io.StringIO, io.StringIO]:
     stdout, stderr = io.StringIO(), io.StringIO()
     err = Console(file=stderr, width=80, force_terminal=terminal)
-    return kind(quiet=quiet, stdout=Console(file=stdout, width=80), stderr=err), stdout, stderr
+    return Output(kind, quiet=quiet, stdout=Console(file=stdout, width=80), stderr=err), stdout, stderr
 
 
 def test_text() -> None:
-    output, stdout, stderr = spoken(ConsoleOutput)
-    output.rewritten("lake.db.t", "a, b.`c d`", DONE)
+    output, stdout, stderr = spoken("text")
+    show_result("lake.db.t", {"columns": "a, b.`c d`"}, DONE, output)
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Rewrote lake.db.t by a, b.`c d`"
     assert [line.split("│")[1:3] for line in lines if "│" in line] == [
@@ -59,9 +58,9 @@ def test_text() -> None:
 
 
 def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
-    output, stdout, stderr = spoken(ConsoleOutput)
+    output, stdout, stderr = spoken("text")
     output.warning("Column b pays for the others.")
-    output.rewritten("lake.db.t", "a", DRY_RUN)
+    show_result("lake.db.t", {"columns": "a"}, DRY_RUN, output)
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Would rewrite lake.db.t by a"
     assert [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line][5:] == [
@@ -78,9 +77,9 @@ def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
 
 
 @pytest.mark.parametrize("result", [DONE, NOTHING, DRY_RUN])
-def test_json(result: dict[str, Any]) -> None:
-    output, stdout, _ = spoken(JsonOutput)
-    output.rewritten("lake.db.t", "a,b", result)
+def test_json(result: RewriteResult) -> None:
+    output, stdout, _ = spoken("json")
+    show_result("lake.db.t", {"columns": "a,b"}, result, output)
     assert stdout.getvalue().count("\n") == 1
     said = json.loads(stdout.getvalue())
     is_dry_run = result is DRY_RUN
@@ -88,7 +87,7 @@ def test_json(result: dict[str, Any]) -> None:
         "version": 1,
         "table": "lake.db.t",
         "sort_order": "a,b",
-        **json.loads(json.dumps(result)),
+        **json.loads(json.dumps(asdict(result))),
         # As in plans.
         "scan_fractions": {"[a]": 0.125, "b": 0.2} if is_dry_run else {},
         "scan_fractions_before": {"[a]": 0.5, "b": 0.1} if is_dry_run else {},
@@ -117,19 +116,14 @@ def test_json(result: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "say",
     [
-        lambda output: output.remembered("lake.db.t", {}),
-        lambda output: output.history({"table": "lake.db.t"}),
-        lambda output: output.workload({"table": "lake.db.t"}),
-        lambda output: output.advised({"table": "lake.db.t"}),
-        lambda output: output.maintained({"version": 1}),
-        lambda output: output.planned({"version": 1}),
-        lambda output: output.reported({"version": 1}, {"version": 1}),
+        lambda output: output.show({"table": "lake.db.t"}, print),
+        lambda output: output.show({"version": 1}, print),
         lambda output: output.failure(Failure("RuntimeError", "no", 1)),
         lambda output: output.usage(Failure("UsageError", "no", 2)),
     ],
 )
 def test_all_json_begins_with_one_version(say: Callable[[Output], None]) -> None:
-    output, stdout, _ = spoken(JsonOutput)
+    output, stdout, _ = spoken("json")
     say(output)
     assert next(iter(json.loads(stdout.getvalue()).items())) == ("version", 1)
 
@@ -155,26 +149,26 @@ PLAN = {
 
 
 def test_plans() -> None:
-    output, stdout, stderr = spoken(ConsoleOutput)
-    output.planned(PLAN)
+    output, stdout, stderr = spoken("text")
+    show_plan(PLAN, output)
     assert stdout.getvalue() == f"{plan_text(PLAN)}\n"
     assert len(stdout.getvalue().splitlines()) == 3, "no line is wrapped"
-    output, stdout, more = spoken(JsonOutput)
-    output.planned(PLAN)
+    output, stdout, more = spoken("json")
+    show_plan(PLAN, output)
     assert stdout.getvalue().count("\n") == 1
     assert json.loads(stdout.getvalue()) == PLAN
     assert stderr.getvalue() == more.getvalue() == ""
 
 
-@pytest.mark.parametrize("kind", [ConsoleOutput, JsonOutput])
-def test_everything_else_goes_to_stderr(kind: type[Output]) -> None:
+@pytest.mark.parametrize("kind", ["text", "json"])
+def test_everything_else_goes_to_stderr(kind: Literal["text", "json"]) -> None:
     output, stdout, stderr = spoken(kind)
     with output.progress() as say:
         say("Working on [it]")
     output.warning("careful with [this]")
     output.interrupted("it [ended]")
     output.failure(Failure("RuntimeError", "Cannot do [bold]it[/bold], because " + "y" * 100, 1))
-    assert stdout.getvalue().count("\n") == (kind is JsonOutput), "but for the object of the failure"
+    assert stdout.getvalue().count("\n") == (kind == "json"), "but for the object of the failure"
     assert stderr.getvalue().splitlines() == [
         "Working on [it]",
         "Warning: careful with [this]",

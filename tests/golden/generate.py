@@ -20,8 +20,8 @@ from tests.golden.cases import (
     row_groups,
     sort_order,
 )
+from tests.golden.group_cuts_cases import group_cuts_cases, group_cuts_document
 from tests.golden.position_box_cases import position_boxes_of
-from tests.golden.regions_cases import regions_cases, regions_document
 from tests.golden.report_cases import report
 from tests.golden.settled_cases import settled_document
 from tests.golden.upkeep_cases import upkeep_cases, upkeep_document
@@ -41,7 +41,7 @@ DRAWN: dict[str, Callable[[], Any]] = {
     "settled": settled_document,
     "upkeep": lambda: {"cases": [upkeep_document(case) for case in upkeep_cases()]},
     "upkeep_queries": lambda: {"cases": [queries_document(case) for case in queries_cases()]},
-    "regions": lambda: {"cases": [regions_document(case) for case in regions_cases()]},
+    "group_cuts": lambda: {"cases": [group_cuts_document(*case) for case in group_cuts_cases()]},
 }
 """Files whose inputs are code."""
 

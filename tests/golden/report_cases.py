@@ -116,7 +116,7 @@ def report_of(golden: dict[str, Any]) -> ClusteringReport:
         with_deletes=np.isin(np.arange(files.count), golden["with_deletes"]),
         position_delete_files=len(golden["with_deletes"]),
         equality_delete_files=len(golden["with_deletes"]) // 2,
-        history=layout_history(snapshots, added_by, files, lambda each: each.is_by(*golden["by"])),
+        history=layout_history(snapshots, added_by, files, lambda each: each.is_by(golden["by"])),
         rewrite_command=lambda options: f"rewrite {name} {options}".replace("'", ""),
         predicates=[],
     )

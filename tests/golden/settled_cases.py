@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrites_to
+from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrite_budget, rewrites_like
 from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key, workload_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
@@ -67,28 +67,60 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
 }
 
 
-_TARGET = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+_TARGET = {"zorder.columns": "a,b", "zorder.rewrite-id": "f0", "zorder.target-file-size": "100 data"}
 _REWRITES: list[tuple[int, dict[str, str]]] = [
     (1, {}),
     (2, _TARGET),
-    (3, {**_TARGET, "zorder.target-file-size-bytes": "101"}),
+    (3, {**_TARGET, "zorder.target-file-size": "101 data"}),
     (4, {**_TARGET, _OPERATION: "append"}),
-    (5, {"zorder.target-file-size-bytes": "100"}),
-    (6, {**_TARGET, REQUEST: "2e"}),
+    (5, {"zorder.target-file-size": "100 data"}),
+    (6, {**_TARGET, REQUEST: "2e", "zorder.rewrite-id": "f1"}),
     (7, _RUN),
+    (8, {**_TARGET, "zorder.columns": "b,a"}),
+    (9, {**_TARGET, REQUEST: "2e 0123456789abcdef"}),
 ]
-_SMALL: list[tuple[list[int], list[int | None]]] = [
+_SMALL: list[tuple[list[int], list[str | None]]] = [
     ([], []),
     ([10, 10], [None, None]),
-    ([10, 10], [1, 1]),
-    ([10, 10, 21], [None, None, 1]),
-    ([10, 10, 20], [None, None, 1]),
-    ([10, 10, 30, 9, 10, 60], [None, None, 1, 2, 2, 1]),
-    ([40, 39, 79], [1, None, 2]),
-    ([40, 40, 80, 161], [1, None, 2, 3]),
-    ([0, 5], [1, 2]),
-    ([2**53, 2**53 + 1, 1], [None, 1, None]),
+    ([10, 10], ["1", "1"]),
+    ([10, 10, 21], [None, None, "1"]),
+    ([10, 10, 20], [None, None, "1"]),
+    ([10, 10, 30, 9, 10, 60], [None, None, "1", "2", "2", "1"]),
+    ([40, 39, 79], ["1", None, "2"]),
+    ([40, 40, 80, 161], ["1", None, "2", "3"]),
+    ([0, 5], ["1", "2"]),
+    ([2**53, 2**53 + 1, 1], [None, "1", None]),
 ]
+_SIZES = "added-files-size"
+_BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
+    "no rewrite": ({}, [(1, {_SIZES: "5", _OPERATION: "append"})]),
+    "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5"})]),
+    "less than came": (
+        {2: "a", 4: "b"},
+        [(2, {_SIZES: "900"}), (3, {_SIZES: "100", _OPERATION: "overwrite"}), (4, {_SIZES: "90"}), (5, {_SIZES: "7"})],
+    ),
+    "in parts, of which one copied": (
+        {2: "a", 4: "a", 6: "b"},
+        [
+            (2, {_SIZES: "900"}),
+            (3, {_SIZES: "100", _OPERATION: "append"}),
+            (4, {_SIZES: "900"}),
+            (5, {_OPERATION: "append"}),
+            (6, {_SIZES: "1600"}),
+        ],
+    ),
+    "the first one of a part": (
+        {2: "a", 3: "b", 5: "c"},
+        [
+            (2, {_SIZES: "499"}),
+            (3, {_SIZES: "500"}),
+            (4, {_SIZES: "10", _OPERATION: "append"}),
+            (5, {_SIZES: "20", "total-files-size": "1000"}),
+        ],
+    ),
+    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", "total-files-size": "1000"})]),
+    "spent": ({2: "a", 4: "b"}, [(2, {}), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
+}
 _COUNTS = [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (5, 3), (0, 0), (2**31 - 1, 2**30), (2**31 - 1, 2**30 - 1)]
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
 
@@ -103,11 +135,23 @@ def settled_document() -> dict[str, Any]:
         "rewrites": {
             "target": 100,
             "snapshots": [_as_json(_snapshot(each)) for each in _REWRITES],
-            "found": sorted(rewrites_to(100, [_snapshot(each) for each in _REWRITES])),
+            "found": {
+                str(each): run
+                for each, run in rewrites_like([_snapshot(each) for each in _REWRITES], 100, "zorder(a, b)", "").items()
+            },
         },
         "small": [
             {"sizes": sizes, "rewrites": rewrites, "gathered": gathered(sizes, rewrites).tolist()}
             for sizes, rewrites in _SMALL
+        ],
+        "budgets": [
+            {
+                "name": name,
+                "runs": {str(each): run for each, run in runs.items()},
+                "snapshots": [_as_json(_snapshot(each)) for each in history],
+                "budget": rewrite_budget(runs, [_snapshot(each) for each in history]),
+            }
+            for name, (runs, history) in _BUDGETS.items()
         ],
         "counts": [{"files": few[0], "new_files": few[1], "are_few": makes_few(*few)} for few in _COUNTS],
         "histories": [

@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.metrics_check import beginning
 from iceberg_zorder.upkeep.gain import Choice, choose
+from iceberg_zorder.upkeep.gathering import NO_CAP
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 from tests.golden.cases import golden
 from tests.golden.report_cases import BoundsOf, layout_document, layout_of
@@ -40,7 +42,7 @@ class UpkeepCase:
     layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     max_scan_ratio: float = 1.2
     due: tuple[int, ...] = ()
-    runs: tuple[int, ...] = ()
+    budget: int = NO_CAP
 
     def files(self) -> DataFiles:
         """The files."""
@@ -53,26 +55,20 @@ class UpkeepCase:
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        return UpkeepRequest(
-            self.max_scan_ratio, self.expected_files, self.finer_files, self.layout, kept, self.weights
-        )
+        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
 
     def choice(self) -> Choice:
         """What is chosen."""
-        called_for, due = (np.isin(np.arange(len(self.rows)), each) for each in (self.called_for, self.due))
-        return choose(self.files(), called_for, due, np.array(self.run_of()), self.spread, self.request())
+        return choose(self.files(), *self.flags(), self.budget, self.spread, self.request())
 
-    def run_of(self) -> list[int]:
-        """For each file the number of the rewrite that wrote it; without any, nobody knows."""
-        return list(self.runs) or [-1] * len(self.rows)
+    def flags(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which files sizes call for, and which are due."""
+        every = np.arange(len(self.rows))
+        return np.isin(every, self.called_for), np.isin(every, self.due)
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
         return max(1, -(-size // self.target))
-
-    def finer_files(self, size: int) -> int:
-        """The same for a small part of a partition."""
-        return max(1, -(-3 * size // (2 * self.target)))
 
 
 def partition_document(case: UpkeepCase) -> dict[str, Any]:
@@ -101,7 +97,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     return {
         **partition_document(case),
         "due": list(case.due),
-        "runs": case.run_of(),
+        "budget": case.budget,
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,
@@ -114,7 +110,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_learned()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_capped()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -231,9 +227,9 @@ def _open() -> Iterator[UpkeepCase]:
             )  # fmt: skip
 
 
-def _learned() -> Iterator[UpkeepCase]:
-    """Files of earlier rewrites that show what bounds do not, and appends that lie across them."""
-    draw = random.Random("learned")
+def _capped() -> Iterator[UpkeepCase]:
+    """A base, appends that lie across it, and budgets that allow none, some, or all of them."""
+    draw = random.Random("ours")
     # A column that no layout cuts, as one value has most rows of it: each file spans it.
     slabs = [(0, y, 6_399, y + 99) for y in range(0, 6_400, 100)]
     # A column that follows another: boxes on a diagonal.
@@ -242,16 +238,18 @@ def _learned() -> Iterator[UpkeepCase]:
     every = (0, 0, 6_399, 6_399)
     for name, boxes in (("slabs", slabs), ("diagonal", diagonal), ("grid", grid)):
         for appends in (1, 4, 12):
-            for runs in (1, 2, 9):
+            for budget in (0, 2_000_000, 10**9):
                 count = len(boxes) + appends
                 columns = _columns(
-                    [*boxes, *[every] * appends], count - 1 if runs < 9 else draw.randrange(64), is_text=runs == 2
+                    [*boxes, *[every] * appends],
+                    draw.randrange(64) if budget else count - 1,
+                    is_text=budget == 2_000_000,
                 )
                 yield UpkeepCase(
-                    f"learned {name} {appends} {runs}", columns, [1_000] * count,
+                    f"capped {name} {appends} {budget}", columns, [1_000] * count,
                     [draw.randrange(80_000, 120_000) for _ in range(count)], [64] if appends == 4 else [], 100_000,
-                    [700, 8_000][appends % 2], [1.0, 2.0] if runs == 2 else [1.0, 1.0], [None, None],
-                    runs=tuple([place * runs // 64 for place in range(64)] + [-1] * appends),
+                    [700, 8_000][appends % 2], [1.0, 2.0] if budget == 2_000_000 else [1.0, 1.0], [None, None],
+                    budget=budget,
                 )  # fmt: skip
 
 

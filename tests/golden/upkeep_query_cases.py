@@ -1,4 +1,4 @@
-"""Golden cases of upkeep by the queries of a workload: which files of a partition are rewritten, and in which regions."""
+"""Golden cases of upkeep by the queries of a workload: which files of a partition are rewritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.gain import choose
-from iceberg_zorder.upkeep.regions import RegionSizes, cut_regions
+from iceberg_zorder.upkeep.gathering import NO_CAP
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.key_ranges import KeyRange
@@ -68,14 +68,11 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
     """A case, and what must come of it."""
     partition, files = case.partition, case.partition.files()
     request = case.request(files)
-    called_for, due = (np.isin(np.arange(files.count), each) for each in (partition.called_for, partition.due))
-    choice = choose(files, called_for, due, np.array(partition.run_of()), partition.spread, request)
-    bound = max(1, files.bytes // 4)
-    regions = cut_regions(files, partition.spread, RegionSizes(bound, 1, True), request)
+    choice = choose(files, *partition.flags(), partition.budget, partition.spread, request)
     return {
         **partition_document(partition),
         "due": list(partition.due),
-        "runs": partition.run_of(),
+        "budget": partition.budget,
         "queries": {
             "boxes": [[box_as_json(box) for box in boxes] for boxes in case.boxes],
             "weights": case.weights,
@@ -83,15 +80,12 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "reads": case.reads(files).tolist(),
             "share": case.share,
         },
-        "bound": bound,
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
             "is_finer": choice.is_finer,
-            "regions": [each.files.tolist() for each in regions.regions],
-            "of_regions": regions.expected,
         },
     }
 
@@ -118,7 +112,7 @@ def _grids() -> Iterator[QueriesCase]:
                 UpkeepCase(
                     f"{name} {appends}", columns, [size // 100 for size in sizes], sizes, called, 100_000, 4_000,
                     [1.0, 1.0], [None, None], LayoutRequest(1, size_tolerance=0.5),
-                    runs=tuple([0] * 36 + [-1] * appends) if appends == 2 else (),
+                    budget=1_000_000 if appends == 2 else NO_CAP,
                 ),
                 tuple((box,) for box in boxes), [1.0 + place % 3 for place in range(len(boxes))], [True] * len(boxes),
             )  # fmt: skip
@@ -144,7 +138,8 @@ def _random(seed: int) -> QueriesCase:
         f"random {seed}", bounds, [size // 10 for size in sizes], sizes, list(range(0, count, 3)) if seed % 2 else [],
         (4_000, 200, 1_000)[seed % 3], (60, 900)[seed % 2], weights, kept,
         LayoutRequest(1, leading_orders=leading, size_tolerance=0.5),
-        due=(0,) if seed % 6 == 1 else (), runs=tuple(place % 2 for place in range(count)) if seed % 3 == 1 else (),
+        due=(0,) if seed % 6 == 1 else (),
+        budget=20_000 * (seed % 2) if seed % 3 == 1 else NO_CAP,
     )  # fmt: skip
     return QueriesCase(
         partition,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
+from iceberg_zorder.maintain.decide import Decision, decide
+from iceberg_zorder.maintain.notes import Conflicts
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.schedule import HourRange
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings, Triggers
@@ -27,10 +28,8 @@ def table(name: str = "t", *groups: FileGroupNeed, **found: Any) -> Observation:
     return Observation(TableName("lake", ("db",), name), 1, groups=groups, **given)
 
 
-def decided(
-    found: Observation, settings: TableSettings, not_before: dict[TableName, datetime] | None = None
-) -> Decision:
-    (decision,) = decide([(found, settings)], Circumstances(NOW, Budget(), not_before or {}))
+def decided(found: Observation, settings: TableSettings) -> Decision:
+    (decision,) = decide([(found, settings)], NOW, Budget())
     return decision
 
 
@@ -96,11 +95,10 @@ def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
     ],
 )
 def test_what_is_left_whatever_it_needs(settings: TableSettings, not_before: timedelta | None, reason: str) -> None:
-    found = table("t", NEED)
-    until = {} if not_before is None else {found.table: NOW + not_before}
-    assert decided(found, settings, until) == Decision(found.table, "leave", reason)
+    found = table("t", NEED, conflicts=None if not_before is None else Conflicts(1, NOW + not_before))
+    assert decided(found, settings) == Decision(found.table, "leave", reason)
     # And once it is over, it is rewritten.
-    assert decided(found, ANY, {found.table: NOW}).action == "rewrite"
+    assert decided(replace(found, conflicts=Conflicts(1, NOW)), ANY).action == "rewrite"
 
 
 def test_nothing_to_rewrite_says_what_the_plan_says() -> None:
@@ -133,7 +131,7 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
         table("c", group(1, 1_000, -5.0), group(2, 100, 90.0)),
     ]
     pairs = [(each, ANY) for each in tables]
-    found = decide(pairs, Circumstances(NOW, budget, {}))
+    found = decide(pairs, NOW, budget)
     chosen = {each.table.name: [group.index for group in each.groups] for each in found if each.action == "rewrite"}
     assert chosen == taken
     assert list(chosen) == list(taken), "in the order of what a byte is worth"
@@ -143,13 +141,13 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
         if not each.groups:
             assert each.reason.startswith("the budget of this pass has no room for it: ")
     # The order of tables decides nothing.
-    assert decide(pairs[::-1], Circumstances(NOW, budget, {}))[: len(taken)] == found[: len(taken)]
+    assert decide(pairs[::-1], NOW, budget)[: len(taken)] == found[: len(taken)]
 
 
 def test_what_is_due_comes_before_what_gains() -> None:
     tables = [table("a", group(1, 100, 99.0)), table("b", group(1, 100, 0.0, is_due=True))]
     pairs = [(each, ANY) for each in tables]
-    found = decide(pairs, Circumstances(NOW, Budget(bytes=100), {}))
+    found = decide(pairs, NOW, Budget(bytes=100))
     assert [(each.table.name, each.action) for each in found] == [("b", "rewrite"), ("a", "leave")]
     assert found[1].reason == "the budget of this pass has no room for it: 100 bytes, 0 are left"
     assert replace(found[1], deferred=()).size == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from iceberg_zorder.maintain.decide import Decision
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
-from iceberg_zorder.maintain.new_layout import ADVISED_AT
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
+from iceberg_zorder.maintain.notes import NOTES, Notes
 from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
@@ -74,7 +74,7 @@ def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: 
         _queries(lake, "a", more=";SELECT nonsense FROM t WHERE a NEAR 7")
         _automatic(lake)
         planned, _ = _pass(lake, dry_run=True)
-        assert ADVISED_AT not in table.refresh().properties
+        assert Notes.of(table.refresh().properties).advised_ms is None
         first, need = _pass(lake)
         assert first == planned
         assert first.is_new_layout
@@ -88,12 +88,12 @@ def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: 
         _automatic(lake)
         assert not _pass(lake)[0].is_new_layout
         with table.refresh().transaction() as transaction:
-            transaction.set_properties({ADVISED_AT: "0"})
+            transaction.remove_properties(NOTES)
         again, _ = _pass(lake)
         assert again.is_new_layout
         assert _columns(lake) == "b"
         with table.refresh().transaction() as transaction:
-            transaction.set_properties({ADVISED_AT: "0"})
+            transaction.remove_properties(NOTES)
         settled, _ = _pass(lake)
         assert settled.action == "leave"
         assert rows_of(table) == rows
@@ -107,9 +107,9 @@ def test_without_leave_advice_is_told_only(tmp_path: Path) -> None:
         assert (decision.is_new_layout, need.groups) == (False, ())
         assert "advise says " in decision.reason
         assert need.advised is not None
-        noted = table.refresh().properties[ADVISED_AT]
+        noted = Notes.of(table.refresh().properties).advised_ms
         _, silent = _pass(lake)
-        assert (silent.message, table.refresh().properties[ADVISED_AT]) == ("", noted)
+        assert (silent.message, Notes.of(table.refresh().properties).advised_ms) == ("", noted)
 
 
 def test_a_new_layout_has_to_pay_within_its_time_and_needs_room(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_spark_is_given_the_queries(tmp_path: Path) -> None:
         lake.policy.write_text(lake.policy.read_text().replace("  db.*:\n", "  db.*:\n    engine: spark\n"))
         spark = _Spark()
         tables = PyIcebergTables(read_policy(lake.policy, {}), spark=spark)
-        (report,) = MaintenancePass(tables.policy, tables, Peace(), now).run().tables
+        (report,) = MaintenancePass(tables.policy, tables, now).run().tables
         tables.close()
         assert report.error is None
         ((settings, files, told),) = spark.asked

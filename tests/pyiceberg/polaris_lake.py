@@ -17,7 +17,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.pass_report import PassReport, TableReport
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
@@ -54,7 +54,6 @@ class PolarisLake:
         self,
         sections: Mapping[str, Any],
         at: timedelta = timedelta(),
-        peace: Peace | None = None,
         *,
         dry_run: bool = False,
     ) -> PassReport:
@@ -63,11 +62,11 @@ class PolarisLake:
         said = {"version": 1, "catalogs": {"lake": dict(self.properties)}, "defaults": DEFAULTS, **sections}
         policy = parse_policy(yaml.safe_dump(said), "policy.yaml", {})
         tables = PyIcebergTables(policy, lambda: now)
-        return MaintenancePass(policy, tables, peace or Peace(), lambda: now).run(dry_run=dry_run)
+        return MaintenancePass(policy, tables, lambda: now).run(dry_run=dry_run)
 
-    def maintain(self, at: timedelta = timedelta(), peace: Peace | None = None, **settings: Any) -> TableReport:
+    def maintain(self, at: timedelta = timedelta(), **settings: Any) -> TableReport:
         """Run a pass over the only table."""
-        (report,) = self.run({"tables": {"*": settings}}, at, peace).tables
+        (report,) = self.run({"tables": {"*": settings}}, at).tables
         return report
 
     def table(self, name: str = "t") -> Table:

@@ -8,7 +8,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from iceberg_zorder.pyiceberg.scan import sure_ranges
-from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.workload.workload import Query
 from tests.pyiceberg.lake import data_files
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -29,6 +30,7 @@ def test_many_filters_leave_what_each_of_them_leaves(
     texts = [f"a {operator} {end}" for operator in ("=", "<", "<=", ">", ">=", "<>") for end in ends]
     texts += [f"{text} AND p = {number % 4}" for number, text in enumerate(texts)]
     texts += ["TRUE", "a IS NULL", "p = 1", "a > 7 AND a < 7", "a IN (0, 8) OR p = 2"]
-    filters, files = WorkloadFilters.of(table, texts), data_files(table)
-    alone = [[listing.may_match(file) for file in files] for listing in filters.listings]
-    assert filters.may_match(files).tolist() == alone
+    files = data_files(table)
+    asked = RequestedWorkload.of_queries(table, [Query(text, 1.0) for text in texts])
+    alone = [[listing.may_match(file) for file in files] for listing in asked.listings]
+    assert asked.may_match(files).tolist() == alone

@@ -12,7 +12,7 @@ import pytest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, layout_history
 
-OURS = {"zorder.columns": "a,b", "zorder.curve": "hilbert,zorder", "zorder.cuts": "adaptive"}
+OURS = {"zorder.columns": "a,b", "zorder.cuts": "adaptive"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,20 @@ class Branch:
 
 
 @pytest.mark.parametrize(
-    ("curves", "sort_order"),
-    [("zorder", "zorder(a, b)"), ("hilbert", "hilbert(a, b)"), ("hilbert,zorder", "zorder(a, b)")],
+    ("columns", "cuts", "sort_order", "is_by"),
+    [
+        ("a,b", "adaptive", "zorder(a, b)", True),
+        ("a,b", "even", "hilbert(a, b)", False),
+        ("hilbert(a, b)", "adaptive", "zorder(a, b)", True),
+        ("hilbert(a, b)", "even", "zorder(a, b)", False),
+        ("day DESC NULLS LAST, zorder(a, `b,c`)", "even", "day DESC NULLS LAST, zorder(a, `b,c`)", True),
+        ("day DESC NULLS LAST, zorder(a, b)", "even", "zorder(a, b)", False),
+    ],
 )
-def test_the_curve_is_the_one_that_was_asked_for(curves: str, sort_order: str) -> None:
-    """Summaries of earlier versions have the curves that were fitted, of which ``hilbert(...)`` gets one only."""
-    last = SnapshotFacts(1, 0, "replace", {**OURS, "zorder.curve": curves})
-    assert last.sort_order == sort_order
-    assert last.is_by("a,b", "", sort_order.partition("(")[0])
+def test_a_rewrite_by_hilbert_is_one_by_zorder_where_cuts_are_adaptive(
+    columns: str, cuts: str, sort_order: str, *, is_by: bool
+) -> None:
+    assert SnapshotFacts(1, 0, "replace", {"zorder.columns": columns, "zorder.cuts": cuts}).is_by(sort_order) is is_by
 
 
 def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:
@@ -90,7 +96,7 @@ def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> Layout
 
 
 def _is_by_a_and_b(layout: SnapshotFacts) -> bool:
-    return layout.is_by("a,b", "", "zorder")
+    return layout.is_by("zorder(a, b)")
 
 
 @pytest.fixture
@@ -106,24 +112,14 @@ def test_who_compacts_only_what_came_later_is_not_blamed(branch: Branch) -> None
     assert branch.history().undone_by_snapshot_id is None
 
 
-def test_who_compacts_the_first_of_two_layers_is_blamed(branch: Branch) -> None:
-    first = branch.lay_out(5, branch.commit("append", 6))
-    branch.lay_out(12, branch.commit("append", 30))
-    branch.commit("append", 3)
-    branch.commit("replace", 1, first)
-    branch.commit("delete", removed=branch.files[:1])
-    assert branch.history().undone_by_snapshot_id == 6
-
-
-def test_the_first_of_several_commits_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
+def test_who_compacts_all_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
     branch.lay_out(9, branch.commit("append", 6))
     branch.commit("replace", 2, branch.files)
     branch.lay_out(9, branch.files)
     assert branch.history().undone_by_snapshot_id is None
-    newer = branch.commit("append", 2)
-    ours = [each for each in branch.files if each not in newer]
-    branch.commit("replace", 1, ours[:4])
-    branch.commit("replace", 1, ours[4:])
+    branch.commit("append", 2)
+    branch.commit("replace", 1, branch.files[:4])
+    branch.commit("replace", 1, branch.files)
     assert branch.history().undone_by_snapshot_id == 6
 
 

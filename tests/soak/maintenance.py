@@ -1,8 +1,7 @@
 """Writers that stream into five tables, and maintenance beside them: ``python -m tests.soak.maintenance``.
 
 The tables are in PostgreSQL and S3. Three writers append, upsert and delete, each in a process of its own, while
-``iceberg-zorder maintain --watch`` keeps the tables up; or two of these, or ones that are killed and started again, or
-Iceberg's own z-order on a timer, to compare. In the end each row must be there once, in its newest version, as a plain
+``iceberg-zorder maintain --watch`` keeps the tables up; or two of these, or ones that are killed and started again. In the end each row must be there once, in its newest version, as a plain
 reader of the specification finds it, and nothing may lie in the bucket that no snapshot and no note of a table has.
 """
 
@@ -198,7 +197,7 @@ def check_files(table: Table, name: str) -> int:
     if missing := known - there:
         raise AssertionError(f"{name}: {len(missing)} files are missing, such as {min(missing)}")
     unknown = {path for path in there - known if path.endswith("-zorder.parquet")}
-    noted = table.properties.get("zorder.abandoned-writes", "") + table.properties.get("zorder.maintained-by", "")
+    noted = table.properties.get("zorder.maintenance", "") + table.properties.get("zorder.maintained-by", "")
     ids = {word for word in "".join(c if c.isalnum() else " " for c in noted).split() if len(word) >= 6}
     if forgotten := [path for path in unknown if not is_of_write(path.rpartition("/")[2], ids)]:
         raise AssertionError(f"{name}: {len(forgotten)} files that nobody knows, such as {forgotten[0]}")
@@ -248,16 +247,13 @@ def settle(path: Path) -> tuple[int, list[str]]:
     raise AssertionError(f"{_PASSES} passes without any writer left something to do: {decided}")
 
 
-def soak(directory: Path, seconds: float, kills: int, count: int, *, by_iceberg: bool) -> None:
+def soak(directory: Path, seconds: float, kills: int, count: int) -> None:
     """Run it, check it, and say what came of it."""
     with lake(directory) as properties:
         make_tables(properties)
         path = directory / "policy.yaml"
         path.write_text(yaml.safe_dump(policy(properties)), encoding="utf-8")
         command = [str(_COMMAND), "maintain", str(path), "--watch", "--output", "json"]
-        if by_iceberg:
-            (directory / "catalog.json").write_text(json.dumps(properties), encoding="utf-8")
-            command = [sys.executable, "-m", "tests.soak.iceberg_timer", str(directory / "catalog.json"), str(TARGET)]
         maintainers = [Maintainer(directory, f"maintainer-{number}", command) for number in range(count)]
         try:
             journals = stream(properties, maintainers, seconds, kills)
@@ -266,9 +262,6 @@ def soak(directory: Path, seconds: float, kills: int, count: int, *, by_iceberg:
             for each in maintainers:
                 if each.process is not None and each.process.poll() is None:
                     each.kill()
-        if by_iceberg:
-            _tell(properties, maintainers, journals, kills)
-            return
         passes, decisions = settle(path)
         _tell(properties, maintainers, journals, kills)
         print(f"exit codes after SIGTERM: {codes}; {passes} more passes until nothing was left to do:")
@@ -329,12 +322,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--maintainers", type=int, default=1)
-    parser.add_argument(
-        "--by-iceberg", action="store_true", help="Iceberg's own z-order on a timer instead, to compare"
-    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-soak-") as name:
-        soak(Path(name), arguments.seconds, arguments.kills, arguments.maintainers, by_iceberg=arguments.by_iceberg)
+        soak(Path(name), arguments.seconds, arguments.kills, arguments.maintainers)
     return 0
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any
 
 import pyspark
 import pytest
+from pyiceberg.table import StaticTable
+from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructField
 
 from iceberg_zorder.spark.session import iceberg_runtime
+from tests.stack.rest import RestServer
 
 CATALOG = "lake"
 
@@ -68,8 +72,8 @@ class Table:
             "WHERE content = 0 ORDER BY file_path"
         ).collect()
 
-    def metadata(self) -> dict[str, Any]:
-        """The table's metadata file, which the catalog's database names: no job of Spark for each look at it."""
+    def metadata_location(self) -> str:
+        """Where the table's metadata file is, by the catalog's database."""
         database = self.spark.conf.get(f"spark.sql.catalog.{CATALOG}.uri") or ""
         namespace, _, name = self.name.rpartition(".")
         with closing(sqlite3.connect(database.removeprefix("jdbc:sqlite:"))) as connection:
@@ -77,7 +81,11 @@ class Table:
                 "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
                 (namespace, name.strip("`")),
             ).fetchone()
-        found: dict[str, Any] = json.loads(Path(local_path(location)).read_text(encoding="utf-8"))
+        return str(location)
+
+    def metadata(self) -> dict[str, Any]:
+        """The table's metadata file: no job of Spark for each look at it."""
+        found: dict[str, Any] = json.loads(Path(local_path(self.metadata_location())).read_text(encoding="utf-8"))
         return found
 
     def snapshots(self) -> list[dict[str, Any]]:
@@ -91,36 +99,75 @@ class Table:
         return {key: value for key, value in self.snapshots()[-1]["summary"].items() if key != "operation"}
 
     def orphans(self) -> set[str]:
-        """Files in the data directory that no snapshot knows."""
-        known = {
-            local_path(row[0])
-            for row in self.spark.sql(f"SELECT DISTINCT file_path FROM {self.full_name}.all_files").collect()
-        }
+        """Files in the data directory that no snapshot knows, once tasks that were told to stop have deleted theirs."""
+        tracker = self.spark.sparkContext._jsc.sc().statusTracker()
+        deadline = time.monotonic() + 30
+        while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        table = StaticTable.from_metadata(self.metadata_location())
+        known = self._paths(table, table.snapshots())
         data = Path(self.path()) / "data"
         found = {str(file) for file in data.rglob("*") if file.is_file() and file.suffix != ".crc"}
         return found - known
+
+    def leaves_little(self) -> bool:
+        """Whether a failed job left no more files than tasks may finish while it is being cancelled, one for each core."""
+        return len(self.orphans()) <= self.spark.sparkContext.defaultParallelism
 
     def path(self) -> str:
         """Where the table is on this machine."""
         return local_path(self.metadata()["location"])
 
     def data_paths(self) -> list[str]:
-        rows = self.spark.sql(f"SELECT file_path FROM {self.full_name}.files").collect()
-        return [local_path(row[0]) for row in rows]
+        """Where the table's files are on this machine, those of deletes, too."""
+        table = StaticTable.from_metadata(self.metadata_location())
+        newest = table.current_snapshot()
+        return sorted(self._paths(table, [newest] if newest else []))
+
+    @staticmethod
+    def _paths(table: StaticTable, snapshots: Iterable[Snapshot]) -> set[str]:
+        manifests = {each.manifest_path: each for snapshot in snapshots for each in snapshot.manifests(table.io)}
+        entries = (entry for each in manifests.values() for entry in each.fetch_manifest_entry(table.io))
+        return {local_path(entry.data_file.file_path) for entry in entries}
 
     def bytes(self) -> int:
-        sizes = self.spark.sql(f"SELECT sum(file_size_in_bytes) FROM {self.full_name}.files WHERE content = 0")
-        return int(sizes.collect()[0][0])
+        """The size of all files of the current snapshot."""
+        metadata = self.metadata()
+        summaries = {each["snapshot-id"]: each["summary"] for each in metadata["snapshots"]}
+        return int(summaries[metadata["current-snapshot-id"]]["total-files-size"])
 
-    def call(self, sort_order: str, *, options: Mapping[str, str] | None = None, **arguments: str) -> Row:
+    def call(
+        self, sort_order: str, *, options: Mapping[str, str] | None = None, catalog: str = CATALOG, **arguments: str
+    ) -> Row:
         """CALL rewrite_data_files with strategy zorder, and all files unless the options say otherwise."""
         given = {"rewrite-all": "true", **(options or {})}
         named = {"table": self.name, "strategy": "zorder", "sort_order": sort_order, **arguments}
         texts = ", ".join(f"{key} => {_literal(value)}" for key, value in named.items())
         pairs = ", ".join(f"{_literal(key)}, {_literal(value)}" for key, value in given.items())
-        return self.spark.sql(f"CALL {CATALOG}.system.rewrite_data_files({texts}, options => map({pairs}))").collect()[
-            0
-        ]
+        call = f"CALL {catalog}.system.rewrite_data_files({texts}, options => map({pairs}))"
+        return self.spark.sql(call).collect()[0]
+
+    def failure_by(
+        self, server: RestServer, sort_order: str, options: Mapping[str, str] | None = None
+    ) -> Exception | None:
+        """CALL through a server, then look at the table anew; returns what the call failed with."""
+        try:
+            self.call(sort_order, options=options, catalog=f"rest_{server.server_port}")
+        except Exception as error:
+            return error
+        finally:
+            self.spark.sql(f"REFRESH TABLE {self.full_name}")
+        return None
+
+    def plan(self, sort_order: str, options: Mapping[str, str] | None = None, **others: str) -> Any:
+        """The plan of a rewrite, by the Java API."""
+        jvm: Any = self.spark.sparkContext._jvm
+        builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(self.spark._jsparkSession, self.full_name)
+        for name, value in (options or {}).items():
+            builder.option(name, value)
+        for name, value in others.items():
+            getattr(builder, name)(value)
+        return builder.sortOrder(sort_order).plan()
 
     def target_for(self, files: int) -> dict[str, str]:
         """The option that asks for so many files of this table."""

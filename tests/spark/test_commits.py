@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import duckdb
@@ -34,26 +34,11 @@ from tests.stack.rest import RestServer, status
 PARTITION: dict[str, Any] = {"spec_id": 1, "partition": ["a"]}
 
 
-def asked(table: Table, server: RestServer, sort_order: str, **options: str) -> Exception | None:
-    """CALL through the server; returns what it failed with."""
-    pairs = {"rewrite-all": "true", "max-concurrent-file-group-rewrites": "1", **options}
-    texts = ", ".join(f"'{key.replace('_', '-')}', '{value}'" for key, value in pairs.items())
-    try:
-        table.spark.sql(
-            f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}',"
-            f" strategy => 'zorder', sort_order => '{sort_order}', options => map({texts}))"
-        )
-    except Exception as error:
-        return error
-    return None
-
-
-def call(table: Table, server: RestServer, sort_order: str, **options: str) -> Exception | None:
-    """CALL through the server, then have Spark look at the table anew; returns what it failed with."""
-    try:
-        return asked(table, server, sort_order, **options)
-    finally:
-        table.spark.sql(f"REFRESH TABLE {table.full_name}")
+def call(
+    table: Table, server: RestServer, sort_order: str, options: Mapping[str, str] | None = None
+) -> Exception | None:
+    """CALL through the server, one file group after the other."""
+    return table.failure_by(server, sort_order, {"max-concurrent-file-group-rewrites": "1", **(options or {})})
 
 
 class TestDeletesInTheMidst:
@@ -67,12 +52,16 @@ class TestDeletesInTheMidst:
         return make_table(server.catalog, rows_of(range(10)), rows_of(range(10, 20), "b"), partitioned=True, name=name)
 
     def rewrite(
-        self, spark: SparkSession, server: RestServer, table: PyIcebergTable, *deletes: DataFile, **options: str
+        self,
+        spark: SparkSession,
+        server: RestServer,
+        table: PyIcebergTable,
+        *deletes: DataFile,
+        options: Mapping[str, str] | None = None,
     ) -> Exception | None:
-        others = [lambda: commit_files(server.catalog.load_table(table.name()), *deletes)]
-        server.before_commit = lambda: others.pop()() if others else None
-        failure = call(Table(spark, ".".join(table.name())), server, "id", **options)
-        assert not others
+        server.before_next_commit(lambda: commit_files(server.catalog.load_table(table.name()), *deletes))
+        failure = call(Table(spark, ".".join(table.name())), server, "id", options)
+        assert server.before_commit is None
         return failure
 
     def check(
@@ -95,8 +84,8 @@ class TestDeletesInTheMidst:
                 update.remove_field("p")
                 update.add_field("id", BucketTransform(2), "bucket")
         else:
-            options = {"output_spec_id": "0"}
-        failure = self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION), **options)
+            options = {"output-spec-id": "0"}
+        failure = self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION), options=options)
         assert "conflicted with another operation" in str(failure)
         assert "equality delete" in str(failure)
         self.check(spark, duck, table, [*range(7), *range(8, 20)])
@@ -107,7 +96,7 @@ class TestDeletesInTheMidst:
         commit_files(table, new_file(table, rows_of([20, 21]), spec_id=0))
         # It reaches the row 7 of its own spec, and not the row 21.
         delete = equality_deletes(table, [7, 21], **PARTITION)
-        assert self.rewrite(spark, server, table, delete, output_spec_id="1") is not None
+        assert self.rewrite(spark, server, table, delete, options={"output-spec-id": "1"}) is not None
         self.check(spark, duck, table, [*range(7), *range(8, 22)])
 
     def test_a_global_equality_delete_reaches_the_new_files(
@@ -134,8 +123,9 @@ class TestDeletesInTheMidst:
         where = PARTITION if partitioned else {}
         table = make_table(server.catalog, rows_of(range(10)), partitioned=partitioned, name=f"midst.{partitioned}")
         deletes = [equality_deletes(table, [7], **where), equality_deletes(table, [3], **where)]
-        others = [lambda: [commit_files(server.catalog.load_table(table.name()), file) for file in deletes]]
-        server.before_commit = lambda: others.pop()() if others else None
+        server.before_next_commit(
+            lambda: [commit_files(server.catalog.load_table(table.name()), file) for file in deletes]
+        )
         failure = call(Table(spark, ".".join(table.name())), server, "id")
         assert "conflicted with another operation" in str(failure)
         assert "equality delete" in str(failure)
@@ -196,10 +186,9 @@ class TestChangesInTheMidst:
             old = [each.snapshot_id for each in other.snapshots() if each != newest]
             other.maintenance.expire_snapshots().by_ids(old).commit()
 
-        others = [expire]
-        server.before_commit = lambda: others.pop()() if others else None
+        server.before_next_commit(expire)
         assert call(table, server, "id") is None
-        assert not others
+        assert server.before_commit is None
         assert table.operations() == ["append", "replace"]
         rows = [row[0] for row in spark.sql(f"SELECT id FROM {table.full_name} ORDER BY id").collect()]
         assert rows == list(range(2001))
@@ -263,7 +252,7 @@ class TestPartialProgress:
             server.answer, server.commits = (status(500), False) if number == 1 else (None, True)
 
         self.numbered(server, second_is_unknown)
-        failure = str(call(table, server, "a", **self.PARTIAL))
+        failure = str(call(table, server, "a", self.PARTIAL))
         assert "Cannot tell whether all of the rewrite of" in failure
         assert "3 of 4 file groups were committed in 3 commits for certain" in failure
         assert table.operations() == ["append", *["replace"] * 3]
@@ -273,7 +262,7 @@ class TestPartialProgress:
     def test_a_call_whose_commits_all_fail_fails(self, server: RestServer, table: Table) -> None:
         server.answer, server.commits = status(409), False
         with untouched(table):
-            failure = str(call(table, server, "a", **self.PARTIAL))
+            failure = str(call(table, server, "a", self.PARTIAL))
         assert "because all failed: Cannot commit rewrite of" in failure
         assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
 
@@ -282,8 +271,8 @@ class TestPartialProgress:
             server.answer, server.commits = (status(409), False) if number == 0 else (None, True)
 
         self.numbered(server, first_is_refused)
-        options: dict[str, Any] = {**self.PARTIAL, "partial-progress.max-failed-commits": "0"}
-        failure = str(call(table, server, "a", **options))
+        options = {**self.PARTIAL, "partial-progress.max-failed-commits": "0"}
+        failure = str(call(table, server, "a", options))
         assert "maximum allowed failures of 0" in failure
         assert "3 of 4 file groups were committed in 3 commits; the new files of the others were deleted" in failure
         assert table.orphans() == set()
@@ -298,14 +287,9 @@ class TestPartialProgress:
         def rewrite() -> None:
             assert spark.sparkContext._jvm is not None
             java.append(spark.sparkContext._jvm.Thread.currentThread())
-            options = (
-                "'rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1', 'partial-progress.max-commits', '2'"
-            )
+            options = {**self.PARTIAL, "partial-progress.max-commits": "2", "max-concurrent-file-group-rewrites": "1"}
             try:
-                spark.sql(
-                    f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder',"
-                    f" sort_order => 'a', options => map('partial-progress.enabled', 'true', {options}))"
-                )
+                table.call("a", options=options, catalog=f"rest_{server.server_port}")
             except Exception as error:
                 failures.append(str(error))
 
@@ -339,7 +323,9 @@ class TestPartialProgress:
         spark.sql(f"CACHE TABLE cached_files AS SELECT DISTINCT input_file_name() FROM {name}")
         before = {row[0] for row in spark.sql("TABLE cached_files").collect()}
         # A REFRESH TABLE would hide that the rewrite has refreshed nothing.
-        assert "Cannot" in str(asked(table, server, "a", **self.PARTIAL))
+        options = {**self.PARTIAL, "max-concurrent-file-group-rewrites": "1"}
+        with pytest.raises(Exception, match="Cannot"):
+            table.call("a", options=options, catalog=f"rest_{server.server_port}")
         after = {row[0] for row in spark.sql("TABLE cached_files").collect()}
         spark.sql("UNCACHE TABLE cached_files")
         current = {row[0] for row in spark.sql(f"SELECT file_path FROM {table.full_name}.files").collect()}

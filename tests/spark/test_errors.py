@@ -82,11 +82,13 @@ def table(spark: SparkSession) -> Table:
 
 
 def call(table: Table, *, partial: bool = False, target: int = 1 << 29) -> Row:
-    return table.spark.sql(
-        f"CALL faulty.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a', options =>"
-        " map('rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1', 'partial-progress.max-commits', '3',"
-        f" 'partial-progress.enabled', '{str(partial).lower()}', 'target-file-size-bytes', '{target}'))"
-    ).collect()[0]
+    options = {
+        "max-concurrent-file-group-rewrites": "1",
+        "partial-progress.max-commits": "3",
+        "partial-progress.enabled": str(partial).lower(),
+        "target-file-size-bytes": str(target),
+    }
+    return table.call("a", options=options, catalog="faulty")
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -140,5 +142,5 @@ def test_with_partial_progress_only_that_file_group_fails(
     table.spark.sql(f"REFRESH TABLE {table.full_name}")
     assert table.operations() == ["append", "replace", "replace"]
     assert table.fingerprint() == rows
-    assert table.orphans() == set()
+    assert table.leaves_little()
     assert staged(table) == 0

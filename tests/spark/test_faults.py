@@ -6,11 +6,9 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.accumulators import AccumulatorParam, AddingAccumulatorParam
 from pyspark.sql import SparkSession
 
 from tests.spark.events import event_log
@@ -56,7 +54,7 @@ class TestFailingGroups:
         ):
             table.call("zorder(a)", options={"max-concurrent-file-group-rewrites": "2"})
         assert table.operations() == operations
-        assert table.orphans() == set()
+        assert table.leaves_little()
 
     def test_what_the_groups_before_it_have_written_is_deleted(self, spark: SparkSession) -> None:
         select = "SELECT id, cast(id > 30000 AS int) AS p, rand(1) AS a, uuid() AS payload FROM range(0, 40000, 1, 1)"
@@ -68,7 +66,7 @@ class TestFailingGroups:
         with pytest.raises(Exception, match="Nothing was committed, and the new files were deleted"):
             table.call("zorder(a)", options=options)
         assert table.operations() == ["append"]
-        assert table.orphans() == set()
+        assert table.leaves_little()
 
     def test_partial_progress_commits_the_others_and_counts_the_failed(self, spark: SparkSession) -> None:
         table = self.table(spark)
@@ -77,7 +75,7 @@ class TestFailingGroups:
         )
         assert (result.failed_data_files_count, result.rewritten_data_files_count) == (1, 3)
         assert table.operations() == ["append", "replace", "replace", "replace"]
-        assert table.orphans() == set()
+        assert table.leaves_little()
         healthy = spark.sql(f"SELECT count(*) FROM {table.full_name} WHERE p <> 2").collect()[0][0]
         assert healthy == 30_000
 
@@ -104,19 +102,19 @@ class TestFailingGroups:
         watcher.join()
         assert len(written) >= 4
         in_the_way.unlink()
-        assert table.orphans() == set()
+        assert table.leaves_little()
         assert table.operations() == ["append"]
 
 
 class TestOtherWriters:
     """Another writer commits when a rewrite asks the catalog to, for the first time."""
 
-    GROUPS = 12
+    GROUPS = 8
 
     def table(self, spark: SparkSession) -> Table:
         return create(
             spark,
-            f"SELECT id, cast(id % {self.GROUPS} AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 2400, 1, 4)",
+            f"SELECT id, cast(id % {self.GROUPS} AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 1600, 1, 4)",
             partitioned_by="p",
             properties={"format-version": "2", "write.delete.mode": "merge-on-read"},
         )
@@ -125,20 +123,9 @@ class TestOtherWriters:
         self, table: Table, server: RestServer, write: Callable[[], object], options: dict[str, str] | None = None
     ) -> Exception | None:
         """Run a rewrite, and write before it commits."""
-        others = [write]
-        server.before_commit = lambda: others.pop()() if others else None
-        given = {"rewrite-all": "true", **(options or {})}
-        pairs = ", ".join(f"'{key}', '{value}'" for key, value in given.items())
-        failure = None
-        try:
-            table.spark.sql(
-                f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder',"
-                f" sort_order => 'zorder(a)', options => map({pairs}))"
-            )
-        except Exception as error:
-            failure = error
-        assert not others
-        table.spark.sql(f"REFRESH TABLE {table.full_name}")
+        server.before_next_commit(write)
+        failure = table.failure_by(server, "zorder(a)", options)
+        assert server.before_commit is None
         return failure
 
     @pytest.mark.version
@@ -256,18 +243,13 @@ class TestOtherWriters:
 
         server.before_commit = expire
         options = {
-            "rewrite-all": "true",
             "partial-progress.enabled": "true",
             "partial-progress.max-commits": "4",
             "max-concurrent-file-group-rewrites": "1",
         }
-        pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
-        (result,) = spark.sql(
-            f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder',"
-            f" sort_order => 'zorder(a)', options => map({pairs}))"
-        ).collect()
+        result = table.call("zorder(a)", options=options, catalog=f"rest_{server.server_port}")
         spark.sql(f"REFRESH TABLE {table.full_name}")
-        assert (result.rewritten_data_files_count, result.failed_data_files_count) == ((12, 0) if known else (9, 3))
+        assert (result.rewritten_data_files_count, result.failed_data_files_count) == ((8, 0) if known else (6, 2))
         assert table.fingerprint() == before
         assert table.orphans() == set()
 
@@ -307,21 +289,9 @@ class TestUnclearCommits:
     def table(self, spark: SparkSession) -> Table:
         return create(spark, ROWS.format(rows=8000, files=4), properties={"format-version": "2"})
 
-    def call(self, table: Table, server: RestServer, options: str = "'rewrite-all', 'true'") -> Exception | None:
-        try:
-            table.spark.sql(
-                f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}',"
-                f" strategy => 'zorder', sort_order => 'zorder(a, b)', options => map({options}))"
-            )
-        except Exception as error:
-            return error
-        finally:
-            table.spark.sql(f"REFRESH TABLE {table.full_name}")
-        return None
-
     def test_a_clear_answer(self, table: Table, server: RestServer) -> None:
         with unchanged(table):
-            assert self.call(table, server) is None
+            assert table.failure_by(server, "zorder(a, b)") is None
 
     @pytest.mark.parametrize("committed", [True, False])
     @pytest.mark.parametrize("answer", [status(500), status(502), status(504), hang_up])
@@ -330,7 +300,7 @@ class TestUnclearCommits:
     ) -> None:
         rows, operations = table.fingerprint(), table.operations()
         server.answer, server.commits = answer, committed
-        failure = self.call(table, server)
+        failure = table.failure_by(server, "zorder(a, b)")
         assert table.fingerprint() == rows
         assert table.operations() == [*operations, *["replace"][:committed]]
         assert all(Path(path).exists() for path in table.data_paths())
@@ -344,7 +314,7 @@ class TestUnclearCommits:
     def test_nothing_is_deleted_with_partial_progress(self, table: Table, server: RestServer, committed: bool) -> None:
         rows = table.fingerprint()
         server.answer, server.commits = status(500), committed
-        self.call(table, server, "'rewrite-all', 'true', 'partial-progress.enabled', 'true'")
+        table.failure_by(server, "zorder(a, b)", {"partial-progress.enabled": "true"})
         assert table.fingerprint() == rows
         assert all(Path(path).exists() for path in table.data_paths())
         assert len(table.orphans()) == (0 if committed else 1)
@@ -352,7 +322,7 @@ class TestUnclearCommits:
     def test_a_refused_commit_leaves_nothing(self, table: Table, server: RestServer) -> None:
         server.answer, server.commits = status(409), False
         with untouched(table):
-            failure = self.call(table, server)
+            failure = table.failure_by(server, "zorder(a, b)")
         assert "Cannot commit rewrite of" in str(failure)
 
 
@@ -387,7 +357,7 @@ def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spar
     failure = cancelled(table, table.target_for(8))
     assert "Cannot complete the rewrite of" in str(failure)
     assert (table.fingerprint(), table.operations()) == (before, operations)
-    assert table.orphans() == set()
+    assert table.leaves_little()
     with unchanged(table):
         table.call("zorder(a, b)", options=table.target_for(8))
 
@@ -405,84 +375,4 @@ def test_a_cancelled_call_with_partial_progress_begins_no_more_file_groups(spark
     jobs = [str(event["Properties"]) for event in events if event["Event"] == "SparkListenerJobStart"]
     assert len({number for number in range(1, 9) if any(f"file group {number}/8" in job for job in jobs)}) <= 2
     assert table.fingerprint() == before
-    assert table.orphans() == set()
-
-
-class Holding(AccumulatorParam[int]):
-    """Holds Spark's scheduler, which adds up what tasks have counted as it hears of their end, until it is let go."""
-
-    def __init__(self) -> None:
-        self.is_held = threading.Event()
-        self.let_go = threading.Event()
-
-    def zero(self, value: int) -> int:
-        return value
-
-    def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802
-        self.is_held.set()
-        assert self.let_go.wait(60)
-        return value1 + value2
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # In tasks it counts, no more.
-        return AddingAccumulatorParam, (0,)
-
-
-@contextmanager
-def scheduler_to_hold(spark: SparkSession, signal: Path) -> Iterator[Holding]:
-    """Run a task beside others, which has the scheduler held as soon as there is a file."""
-    holding = Holding()
-    count = spark.sparkContext.accumulator(0, holding)
-    begun = signal.with_name("begun")
-
-    def wait_for_signal(_: int) -> None:
-        begun.touch()
-        while not signal.exists():
-            time.sleep(0.005)
-        count.add(1)
-
-    job = threading.Thread(target=lambda: spark.sparkContext.parallelize([0], 1).foreach(wait_for_signal))
-    job.start()
-    try:
-        while not begun.exists():
-            time.sleep(0.005)
-        yield holding
-    finally:
-        signal.touch()
-        holding.let_go.set()
-        job.join()
-
-
-def test_what_tasks_finish_while_their_job_is_being_cancelled_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
-    table = create(spark, ROWS.format(rows=600_000, files=2))
-    known = set(table.data_paths())
-    options = table.target_for(24)
-    data = Path(table.path()) / "data"
-    failures: list[Exception] = []
-
-    def rewrite() -> None:
-        try:
-            table.call("zorder(a, b)", options=options)
-        except Exception as error:
-            failures.append(error)
-
-    def wait_for_new_files(count: int) -> int:
-        deadline = time.monotonic() + 60
-        while (new := len({str(f) for f in data.glob("*.parquet")} - known)) < count and time.monotonic() < deadline:
-            time.sleep(0.005)
-        return new
-
-    with untouched(table):
-        with scheduler_to_hold(spark, tmp_path / "signal") as scheduler:
-            thread = threading.Thread(target=rewrite)
-            thread.start()
-            wait_for_new_files(1)
-            (tmp_path / "signal").touch()
-            assert scheduler.is_held.wait(60)
-            spark.sparkContext.cancelAllJobs()
-            # Tasks go on, and all but the last two have ended before the scheduler hears that it should cancel them.
-            written = wait_for_new_files(wait_for_new_files(1) + 6)
-            assert written < 24
-            scheduler.let_go.set()
-            thread.join()
-        assert failures, "the rewrite was over before it could be cancelled"
+    assert table.leaves_little()

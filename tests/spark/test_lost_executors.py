@@ -31,7 +31,6 @@ from tests.stack.servers import (
     children_of,
     command_of,
     conf,
-    free_port,
     spark_master,
     spark_worker,
 )
@@ -163,32 +162,3 @@ def test_executors_and_a_machine_die(tmp_path: Path, jars: str) -> None:
             assert spark.check() == undisturbed
         # What the machine had shuffled was lost with it, and had to be made again.
         assert said.attempts >= 1
-
-
-def test_a_slow_attempt_loses(tmp_path: Path, jars: str) -> None:
-    port = free_port()
-    speculation = {
-        "spark.speculation": "true",
-        "spark.speculation.quantile": "0.1",
-        "spark.speculation.multiplier": "1.1",
-        # What a stopped executor has shuffled is served by a worker, which may do so for all on one machine.
-        "spark.shuffle.service.enabled": "true",
-        "spark.shuffle.service.port": str(port),
-        # However slow the machine, the stopped executor is not taken for lost.
-        "spark.network.timeout": "600s",
-    }
-    with (
-        spark_master(tmp_path) as master,
-        spark_worker(tmp_path, master, "serves", shuffle_service=port),
-        # Spark runs no copy of a task on the host of the first.
-        spark_worker(tmp_path, master, "slow", host="localhost") as worker,
-        driver(tmp_path, jars, master, speculation) as spark,
-    ):
-        spark.rewrite()
-        undisturbed = spark.check()
-        slow = executors(worker)[0]
-        said = spark.rewrite(moment="write", executor=slow, what="stop")
-        assert said.disturbed
-        os.kill(slow, signal.SIGCONT)
-        assert spark.check() == undisturbed
-        assert said.attempts == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.upkeep.settled import SETTLED_FROM
 from tests.pyiceberg.committing import commit_files, files_of, ids, make_table, position_deletes, rows_of
-from tests.spark.tables import Table, create, needs_branch_argument, unchanged, untouched
+from tests.spark.tables import Table, create, needs_branch_argument, unchanged
 from tests.stack.rest import RestServer
 
 ROWS = "SELECT id, id % 7 AS a FROM range({0}, {0} + 500, 1, 2)"
@@ -48,29 +47,9 @@ def between(table: Table) -> dict[str, str]:
     return {"rewrite-all": "true", "min-age-seconds": str((time.time_ns() // 1_000_000 - first) // 1000)}
 
 
-def plan_of(table: Table, options: Mapping[str, str], **others: str) -> Any:
-    jvm: Any = table.spark.sparkContext._jvm
-    builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(table.spark._jsparkSession, table.full_name)
-    for name, value in options.items():
-        builder.option(name, value)
-    for name, value in others.items():
-        getattr(builder, name)(value)
-    return builder.sortOrder("zorder(id, a)").plan()
-
-
 def sizes(plan: Any) -> tuple[list[int], list[tuple[int, str]]]:
     """How many files are in each group, and in each that is left, with the reason."""
     return [len(each.files()) for each in plan.groups()], [(len(each.files()), each.reason()) for each in plan.left()]
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_young_files_are_left(tables: dict[int, Table], version: int) -> None:
-    table = tables[version]
-    options = between(table)
-    why = f"younger than min-age-seconds {options['min-age-seconds']}"
-    assert sizes(plan_of(table, options)) == ([2], [(2, why)])
-    assert sizes(plan_of(table, options, where="id < 700")) == ([2], [(1, why)])
-    assert sizes(plan_of(table, {"rewrite-all": "true", "min-age-seconds": "0"})) == ([4], [])
 
 
 def test_a_rewrite_takes_the_old_ones(tables: dict[int, Table]) -> None:
@@ -86,25 +65,15 @@ def test_a_table_of_young_files_is_left(tables: dict[int, Table], version: int) 
     table = tables[version]
     longest = str(2**63 - 1)
     for options in ({"min-age-seconds": longest}, {"min-age-seconds": longest, "rewrite-all": "true"}):
-        assert plan_of(table, options).message().get() == (
-            f"Nothing to rewrite in {table.full_name}: each of 4 data files is younger than min-age-seconds "
-            f"{2**63 - 1:,}. To rewrite them anyway, lower min-age-seconds."
+        assert table.plan("zorder(id, a)", options).message().get() == (
+            f"Nothing to rewrite in {table.full_name}: 4 data files are left (younger than min-age-seconds "
+            f"{2**63 - 1:,}). To rewrite them anyway, set option rewrite-all to true, and lower min-age-seconds."
         )
-    some = plan_of(table, {**between(table), "rewrite-all": "false"})
-    assert "no size and no deletes of 2 data files call for it" in some.message().get()
-    assert re.search(r"\. 2 more data files are younger than min-age-seconds \d+\.$", some.message().get())
-    nothing = plan_of(table, {"min-age-seconds": longest}, where="id < 0").message().get()
+    some = table.plan("zorder(id, a)", {**between(table), "rewrite-all": "false"})
+    assert "2 data files are left (scan fraction " in some.message().get()
+    assert re.search(r"2 data files are left \(younger than min-age-seconds \d+\)\. To", some.message().get())
+    nothing = table.plan("zorder(id, a)", {"min-age-seconds": longest}, where="id < 0").message().get()
     assert nothing == f"Nothing to rewrite in {table.full_name}: no data file can hold rows that match the filter."
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_files_of_expired_snapshots_are_old_enough(spark: SparkSession, version: int) -> None:
-    table = create(spark, ROWS.format(0), properties={"format-version": str(version)})
-    spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(500)}")
-    options = {"rewrite-all": "true", "min-age-seconds": "3600"}
-    assert sizes(plan_of(table, options))[0] == []
-    spark.sql(f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2100-01-01')")
-    assert sizes(plan_of(table, options)) == ([2], [(2, "younger than min-age-seconds 3,600")])
 
 
 @needs_branch_argument
@@ -112,7 +81,7 @@ def test_files_of_a_branch(spark: SparkSession, tables: dict[int, Table]) -> Non
     table = tables[2]
     spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
     spark.sql(f"INSERT INTO {table.full_name}.branch_dev {ROWS.format(1000)}")
-    groups, [(left, _)] = sizes(plan_of(table, between(table), branch="dev"))
+    groups, [(left, _)] = sizes(table.plan("zorder(id, a)", between(table), branch="dev"))
     assert (groups, left) == ([2], 4)
 
 
@@ -121,31 +90,10 @@ def test_files_of_a_branch(spark: SparkSession, tables: dict[int, Table]) -> Non
 def test_deletes_from_young_files_are_no_conflict(spark: SparkSession, server: RestServer, are_young: bool) -> None:
     made = server.catalog.load_table(f"ages.{are_young}")
     table, young = Table(spark, f"ages.{are_young}"), files_of(made)[-1].file_path
-    others = [lambda: commit_files(made, position_deletes(made, [(young, 0)]))]
-    server.before_commit = lambda: others.pop()() if others else None
-    pairs = {**between(table), **({} if are_young else {"min-age-seconds": "0"})}
-    texts = ", ".join(f"'{name}', '{value}'" for name, value in pairs.items())
-    call = (
-        f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', "
-        f"sort_order => 'id', options => map({texts}))"
-    )
-    if are_young:
-        assert spark.sql(call).collect()[0].rewritten_data_files_count == 2
-    else:
-        with pytest.raises(Exception, match="conflicted with another operation"):
-            spark.sql(call)
-    assert not others
+    server.before_next_commit(lambda: commit_files(made, position_deletes(made, [(young, 0)])))
+    options = {**between(table), **({} if are_young else {"min-age-seconds": "0"})}
+    failure = table.failure_by(server, "id", options)
+    assert server.before_commit is None
+    assert are_young == (failure is None), failure
+    assert are_young or "conflicted with another operation" in str(failure)
     assert ids(made) == [*range(20), *range(21, 30)]
-
-
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("-1", "Cannot rewrite data files of {table}, because 'min-age-seconds' is set to -1 but must be >= 0"),
-        ("1.5", "Cannot set min-age-seconds to '1.5', because it must be a whole number"),
-    ],
-)
-def test_refused(tables: dict[int, Table], value: str, why: str) -> None:
-    table = tables[2]
-    with untouched(table), pytest.raises(Exception, match=re.escape(why.format(table=table.full_name))):
-        table.call("id, a", options={"min-age-seconds": value})

@@ -42,14 +42,6 @@ def sizes(table: Table) -> list[int]:
     return sorted(row.file_size_in_bytes for row in table.data_files())
 
 
-def test_sizes_choose_files(sized: Table) -> None:
-    *small, large = sizes(sized)
-    bounds = {"min-file-size-bytes": str(small[-1] + 1), "max-file-size-bytes": str(large + 1)}
-    target = {"target-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
-    with unchanged(sized):
-        assert sized.call("a, b", options={**NO_REWRITE_ALL, **bounds, **target}).rewritten_data_files_count == 10
-
-
 def test_a_file_that_is_too_large_is_cut(sized: Table) -> None:
     *small, large = sizes(sized)
     bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
@@ -66,12 +58,6 @@ def test_a_file_that_is_too_large_is_cut(sized: Table) -> None:
 def test_min_input_files(sized: Table, least: int, rewritten: int) -> None:
     options = {**NO_REWRITE_ALL, "min-input-files": str(least)}
     assert sized.call("a, b", options=options).rewritten_data_files_count == rewritten
-
-
-def test_max_files_to_rewrite(spark: SparkSession) -> None:
-    table = create(spark, ROWS.format(files=8))
-    with unchanged(table):
-        assert table.call("a, b", options={"max-files-to-rewrite": "3"}).rewritten_data_files_count == 3
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,7 @@ def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     before = report(spark, table.full_name, "zorder(id, `b c`)")
     command = next(each.command for each in before.findings if each.code == "loose-layout")
     assert command is not None
-    assert command.startswith(
-        f"CALL `{CATALOG}`.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', "
-    )
+    assert command.startswith(f"CALL `{CATALOG}`.system.zorder_rewrite(table => '{table.name}', ")
     assert spark.sql(command).collect()[0].rewritten_data_files_count == before.total_file_count
     after = call(table, "branch => 'main'")
     assert after.scan_fractions.keys() == {"id", "`b c`"}

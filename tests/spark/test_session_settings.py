@@ -100,7 +100,7 @@ def test_the_same_files_in_the_same_partitions(spark: SparkSession, catalog: Sql
             for field, value in zip(fields, values, strict=True):
                 assert expected(field, content) == {int(value.scaleb(3)) if field.endswith("dec)") else value}
         # Bytes of files, and with them scan fractions, depend on the order in which rows come.
-        measured = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
+        measured = ("zorder.scan-fractions", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
         said = {
             key: value
             for key, value in table.summary().items()

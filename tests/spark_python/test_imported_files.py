@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from tests.pyiceberg.committing import commit_files
 from tests.spark.tables import Table, create
-from tests.spark.test_plan import builder
 
 START = dt.datetime(2025, 1, 1)
 
@@ -52,7 +51,7 @@ def test_milliseconds_stay_what_they_are(
     table = imported(
         catalog, spark, tmp_path / "millis.parquet", "1L AS id, timestamp_millis(0) AS at", rows, version="2.6"
     )
-    plan = builder(table, sort_order="zorder(id, at)", options={"rewrite-all": "true"}).plan()
+    plan = table.plan("zorder(id, at)", {"rewrite-all": "true"})
     (plan.sampled() if sampled_before else plan).execute()
     assert table.operations()[-1] == "replace"
     written = catalog.load_table(table.name).scan().to_arrow().sort_by("id")
@@ -63,7 +62,7 @@ def test_columns_without_a_value_stay_so(spark: SparkSession, catalog: Catalog, 
     rows = pa.table({"id": pa.array(range(400), pa.int64()), "v": pa.nulls(400), "w": [{"a": None}] * 400})
     columns = "1L AS id, 'a' AS v, named_struct('a', 1.5D) AS w"
     table = imported(catalog, spark, tmp_path / "nulls.parquet", columns, rows)
-    builder(table, sort_order="id", options={"rewrite-all": "true"}).plan().execute()
+    table.plan("id", {"rewrite-all": "true"}).execute()
     assert table.operations()[-1] == "replace"
     written = catalog.load_table(table.name).scan().to_arrow().sort_by("id")
     assert written.to_pylist() == rows.to_pylist()

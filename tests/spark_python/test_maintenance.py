@@ -16,14 +16,14 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.engine import choose_engine
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.conftest import CATALOG
 
@@ -72,9 +72,7 @@ def create(spark: SparkSession, **properties: str) -> None:
 
 def run(policy: Policy, work: SparkMaintenance | None, now: datetime | None = None) -> TableReport:
     at = now or datetime.now(timezone.utc)
-    (report,) = (
-        MaintenancePass(policy, PyIcebergTables(policy, lambda: at, spark=work), Peace(), lambda: at).run().tables
-    )
+    (report,) = MaintenancePass(policy, PyIcebergTables(policy, lambda: at, spark=work), lambda: at).run().tables
     return report
 
 
@@ -113,7 +111,9 @@ def test_what_pyiceberg_cannot_do_spark_does(
     assert told["zorder.reason"].startswith("scan-ratio")
     assert {key: told[key] for key in MARKERS if key in told} == (MARKERS if beyond == "ORC" else {})
     assert spark.table(FULL).count() == 8000
-    assert not {LEASE, ABANDONED} & set(catalog.load_table(f"kept.{NAME}").properties)
+    properties = catalog.load_table(f"kept.{NAME}").properties
+    assert LEASE not in properties
+    assert not Notes.of(properties).abandoned
     assert not [key for key, _ in spark.conf.getAll.items() if key.startswith("spark.sql.iceberg.snapshot-property.")]
 
 

@@ -151,7 +151,7 @@ def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) 
     assert result.added_data_files_count == planned.expected_data_files_count
     assert contents(spark) == before
     summary = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
-    assert summary["zorder.columns"] == "id,n.`a b`"
+    assert summary["zorder.columns"] == "hilbert(id, n.`a b`)"
     for options, why in (
         ("rewrite-all", "because 'rewrite-all' is not of the form name=value"),
         ("cuts=even; cuts=even", "because 'cuts=even' sets an option twice"),

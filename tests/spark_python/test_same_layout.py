@@ -33,7 +33,7 @@ from tests.spark.tables import Fingerprint
 from tests.spark.tables import Table as SparkTable
 
 # The bytes of files are of the engine's own writers.
-MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
+MEASURED = ("zorder.scan-fractions", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
 
 
 def make(
@@ -297,7 +297,10 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
     "too young": ({"rewrite-all": "true", "min-age-seconds": "1000000000"}, None),
     "too young, of some": ({"min-age-seconds": "1000000000"}, "id < 4000"),
     "old enough": ({"rewrite-all": "true", "min-age-seconds": "0"}, None),
-    "regions": ({"rewrite-all": "true", "target-file-size-bytes": "1000", "partial-progress.enabled": "true"}, None),
+    "group cuts": (
+        {"rewrite-all": "true", "target-file-size-bytes": "1000", "max-file-group-size-bytes": "4000"},
+        None,
+    ),
     "at most, of regions": (
         {"rewrite-all": "true", "max-file-group-size-bytes": "70000", "max-files-to-rewrite": "3"},
         None,

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.upkeep.settled import why_nothing
+from iceberg_zorder.upkeep.settled import WHY
 from tests.conftest import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -72,7 +73,7 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
     assert both[first](options=TIGHT).rewritten_data_files_count == 12
     rests(table, both)
     result = both[1 - first](options=TIGHT)
-    assert result.message == why_nothing(NAME, len(table.inspect.files()))
+    assert result.message == why_nothing_of(NAME, {WHY: len(table.inspect.files())})
 
     append(table, 1, 3)
     for rewrite in both:

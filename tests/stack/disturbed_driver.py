@@ -1,7 +1,7 @@
 """A driver that rewrites one table as often as it is asked, and disturbs the cluster in the midst of it.
 
-Requests and answers are lines of JSON. A request names a moment, an executor, and what befalls it: ``kill`` kills it,
-``kill-machine`` the worker that started it, too, and ``stop`` stops it until somebody continues it. ``{}`` is a rewrite that
+Requests and answers are lines of JSON. A request names a moment, an executor, and what befalls it: ``kill`` kills it, and
+``kill-machine`` the worker that started it, too. ``{}`` is a rewrite that
 nothing disturbs. Before each the table is rolled back to what it was. A rewrite that was over before its moment was seen is run again.
 """
 

@@ -46,6 +46,15 @@ class RestServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.uri = f"http://127.0.0.1:{self.server_port}"
 
+    def before_next_commit(self, do: Callable[[], object]) -> None:
+        """Have something done as the next commit comes in, and nothing as those after it do."""
+
+        def once() -> None:
+            self.before_commit = None
+            do()
+
+        self.before_commit = once
+
     def commit(self, table: Table, request: CommitTableRequest) -> None:
         """Carry a commit out; raises CommitFailedException where a requirement is not met."""
         self.catalog.commit_table(table, request.requirements, request.updates)

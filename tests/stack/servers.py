@@ -93,14 +93,11 @@ def spark_master(directory: Path) -> Iterator[str]:
 
 
 @contextmanager
-def spark_worker(
-    directory: Path, master: str, name: str, *, host: str = "127.0.0.1", shuffle_service: int | None = None
-) -> Iterator[Path]:
-    """A worker of one core, which may serve shuffled rows on a port; yields its directory."""
-    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", host]
+def spark_worker(directory: Path, master: str, name: str) -> Iterator[Path]:
+    """A worker of one core; yields its directory."""
+    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1"]
     command += ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / name), master]
-    service = f"-Dspark.shuffle.service.enabled=true -Dspark.shuffle.service.port={shuffle_service}"
-    with running(directory, name, command, SPARK_WORKER_OPTS=service if shuffle_service else "") as log:
+    with running(directory, name, command) as log:
         wait(lambda: "Successfully registered with master" in log.read_text(), log)
         yield directory / name
 

@@ -10,7 +10,6 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from iceberg_zorder.request.predicate import parse_predicate
-from iceberg_zorder.workload.conditions.values.constants import Clock
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import find_scans
 from iceberg_zorder.workload.statement_filters import scan_filter
@@ -55,7 +54,7 @@ class Narrowed:
             node.meta["place"] = place
         by_node: dict[int, tuple[exp.Table, list[str]]] = {}
         for scan in find_scans(self._tree, table, DUCKDB, lambda parts: None):
-            found = scan_filter(scan, table, Clock(NOW)).filter
+            found = scan_filter(scan, table, NOW).filter
             parse_predicate(found)
             self.filters.append(found)
             node = nodes[scan.node.meta["place"]]

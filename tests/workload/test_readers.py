@@ -114,7 +114,7 @@ def test_trinos_events_are_counted_once_and_where_they_ran() -> None:
     events = [{**created, "createTime": "2024-05-17T10:00:00.123456789Z"}, {**created, "endTime": 1715940000000}]
     events.append({"metadata": {"queryId": "q2", "query": "SELECT 2"}, "createTime": 1715940000.5})
     at = datetime(2024, 5, 17, 10, 0, 0, 123456, timezone.utc)
-    assert list(json_rows(events)) == [
+    assert list(json_rows(json.dumps(events))) == [
         Row("SELECT 1", 1.0, ("db",), at),
         Row("SELECT 2", 1.0, (), datetime(2024, 5, 17, 10, 0, 0, 500000, timezone.utc)),
     ]
@@ -155,25 +155,14 @@ def test_scan_reports_are_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "bz2", "lz4 of Java"])
 def test_compressed_files(tmp_path: Path, codec: str) -> None:
     text = b"SELECT * FROM t WHERE a = 1;\n" * 1_000
-    suffixes = {"gzip": "gz", "zstd": "zstd", "lz4": "lz4", "bz2": "bz2", "lz4 of Java": "lz4"}
+    suffixes = {"gzip": "gz", "zstd": "zstd", "lz4": "lz4", "bz2": "bz2"}
     path = tmp_path / f"q.sql.{suffixes[codec]}"
     if codec == "gzip":
         path.write_bytes(gzip.compress(text))
-    elif codec == "lz4 of Java":
-        path.write_bytes(
-            b"".join(java_block(text[start : start + 5_000]) for start in range(0, len(text), 5_000)) + java_block(b"")
-        )
     else:
         with pa.CompressedOutputStream(str(path), codec) as stream:
             stream.write(text)
     assert filters(read(path)) == {"a = 1": 1_000.0}
-
-
-def java_block(part: bytes) -> bytes:
-    """A block as Java's LZ4BlockOutputStream writes it, with an empty checksum, which nobody looks at."""
-    packed = pa.compress(part, "lz4_raw", asbytes=True) if part else b""
-    sizes = len(packed).to_bytes(4, "little") + len(part).to_bytes(4, "little")
-    return b"LZ4Block" + bytes([0x25 if part else 0x15]) + sizes + bytes(4) + packed
 
 
 @pytest.mark.parametrize(

@@ -7,23 +7,25 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from iceberg_zorder.cli.failure import FAILED
 from iceberg_zorder.cli.interruption import Interrupted, Signals
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.events import Event, JsonLog, Work
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.events import JsonLog, Listener
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.passes import now, policy_tables
+from iceberg_zorder.render.pass_text import pass_renderables
 
 if TYPE_CHECKING:
     from iceberg_zorder.maintain.metrics import PassMetrics
@@ -31,25 +33,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("iceberg_zorder")
 _LONGEST_PASS = timedelta(hours=6)
 """Where the budget sets no minutes: a maintainer whose pass takes longer is told to be ill."""
-
-
-@dataclass(frozen=True)
-class Watching:
-    """Where passes can be watched.
-
-    Parameters
-    ----------
-    log_file : Path or None
-        The log to add to.
-    metrics_port : int or None
-        The port of ``/metrics`` and ``/health``, on 127.0.0.1.
-    metrics_textfile : Path or None
-        The file that metrics are written to after each pass.
-    """
-
-    log_file: Path | None = None
-    metrics_port: int | None = None
-    metrics_textfile: Path | None = None
 
 
 def run(
@@ -60,37 +43,56 @@ def run(
     watch: bool,
     dry_run: bool,
     conf: Mapping[str, str],
-    watching: Watching = Watching(),
+    log_file: Path | None = None,
+    metrics_port: int | None = None,
+    metrics_textfile: Path | None = None,
 ) -> int:
     """Run a pass, or with ``watch`` one after the other until a signal comes."""
-    if watching.metrics_port is not None and not watch:
+    if metrics_port is not None and not watch:
         raise InvalidInputError(
             "Cannot use --metrics-port, because it is for --watch: --metrics-textfile is for a pass"
         )
     policy = read_policy(path, os.environ)
     with ExitStack() as stack:
-        ended, tell = _watched(policy, watching, stack)
+        tell: Listener = _log(log_file) if log_file is not None else lambda _: None
+        ended: Callable[[PassReport], None] = lambda _: None  # noqa: E731
+        if metrics_port is not None or metrics_textfile is not None:
+            ended = _counted(policy, metrics_port, metrics_textfile, stack)
         tables = stack.enter_context(policy_tables(policy, conf))
+        while True:
+            began = time.monotonic()
+            with output.progress() as say, output.work() as work, warnings(output, tables.policy.masked):
+                one = MaintenancePass(tables.policy, tables, now, say, tell, work)
+                report = one.run(dry_run=dry_run, stop=signals.came)
+            # What Python raises in a finaliser, or a library takes for its own, does not come so far.
+            if signals.came():
+                raise Interrupted
+            ended(report)
+            _show(report, output)
+            if not watch:
+                return FAILED if report.has_failed else 0
+            time.sleep(max(0.0, began + policy.interval.total_seconds() - time.monotonic()))
 
-        def one(say: Callable[[str], None], work: Work) -> MaintenancePass:
-            return MaintenancePass(tables.policy, tables, peace, now, say, tell, work)
 
-        peace = Peace()
-        return _passes(tables.policy, one, ended, output, signals, watch=watch, dry_run=dry_run)
+def _show(report: PassReport, output: Output) -> None:
+    found = report.to_dict()
+
+    def render(console: Console) -> None:
+        for each in pass_renderables(found):
+            console.print(each)
+
+    output.show(found, render)
 
 
-def _watched(
-    policy: Policy, watching: Watching, stack: ExitStack
-) -> tuple[Callable[[PassReport], None], Callable[[Event], None]]:
-    """Begin what is watched by; returns what is told of the end of each pass, and of what happens in it."""
-    tell: Callable[[Event], None] = lambda _: None  # noqa: E731
-    if watching.log_file is not None:
-        try:
-            tell = JsonLog(watching.log_file)
-        except OSError as error:
-            raise InvalidInputError(f"Cannot write --log-file {watching.log_file}, because {error}") from error
-    if watching.metrics_port is None and watching.metrics_textfile is None:
-        return lambda _: None, tell
+def _log(path: Path) -> Listener:
+    try:
+        return JsonLog(path)
+    except OSError as error:
+        raise InvalidInputError(f"Cannot write --log-file {path}, because {error}") from error
+
+
+def _counted(policy: Policy, port: int | None, textfile: Path | None, stack: ExitStack) -> Callable[[PassReport], None]:
+    """Begin to serve or write metrics; returns what is told of the end of each pass."""
     if not find_spec("prometheus_client"):
         raise InvalidInputError(
             "Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'"
@@ -100,22 +102,22 @@ def _watched(
     metrics = PassMetrics()
     limit = timedelta(minutes=policy.budget.minutes) if policy.budget.minutes is not None else _LONGEST_PASS
     health = Health(2 * policy.interval + limit, now)
-    if watching.metrics_textfile is not None:
-        _continue(metrics, watching.metrics_textfile)
-    if watching.metrics_port is not None:
-        stack.callback(serve(watching.metrics_port, metrics, health).shutdown)
+    if textfile is not None:
+        _continue(metrics, textfile)
+    if port is not None:
+        stack.callback(serve(port, metrics, health).shutdown)
 
     def ended(report: PassReport) -> None:
         metrics.count(report)
         health.ended(report)
-        if watching.metrics_textfile is not None:
+        if textfile is not None:
             try:
-                metrics.write(watching.metrics_textfile)
+                metrics.write(textfile)
             except OSError as error:
                 # What was done is done, and the next pass may be luckier.
-                _LOG.warning("Cannot write --metrics-textfile %s, because %s", watching.metrics_textfile, error)
+                _LOG.warning("Cannot write --metrics-textfile %s, because %s", textfile, error)
 
-    return ended, tell
+    return ended
 
 
 def _continue(metrics: PassMetrics, path: Path) -> None:
@@ -133,27 +135,3 @@ def _continue(metrics: PassMetrics, path: Path) -> None:
         metrics.write(path)
     except OSError as error:
         raise InvalidInputError(f"Cannot write --metrics-textfile {path}, because {error}") from error
-
-
-def _passes(
-    policy: Policy,
-    one: Callable[[Callable[[str], None], Work], MaintenancePass],
-    ended: Callable[[PassReport], None],
-    output: Output,
-    signals: Signals,
-    *,
-    watch: bool,
-    dry_run: bool,
-) -> int:
-    while True:
-        began = time.monotonic()
-        with output.progress() as say, output.work() as work, warnings(output, policy.masked):
-            report = one(say, work).run(dry_run=dry_run, stop=signals.came)
-        # What Python raises in a finaliser, or a library takes for its own, does not come so far.
-        if signals.came():
-            raise Interrupted
-        ended(report)
-        output.maintained(report.to_dict())
-        if not watch:
-            return FAILED if report.has_failed else 0
-        time.sleep(max(0.0, began + policy.interval.total_seconds() - time.monotonic()))

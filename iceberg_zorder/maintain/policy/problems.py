@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
 
@@ -25,21 +24,6 @@ def field_name(path: Path) -> str:
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
     return name
-
-
-def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Say that there is no such key, and which may be meant.
-
-    Examples
-    --------
-    >>> unknown_key("trigers", ["triggers", "where"])
-    "is unknown: did you mean 'triggers'?"
-    >>> unknown_key("colour", ["triggers", "where"])
-    'is unknown: known are triggers, where'
-    """
-    near = get_close_matches(key, known, n=1)
-    known_keys = f"known are {', '.join(known)}" if known else "it has no settings"
-    return f"is unknown: did you mean '{near[0]}'?" if near else f"is unknown: {known_keys}"
 
 
 def reason(error: Exception) -> str:

@@ -11,9 +11,10 @@ from typing import Any, cast
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.catalogs import catalog_of
 from iceberg_zorder.maintain.policy.policy import Policy, Rule
-from iceberg_zorder.maintain.policy.problems import Path, Problems, unknown_key
+from iceberg_zorder.maintain.policy.problems import Path, Problems
 from iceberg_zorder.maintain.policy.settings import PolicyFile
 from iceberg_zorder.maintain.policy.settings_reader import check_options, merged, policy_file, read_settings
+from iceberg_zorder.request.arguments import spelled_alike
 
 _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 
@@ -109,4 +110,5 @@ def _check_catalogs(raw: Mapping[str, Any], catalogs: Collection[str], problems:
             continue
         for each in [named] if isinstance(named, str) else named:
             if each not in catalogs:
-                problems.add(inside, f"catalog '{each}' {unknown_key(each, list(catalogs))}")
+                near = spelled_alike(each, list(catalogs), f"known are {', '.join(catalogs)}")
+                problems.add(inside, f"catalog '{each}' is unknown{near}")

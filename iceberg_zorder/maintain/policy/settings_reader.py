@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy.problems import Path, Problems, reason, unknown_key
+from iceberg_zorder.maintain.policy.problems import Path, Problems, reason
 from iceberg_zorder.maintain.policy.settings import PolicyFile, TableSettings
 from iceberg_zorder.maintain.policy.written import shown
-from iceberg_zorder.request.arguments import option_text
+from iceberg_zorder.request.arguments import option_text, spelled_alike
 from iceberg_zorder.request.rewrite_options import (
     KNOWN_OPTIONS,
     MEMORY_LIMIT,
@@ -122,7 +122,9 @@ def _told(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[tuple[P
         if found["type"] == "value_error":
             yield path, str(found["ctx"]["error"])
         elif found["type"] == "unexpected_keyword_argument":
-            yield path, unknown_key(str(path[-1]), _keys(schema, path[:-1]))
+            known = _keys(schema, path[:-1])
+            otherwise = f"known are {', '.join(known)}" if known else "it has no settings"
+            yield path, f"is unknown{spelled_alike(str(path[-1]), known, otherwise)}"
         elif found["type"] == "missing":
             yield path, "is missing"
         else:
@@ -156,8 +158,7 @@ def check_options(raw: Mapping[str, Any], problems: Problems, path: Path) -> Non
         if problems.has(inside):
             continue
         if name not in KNOWN_OPTIONS:
-            near = unknown_key(name, KNOWN_OPTIONS).partition(": known are")
-            problems.add(inside, f"{near[0]}: it is no option of rewrites" if near[1] else near[0])
+            problems.add(inside, f"is unknown{spelled_alike(name, KNOWN_OPTIONS, 'it is no option of rewrites')}")
         elif name == "dry-run":
             problems.add(inside, "is for one call: none would write anything then")
         elif name in beside:

@@ -17,26 +17,22 @@ from pyiceberg.typedef import RecursiveDict
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.retry import load_first, masked_address, reaching
-from iceberg_zorder.pyiceberg.compat.catalogs import catalog_types, configured, inferred_type, load_catalog, merged
+from iceberg_zorder.pyiceberg.compat.catalogs import (
+    CatalogType,
+    configured,
+    infer_catalog_type,
+    load_catalog,
+    merge_config,
+)
 
 
 @dataclass(frozen=True)
 class CatalogConfiguration:
-    """A catalog as PyIceberg would load it.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    properties : dict of str to object
-        Its properties; text, or nested dictionaries of text. ``type`` is always there.
-    flags : tuple of str, optional
-        The flags of the command line that find it again, without passwords.
-    """
+    """A catalog as PyIceberg would load it."""
 
     name: str
-    properties: dict[str, object]
-    flags: tuple[str, ...] = ()
+    properties: dict[str, object]  # text, or nested dictionaries of text; ``type`` is always there
+    flags: tuple[str, ...] = ()  # of the command line, which find it again, without passwords
 
 
 def catalog_properties(
@@ -50,44 +46,36 @@ def catalog_properties(
     'sql'
     """
     found = configured(name)
-    given = {key: value for key, value in (("uri", uri), ("warehouse", warehouse)) if value is not None}
+    given: RecursiveDict = {key: each for key, each in (("uri", uri), ("warehouse", warehouse)) if each is not None}
     if found.properties is None and uri is None:
         raise InvalidInputError(
             f"Cannot find catalog '{found.name}', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables "
             f"configure it (they configure: {', '.join(found.known) or 'none'}): name one with --catalog, or pass "
             "--uri and --warehouse"
         )
-    all_properties = merged(found.properties or {}, given)
-    properties: dict[str, object] = dict(all_properties)
+    properties = merge_config(found.properties or {}, given)
     if "py-catalog-impl" not in properties:
-        properties["type"] = _catalog_type(found.name, all_properties)
-    flags = [word for key, value in given.items() for word in (f"--{key}", masked_address(value))]
-    return CatalogConfiguration(found.name, properties, tuple(flags))
+        properties["type"] = _catalog_type(found.name, properties)
+    flags = [word for key, value in given.items() for word in (f"--{key}", masked_address(str(value)))]
+    return CatalogConfiguration(found.name, {**properties}, tuple(flags))
 
 
 def _catalog_type(name: str, properties: RecursiveDict) -> str:
-    given = properties.get("type")
+    given, uri = properties.get("type"), properties.get("uri")
+    known = [each.value for each in CatalogType]
+    if given and str(given).lower() in known:
+        return str(given).lower()
     if given:
-        known = catalog_types()
-        if not isinstance(given, str) or given.lower() not in known:
-            raise InvalidInputError(
-                f"Cannot find catalog '{name}', because its type is '{given}': use {', '.join(known)}"
-            )
-        return given.lower()
-    uri = properties.get("uri")
-    if not uri:
-        raise InvalidInputError(
-            f"Cannot find catalog '{name}', because it has no 'uri': pass --uri or set "
-            f"PYICEBERG_CATALOG__{name.upper()}__URI"
-        )
-    inferred = inferred_type(name, properties)
-    if inferred is None:
+        why = f"its type is '{given}': use {', '.join(known)}"
+    elif not uri:
+        why = f"it has no 'uri': pass --uri or set PYICEBERG_CATALOG__{name.upper()}__URI"
+    else:
+        with suppress(ValueError):
+            if inferred := infer_catalog_type(name, properties):
+                return inferred.value
         # The uri may hold a password.
-        scheme = str(uri).partition(":")[0]
-        raise InvalidInputError(
-            f"Cannot find catalog '{name}', because its uri starts with '{scheme}:', which tells no type: set 'type'"
-        )
-    return inferred
+        why = f"its uri starts with '{str(uri).partition(':')[0]}:', which tells no type: set 'type'"
+    raise InvalidInputError(f"Cannot find catalog '{name}', because {why}")
 
 
 def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> bool:

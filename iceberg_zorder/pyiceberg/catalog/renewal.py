@@ -73,13 +73,7 @@ def renewed(table: Table) -> Iterator[None]:
 
 
 class RenewedIO(FileIO):
-    """A table's FileIO, whose credentials are renewed before they expire.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table, with the FileIO to begin with.
-    """
+    """A table's FileIO, whose credentials are renewed before they expire."""
 
     def __init__(self, table: Table) -> None:
         self._table = table

@@ -23,11 +23,12 @@ from pyiceberg.exceptions import (
     TooManyRequestsError,
 )
 from pyiceberg.table import Table, TableProperties
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay
+from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, stop_after_delay
 from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.errors import CatalogUnreachedError
+from iceberg_zorder.pyiceberg.properties import whole_number
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -86,13 +87,7 @@ _REFUSED_BY_DISKS = {
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known.
-
-    Examples
-    --------
-    >>> is_transient(ServiceUnavailableError("503")), is_transient(ConnectionResetError()), is_transient(KeyError("a"))
-    (True, True, False)
-    """
+    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known."""
     return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)
 
 
@@ -101,35 +96,16 @@ def is_not_committed(error: BaseException) -> bool:
 
     The catalog says so, or it was not reached, or it is a file that could not be written, or the disk refused the
     metadata file that it was to point to.
-
-    Examples
-    --------
-    >>> is_not_committed(OSError(errno.ENOSPC, "No space left on device"))
-    True
-    >>> is_not_committed(CommitFailedException("branch main has changed")), is_not_committed(ConnectionResetError())
-    (True, False)
     """
-    return isinstance(error, CommitFailedException | ConnectionRefusedError) or any(
-        test(error) for test in (_was_not_sent, _was_refused_by_sqlite, _was_not_written)
-    )
-
-
-def _was_not_sent(error: BaseException) -> bool:
-    """Tell whether no connection was made."""
-    if isinstance(error, requests.ConnectTimeout):
+    if isinstance(error, CommitFailedException | ConnectionRefusedError | requests.ConnectTimeout):
         return True
-    reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
-    return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
-
-
-def _was_refused_by_sqlite(error: BaseException) -> bool:
-    """Tell whether SQLite did nothing, because another connection was writing, or it may not write, or has no room."""
+    if isinstance(error, requests.ConnectionError):
+        reason = error.args[0] if error.args else None
+        return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
+    if isinstance(error, OSError):
+        return error.errno in _REFUSED_BY_DISKS
+    # SQLite's own message, wrapped by SQLAlchemy: another connection was writing, or it may not write, or has no room.
     return str(getattr(error, "orig", "")) in _REFUSED_BY_SQLITE
-
-
-def _was_not_written(error: BaseException) -> bool:
-    """Tell whether a disk refused a file."""
-    return isinstance(error, OSError) and error.errno in _REFUSED_BY_DISKS
 
 
 def why(error: BaseException) -> str:
@@ -172,21 +148,21 @@ def masked_address(address: str) -> str:
 
 @contextmanager
 def reaching(catalog: str, uri: object) -> Iterator[None]:
-    """Raise a RewriteFailedError of one line, without passwords, where a catalog is not reached.
+    """Raise a CatalogUnreachedError of one line, without passwords, where a catalog is not reached.
 
     Examples
     --------
     >>> with reaching("lake", "postgresql://me:secret@host:5432/lake"):
     ...     raise ConnectionRefusedError(111, "Connection refused")
     Traceback (most recent call last):
-    iceberg_zorder.errors.RewriteFailedError: Cannot reach catalog lake at postgresql://...@host:5432/lake, because \
+    iceberg_zorder.errors.CatalogUnreachedError: Cannot reach catalog lake at postgresql://...@host:5432/lake, because \
 Connection refused
     """
     try:
         yield
     except _UNREACHED as error:
         address = masked_address(str(uri)).partition("?")[0]
-        raise RewriteFailedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
+        raise CatalogUnreachedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
 
 
 def load_first(load: Callable[[], _T]) -> _T:
@@ -202,23 +178,9 @@ def load(table: Table) -> Table:
     return _retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
 
 
-def retry_commit(
-    properties: Mapping[str, str], attempt: Callable[[], _T], is_to_retry: Callable[[Exception], bool]
-) -> _T:
-    """Try to commit, as often as a table allows.
-
-    Examples
-    --------
-    >>> outcomes = iter([CommitFailedException("no"), 7])
-    >>> def attempt():
-    ...     outcome = next(outcomes)
-    ...     if isinstance(outcome, Exception):
-    ...         raise outcome
-    ...     return outcome
-    >>> retry_commit({"commit.retry.min-wait-ms": "1"}, attempt, is_not_committed)
-    7
-    """
-    return _retrying(properties, is_to_retry)(attempt)
+def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:
+    """Try to commit, as often as a table allows."""
+    return _retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -227,30 +189,16 @@ def check_properties(properties: Mapping[str, str]) -> None:
 
 
 def _retrying(
-    properties: Mapping[str, str], is_to_retry: Callable[[Exception], bool], retries: int | None = None
+    properties: Mapping[str, str], is_to_retry: Callable[[BaseException], bool], retries: int | None = None
 ) -> Retrying:
     """Make what calls a function again, with waits that grow, as often as a table's properties say, or so often."""
-    number, least, most, total = (_number(properties, name, default) for name, default in _PROPERTIES)
+    # A negative wait would make sleep fail in the middle of a commit.
+    number, least, most, total = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_to_retry(error)),
         # Writers that were refused together do not ask again together.
         wait=wait_exponential(multiplier=least / 1000, max=most / 1000) + wait_random(0, least / 1000),
         stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total / 1000),
-        before_sleep=_log,
+        before_sleep=before_sleep_log(logger, logging.INFO),
         reraise=True,
     )
-
-
-def _log(state: RetryCallState) -> None:
-    failure = state.outcome.exception() if state.outcome else None
-    seconds = state.next_action.sleep if state.next_action else 0.0
-    logger.info("The catalog is asked again in %.1f s: %s", seconds, failure)
-
-
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
-    text = properties.get(name)
-    try:
-        # A negative wait would make sleep fail in the middle of a commit.
-        return default if not text else max(0, int(text))
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error

@@ -26,15 +26,14 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
-from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
-from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
+from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order, remembered_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
-from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.listing import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows

@@ -1,20 +1,17 @@
-"""The filters of a workload on a table, and what they read of its data files."""
+"""What the queries of a workload ask for, for advice, and what they read of data files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from iceberg_zorder.advice.facts import QueriesToday
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters
 from iceberg_zorder.request.predicate import Name, Predicate
 from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.normal_form import normal_form
@@ -25,48 +22,25 @@ _MOST_QUERIES = 1_000
 _MOST_BOXES = 256
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedFilters:
-    """The filters of a workload on a table.
-
-    Parameters
-    ----------
-    queries : tuple of JudgedQuery
-        What they ask for: of more than 1,000 as many as stand for all.
-    filters : WorkloadFilters
-        What they leave of data files.
-    """
-
-    queries: tuple[JudgedQuery, ...]
-    filters: WorkloadFilters
-
-    @staticmethod
-    def of(table: Table, workload: Workload) -> JudgedFilters:
-        """Read filters; raises InvalidInputError for what is none of this table."""
-        queries = workload.sampled(_MOST_QUERIES).queries
-        filters = WorkloadFilters.of(table, [each.filter for each in queries], most_boxes=_MOST_BOXES)
-        types = scanned_table(table, table.name()).columns
-        judged = (
-            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
-            for query, boxes, condition in zip(queries, filters.boxes, filters.conditions, strict=True)
-        )
-        return JudgedFilters(tuple(judged), filters)
-
-    def read(self, files: Sequence[DataFile]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Find what each query reads of data files, by manifests: the bytes, and the number of files."""
-        sizes = np.array([file.file_size_in_bytes for file in files], np.float64)
-        left = self.filters.may_match(files)
-        return left @ sizes, left.sum(axis=1)
-
-
 def queries_today(
     table: Table, workload: Workload, tasks: Sequence[DataFileTask], *, per_day: float | None = None
 ) -> QueriesToday:
-    """Find what the queries of a workload ask for, and what they read of data files, by manifests."""
-    judged = JudgedFilters.of(table, workload)
+    """Find what the queries of a workload ask for, and what they read of data files, by manifests.
+
+    Of more than 1,000 as many are taken as stand for all. Raises InvalidInputError for filters of other tables.
+    """
+    queries = workload.sampled(_MOST_QUERIES).queries
+    asked = RequestedWorkload.of_queries(table, queries, most_boxes=_MOST_BOXES)
+    types = scanned_table(table, table.name()).columns
+    files = [task.data_file for task in tasks]
+    left = asked.may_match(files)
     return QueriesToday(
-        judged.queries,
-        *judged.read([task.data_file for task in tasks]),
+        tuple(
+            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
+            for query, boxes, condition in zip(queries, asked.boxes, asked.conditions, strict=True)
+        ),
+        np.asarray(left @ np.array([file.file_size_in_bytes for file in files], np.float64), np.float64),
+        left.sum(axis=1),
         sum(each.weight for each in workload.columns_only),
         tuple(each for each in workload.not_understood if each.weight > 0),
         per_day,

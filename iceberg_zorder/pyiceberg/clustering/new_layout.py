@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.maintain.new_layout import ADVISED_AT
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
@@ -33,34 +33,17 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, eq=False)
 class NewLayout:
-    """What ``advise`` says of a table.
-
-    Parameters
-    ----------
-    need : WorkloadNeed
-        What its queries read, and what is advised.
-    plan : RewritePlan or None
-        The plan that the file groups of ``need`` are of, which is not sampled; None without any.
-    is_settled : bool
-        Whether nothing is left to do about it.
-    """
+    """What ``advise`` says of a table: what its queries read, and the plan of file groups that are to be rewritten."""
 
     need: WorkloadNeed
-    plan: RewritePlan | None = None
-    is_settled: bool = True
+    plan: RewritePlan | None = None  # not sampled
+    is_settled: bool = True  # whether nothing is left to do about it
 
 
 class NewLayouts:
-    """The queries on the tables of a policy, and what ``advise`` says by them, once a day.
+    """The queries on the tables of a policy in a directory, and what ``advise`` says by them, once a day.
 
-    Parameters
-    ----------
-    home : Path
-        The directory of the policy.
-    clock : callable
-        Tells the time, with a time zone.
-    room : int, optional
-        How many bytes a pass rewrites at most.
+    A pass has room for so many bytes to rewrite at most.
     """
 
     def __init__(self, home: Path, clock: Callable[[], datetime], room: int | None = None) -> None:
@@ -119,8 +102,7 @@ class NewLayouts:
         return found.need
 
     def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
-        noted = table.properties.get(ADVISED_AT, "")
-        last = max(self._advised_at.get(name, 0), int(noted) if noted.isdecimal() else 0)
+        last = max(self._advised_at.get(name, 0), Notes.of(table.properties).advised_ms or 0)
         return 0 <= _ms(now) - last < _DAY_MS
 
     def _advise(self, name: TableName, table: Table, settings: TableSettings) -> Advice:

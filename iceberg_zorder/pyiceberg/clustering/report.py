@@ -7,32 +7,41 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
-from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
-from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.content_files import by_partition
+from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
-from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
-from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
+from iceberg_zorder.pyiceberg.plan.row_order import (
+    RowOrder,
+    is_by_order,
+    last_sort_order,
+    remembered_sort_order,
+    resolve,
+)
+from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.plan.selection.target_size import found_target
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.listing import Listing, without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.clustering_report import ClusteringReport, WorkloadRead
-from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.report.measure import clustering_report
+from iceberg_zorder.report.history import SnapshotFacts, layout_history
+from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
 from iceberg_zorder.report.scan_fraction import workload_read
 from iceberg_zorder.request.arguments import option_text, sort_order_text
-from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
 
@@ -162,15 +171,84 @@ def report_of(
     order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
     listing = Listing(table, where, case_sensitive=case_sensitive)
     conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+    command_where = where if isinstance(where, str) else None
     with without_garbage_collection():
         # Rows are spread over the files in their order: one that every engine finds.
         tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
-        filtered, command_where = None if where is None else str(where), where if isinstance(where, str) else None
-        command = partial(write_command, CommandArguments(by, command_where, branch))
-        request = FactsRequest(table, name, by, filtered, order, options, snapshots, conditions, command)
-        found = clustering_report(table_facts(request, tasks))
+        facts = TableFacts(
+            table=display_name(table),
+            sql_name=sql_name(table),
+            branch=name,
+            snapshot_id=snapshot.snapshot_id if snapshot else None,
+            where=None if where is None else str(where),
+            sort_order=by,
+            rewrite_command=partial(write_command, CommandArguments(by, command_where, branch)),
+            **_of_files(table, order, options, snapshots, conditions, tasks, is_filtered=where is not None),
+        )
+        found = clustering_report(facts)
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
         return found if queries is None else replace(found, workload=_read(queries, tasks))
+
+
+def _of_files(
+    table: Table,
+    order: RowOrder,
+    options: RewriteOptions,
+    snapshots: Sequence[SnapshotFacts],
+    conditions: Sequence[tuple[str, Listing]],
+    tasks: Sequence[DataFileTask],
+    *,
+    is_filtered: bool,
+) -> dict[str, Any]:
+    """Collect the facts of data files, by the names that they have there."""
+    schema, spec_id, config = table.schema(), table.spec().spec_id, metrics_config(table)
+    fields = [schema.find_field(each) for each in order.field_ids]
+    data_files = [task.data_file for task in tasks]
+    partitions = np.empty(len(tasks), np.int64)
+    first: list[DataFile] = []
+    for number, places in enumerate(by_partition(data_files).values()):
+        partitions[places] = number
+        first.append(data_files[places[0]])
+    files = file_arrays(data_files, fields, order.named, partitions=partitions)
+    of_partitions = np.bincount(files.partitions, files.sizes).astype(np.int64)
+    target = found_target(options, snapshots, of_partitions, is_filtered=is_filtered)
+    sizes = size_rules(table, options, target)
+    added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
+    deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
+    by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
+    is_same = partial(is_by_order, table, order, options.layout.cuts)
+    return {
+        "files": files,
+        "partition_names": [_partition_name(table, file) for file in first],
+        "metrics": [str(config.mode(schema.find_column_name(each) or "")) for each in order.field_ids],
+        "sizes": FileSizes(
+            sizes.target_file_size,
+            sizes.min_file_size,
+            sizes.max_file_size,
+            options.min_input_files,
+            sizes.expected_output_files,
+        ),
+        "layout": order.layout_request(options.layout),
+        "of_old_specs": np.array([file.spec_id != spec_id for file in data_files], np.bool_),
+        "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
+        "position_delete_files": len(deletes) - by_equality,
+        "equality_delete_files": by_equality,
+        "history": layout_history(snapshots, added_by, files, is_same),
+        "predicates": [
+            PredicateFacts(
+                text,
+                np.array([listing.may_match(file) for file in data_files], np.bool_),
+                partial(new_files_read, listing, fields=fields, partitions=first),
+            )
+            for text, listing in conditions
+        ],
+    }
+
+
+def _partition_name(table: Table, file: DataFile) -> str:
+    """Name a file's partition as its directory is named, of another spec with that."""
+    path = table.specs()[file.spec_id].partition_to_path(file.partition, table.schema())
+    return path if file.spec_id == table.spec().spec_id else f"spec {file.spec_id}: {path}".rstrip(": ")
 
 
 def _command(table: Table, arguments: CommandArguments, options: Mapping[str, str]) -> str:
@@ -201,9 +279,7 @@ def _queries(
 def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> WorkloadRead:
     files = [task.data_file for task in tasks]
     sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
-    return workload_read(
-        [(each.filter, each.weight) for each in queries.queries], queries.filters.may_match(files), sizes
-    )
+    return workload_read([(each.filter, each.weight) for each in queries.queries], queries.may_match(files), sizes)
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:

@@ -24,7 +24,7 @@ from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
 from iceberg_zorder.pyiceberg.progress import Progress, silent
-from iceberg_zorder.pyiceberg.scan.bound_keys import bound
+from iceberg_zorder.pyiceberg.scan.file_arrays import bound
 from iceberg_zorder.report.ranks import Kept
 from iceberg_zorder.request.layout_options import ZOrderOptions
 

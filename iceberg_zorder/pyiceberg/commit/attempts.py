@@ -13,11 +13,14 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     UnauthorizedError,
 )
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.renewal import adopt
-from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, load, retry_commit
+from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, load, retry_commit
+from iceberg_zorder.pyiceberg.commit.head import AlreadyCommittedError
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
 from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_lease, check_version, is_overtaken
 from iceberg_zorder.pyiceberg.compat.catalogs import submit
@@ -30,29 +33,16 @@ REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError
 
 
 class CommitAttempts:
-    """One commit with all its attempts.
+    """One commit with all its attempts, each of which begins with the table's newest metadata.
 
     An attempt of which the catalog gives no clear answer may be made again: all have the same snapshot id, and each
     asks for the head that it was made for to be there still, so that no more than one is ever let in, and the table
-    tells which.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; every attempt begins with its newest metadata.
-    branch : str
-        The branch.
-    writer : SnapshotWriter
-        Writes the snapshots, all with the same id.
-    prepare : callable
-        Writes the snapshot to commit on top of a head; None if there is nothing to commit.
+    tells which. What ``prepare`` writes on top of a head is committed; nothing is where it writes nothing.
     """
 
     def __init__(
         self, table: Table, branch: str, writer: SnapshotWriter, prepare: Callable[[Snapshot], NewSnapshot | None]
     ) -> None:
-        self.unclear: Exception | None = None
-        """What the catalog said first, when it was not clear."""
         self._table = table
         self._uuid = table.metadata.table_uuid
         self._branch = branch
@@ -61,19 +51,30 @@ class CommitAttempts:
         self._attempts: dict[str, NewSnapshot] = {}
         # The snapshots of all requests that may still be granted.
         self._pending: list[NewSnapshot] = []
+        # What the catalog said first, when it was not clear.
+        self._unclear: Exception | None = None
 
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the catalog was asked to commit, and has not said that it did not."""
-        return bool(self._pending)
+    def run(self, what: str, conflict: Callable[[Exception], str], added: Iterable[DataFile] = ()) -> Snapshot | None:
+        """Try until it is committed; return the snapshot, or None where there is nothing to commit.
 
-    def run(self) -> Snapshot | None:
-        """Try until it is committed; return the snapshot, or None where there is nothing to commit."""
-        return retry_commit(
-            self._table.metadata.properties,
-            self._attempt,
-            lambda error: is_not_committed(error) or is_transient(error),
-        )
+        Where it fails, what was written for it is deleted, and data files that were to be added; where the outcome is
+        unknown nothing is. ``what`` names the commit in messages, ``conflict`` writes that of a conflict.
+        """
+        try:
+            return retry_commit(self._table.metadata.properties, self._attempt)
+        except AlreadyCommittedError:
+            raise
+        except BaseException as error:
+            if self._pending:
+                raise UnknownOutcomeError(
+                    f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was "
+                    "deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let "
+                    "remove_orphan_files collect what is left over."
+                ) from (self._unclear or error)
+            self._delete_paths([*self._writer.written, *(file.file_path for file in added)])
+            if isinstance(error, ConflictError | CommitFailedException):
+                raise RewriteConflictError(conflict(error)) from error
+            raise
 
     def _attempt(self) -> Snapshot | None:
         self._load()
@@ -92,10 +93,6 @@ class CommitAttempts:
         new = self._attempts[landed]
         self._delete_paths(set(self._writer.written) - new.files)
         return new.snapshot
-
-    def delete_all(self, more: Iterable[str] = ()) -> None:
-        """Delete what was written for the snapshot, and more files."""
-        self._delete_paths([*self._writer.written, *more])
 
     def _head(self) -> Snapshot:
         ref = self._table.metadata.refs.get(self._branch)
@@ -130,7 +127,7 @@ class CommitAttempts:
             # Even a refusal may be the answer to a request that was sent twice, and was granted the first time.
             self._load()
         except Exception:
-            self.unclear = self.unclear or error
+            self._unclear = self._unclear or error
             raise error from None
         if landed := self._landed():
             return landed
@@ -140,7 +137,7 @@ class CommitAttempts:
             # An earlier request for the same snapshot, that the catalog may still be busy with, stays pending.
             self._pending.remove(new)
         else:
-            self.unclear = self.unclear or error
+            self._unclear = self._unclear or error
         raise error
 
     def _landed(self) -> str | None:

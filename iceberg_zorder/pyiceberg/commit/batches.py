@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -22,58 +21,42 @@ Batch = Sequence[tuple[FileGroup, list[DataFile]]]
 """File groups with their new data files."""
 
 
-@dataclass
-class Tally:
-    """What was done so far."""
+class CommitManager:
+    """Commits batches of file groups to a branch, and counts, so that what stands is known however the rewrite ends.
 
-    rewritten_files: int = 0
-    added_files: int = 0
-    rewritten_bytes: int = 0
-    failed_files: int = 0
-    removed_delete_files: int = 0
-    commits: int = 0
-    failure: Exception | None = None
-    """Why a file group failed, the last one that did."""
-    failed_commits: list[Exception] = field(default_factory=list)
-    """Why commits failed that no other operation was in the way of."""
-    conflicts: list[RewriteConflictError] = field(default_factory=list)
-    """Of the last attempt: what took the file groups in ``lost``."""
-    lost: list[FileGroup] = field(default_factory=list)
-    lost_in_all: int = 0
-    """File groups that conflicts took at any attempt, whatever became of them then."""
-    waiting: int = 0
-    """File groups that were not begun, because the caller wanted no more."""
-
-
-class BatchCommits:
-    """Commits batches of file groups of a table.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; it has the new metadata after every commit.
-    branch : str
-        The branch to commit to.
-    options : RewriteOptions
-        The options.
-    tally : Tally
-        Where it is counted.
+    The table has the new metadata after every commit.
     """
 
-    def __init__(self, table: Table, branch: str, options: RewriteOptions, tally: Tally) -> None:
+    def __init__(self, table: Table, branch: str, options: RewriteOptions) -> None:
         self._table = table
         self._branch = branch
         self._options = options
-        self._tally = tally
         self._ours: list[int] = []
+        self.rewritten_files = self.added_files = self.rewritten_bytes = 0
+        self.failed_files = self.removed_delete_files = 0
+        self.failure: Exception | None = None
+        """Why a file group failed, the last one that did."""
+        self.failed_commits: list[Exception] = []
+        """Why commits failed that no other operation was in the way of."""
+        self.conflicts: list[RewriteConflictError] = []
+        """Of the last attempt: what took the file groups in ``lost``."""
+        self.lost: list[FileGroup] = []
+        self.lost_in_all = 0
+        """File groups that conflicts took at any attempt, whatever became of them then."""
+        self.waiting = 0
+        """File groups that were not begun, because the caller wanted no more."""
+
+    @property
+    def count(self) -> int:
+        """How many commits were made."""
+        return len(self._ours)
 
     def commit(self, snapshot: Snapshot, batch: Batch, properties: Mapping[str, str]) -> bool:
-        """Commit a batch of file groups."""
+        """Commit a batch of file groups that were planned on a snapshot; tells whether that was done."""
         # They come as they are done, and are committed in one order whichever was first.
         batch = sorted(batch, key=lambda each: each[0].index)
         removed = tuple(task.data_file for group, _ in batch for task in group.tasks)
         added = tuple(file for _, files in batch for file in files)
-        tally = self._tally
         try:
             committed = commit_replacement(
                 self._table,
@@ -85,9 +68,9 @@ class BatchCommits:
                 snapshot_properties=properties,
             )
         except RewriteConflictError as error:
-            tally.conflicts.append(error)
-            tally.lost += [group for group, _ in batch]
-            tally.lost_in_all += len(batch)
+            self.conflicts.append(error)
+            self.lost += [group for group, _ in batch]
+            self.lost_in_all += len(batch)
             return False
         except (TakenOverError, UnknownOutcomeError):
             raise
@@ -96,15 +79,14 @@ class BatchCommits:
                 raise
             name = display_name(self._table)
             logger.error("A commit of %s failed, and its new files were deleted: %s", name, error, exc_info=error)
-            tally.failed_commits.append(error)
-            tally.failed_files += len(removed)
+            self.failed_commits.append(error)
+            self.failed_files += len(removed)
             return False
         self._ours.append(committed)
-        tally.commits += 1
-        tally.rewritten_files += len(removed)
-        tally.added_files += len(added)
-        tally.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
+        self.rewritten_files += len(removed)
+        self.added_files += len(added)
+        self.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
         new = self._table.snapshot_by_id(committed)
         if new and new.summary:
-            tally.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
+            self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
         return True

@@ -1,40 +1,46 @@
-"""What the head of a branch holds: its manifests, split by what a rewrite removes of them."""
+"""What the head of a branch holds: its manifests, split by what a rewrite removes, and the deletes that nothing needs.
+
+Which data files a delete file applies to is Iceberg's rule: a position delete applies to the one that it names, or to
+those of its partition that are not newer; an equality delete to older ones of its partition, or of the whole table
+where its spec has no partitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.snapshots import Snapshot
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries, read_in_threads
-from iceberg_zorder.pyiceberg.content_files import Partition, partition_of, sequence_number
+from iceberg_zorder.pyiceberg.content_files import (
+    Partition,
+    is_unpartitioned,
+    partition_of,
+    sequence_number,
+    single_path,
+)
+
+EntryKey = tuple[str, int]
+"""A delete file's path and its data sequence number."""
 
 
-class AlreadyCommittedError(Exception):
-    """A new data file is in the table, so it must not be deleted; the text names it."""
+class AlreadyCommittedError(InvalidInputError):
+    """A new data file is in the table, so it must not be deleted."""
 
 
 @dataclass(frozen=True)
 class DataManifest:
-    """A manifest of data files, as the rewrite sees it.
-
-    Parameters
-    ----------
-    manifest : pyiceberg.manifest.ManifestFile
-        The manifest.
-    removed, kept : tuple of pyiceberg.manifest.ManifestEntry
-        Its live entries, by whether the rewrite removes them; both empty when it removes none.
-    lowest : Mapping of tuple to int
-        By partition, the lowest data sequence number of the live entries that stay.
-    """
+    """A manifest of data files, as the rewrite sees it."""
 
     manifest: ManifestFile
     removed: tuple[ManifestEntry, ...]
-    kept: tuple[ManifestEntry, ...]
-    lowest: Mapping[Partition, int]
+    kept: tuple[ManifestEntry, ...]  # the other live entries, where any is removed
+    lowest: Mapping[Partition, int]  # of the live entries that stay, the lowest data sequence number by partition
 
 
 @dataclass(frozen=True)
@@ -58,15 +64,14 @@ class Head:
         """The entries of the files that the rewrite removes."""
         return [entry for manifest in self.data for entry in manifest.removed]
 
+    @property
+    def delete_entries(self) -> list[ManifestEntry]:
+        """The entries of all delete files."""
+        return [entry for manifest in self.deletes for entry in manifest.entries]
+
 
 class HeadReader:
-    """Reads heads of a branch, one after the other; a manifest that is in several is read once.
-
-    Parameters
-    ----------
-    removed, added : collection of pyiceberg.manifest.DataFile
-        The data files that the rewrite removes and adds.
-    """
+    """Reads heads of a branch for a rewrite, one after the other; a manifest that is in several is read once."""
 
     def __init__(self, removed: Collection[DataFile], added: Collection[DataFile]) -> None:
         self._removed = {file.file_path for file in removed}
@@ -75,7 +80,7 @@ class HeadReader:
 
     def read(self, snapshot: Snapshot, io: FileIO) -> Head:
         """Read a snapshot's manifests."""
-        live = live_manifests(snapshot, io)
+        live = _live_manifests(snapshot, io)
         unread = [file for file in live if file.manifest_path not in self._seen]
         read = read_in_threads(lambda manifest: self._read(manifest, io), unread)
         self._seen |= {file.manifest_path: content for file, content in zip(unread, read, strict=True)}
@@ -90,20 +95,108 @@ class HeadReader:
         entries = read_entries(manifest, io)
         if manifest.content == ManifestContent.DELETES:
             return DeleteManifest(manifest, tuple(entries))
-        removed, kept = [], []
-        lowest: dict[Partition, int] = {}
+        removed: list[ManifestEntry] = []
+        kept: list[ManifestEntry] = []
         for entry in entries:
-            if entry.data_file.file_path in self._added:
-                raise AlreadyCommittedError(entry.data_file.file_path)
-            if entry.data_file.file_path in self._removed:
-                removed.append(entry)
-                continue
-            kept.append(entry)
-            key, number = partition_of(entry.data_file), sequence_number(entry)
-            lowest[key] = min(number, lowest.get(key, number))
-        return DataManifest(manifest, tuple(removed), tuple(kept) if removed else (), lowest)
+            path = entry.data_file.file_path
+            if path in self._added:
+                raise AlreadyCommittedError(
+                    f"Cannot commit the rewrite, because new data file {path} is in the table already"
+                )
+            (removed if path in self._removed else kept).append(entry)
+        return DataManifest(manifest, tuple(removed), tuple(kept) if removed else (), _lowest(kept))
 
 
-def live_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
+def entry_key(entry: ManifestEntry) -> EntryKey:
+    """Return what tells a delete file's entry from all others."""
+    return entry.data_file.file_path, sequence_number(entry)
+
+
+def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: int | None) -> frozenset[EntryKey]:
+    """Find the delete files that only the removed files needed, where the new files have a data sequence number.
+
+    Only those of which a removed file was, or may have been, the last: others are not a rewrite's to judge.
+    """
+    paths = {entry.data_file.file_path for entry in head.removed}
+    partitions = {partition_of(entry.data_file) for entry in head.removed}
+    lowest: dict[Partition, int] = {}
+    for manifest in head.data:
+        for partition, number in manifest.lowest.items():
+            lowest[partition] = min(number, lowest.get(partition, number))
+    everywhere = min(lowest.values(), default=None)
+    released = set()
+    for entry in head.delete_entries:
+        number, partition = sequence_number(entry), partition_of(entry.data_file)
+        if path := single_path(entry.data_file):
+            is_released = path in paths
+        elif _is_positional(entry):
+            # It names files by their paths, and the new ones have new paths.
+            is_released = partition in partitions and not _is_older(lowest.get(partition), number + 1)
+        else:
+            is_global = is_unpartitioned(specs[entry.data_file.spec_id])
+            oldest = everywhere if is_global else lowest.get(partition)
+            is_needed = _is_older(new_files, number) or _is_older(oldest, number)
+            is_released = (is_global or partition in partitions) and not is_needed
+        if is_released:
+            released.add(entry_key(entry))
+    return frozenset(released)
+
+
+def dangling_deletes(
+    snapshot: Snapshot, io: FileIO, specs: Mapping[int, PartitionSpec]
+) -> tuple[Head, frozenset[EntryKey]]:
+    """Find all delete files of a snapshot that apply to none of its data files."""
+    live = _live_manifests(snapshot, io)
+    deletes = [
+        DeleteManifest(manifest, tuple(read_entries(manifest, io)))
+        for manifest in live
+        if manifest.content == ManifestContent.DELETES
+    ]
+    data = [DataManifest(manifest, (), (), {}) for manifest in live if manifest.content == ManifestContent.DATA]
+    head = Head(snapshot, tuple(data), tuple(deletes))
+    if not head.delete_entries:
+        return head, frozenset()
+    named = {single_path(entry.data_file) for entry in head.delete_entries}
+    lowest: dict[Partition, int] = {}
+    of_path: dict[str, int] = {}
+    for manifest in data:
+        entries = read_entries(manifest.manifest, io)
+        for partition, number in _lowest(entries).items():
+            lowest[partition] = min(number, lowest.get(partition, number))
+        for entry in entries:
+            path, number = entry.data_file.file_path, sequence_number(entry)
+            if path in named:
+                of_path[path] = min(number, of_path.get(path, number))
+    everywhere = min(lowest.values(), default=None)
+
+    def applies(entry: ManifestEntry) -> bool:
+        file, number = entry.data_file, sequence_number(entry)
+        if _is_positional(entry):
+            path = single_path(file)
+            return _is_older(of_path.get(path) if path else lowest.get(partition_of(file)), number + 1)
+        oldest = everywhere if is_unpartitioned(specs[file.spec_id]) else lowest.get(partition_of(file))
+        return _is_older(oldest, number)
+
+    return head, frozenset(entry_key(entry) for entry in head.delete_entries if not applies(entry))
+
+
+def _is_positional(entry: ManifestEntry) -> bool:
+    return bool(entry.data_file.content == DataFileContent.POSITION_DELETES)
+
+
+def _is_older(data: int | None, number: int) -> bool:
+    return data is not None and data < number
+
+
+def _lowest(entries: Iterable[ManifestEntry]) -> dict[Partition, int]:
+    """Find the lowest data sequence number of each partition."""
+    lowest: dict[Partition, int] = {}
+    for entry in entries:
+        partition, number = partition_of(entry.data_file), sequence_number(entry)
+        lowest[partition] = min(number, lowest.get(partition, number))
+    return lowest
+
+
+def _live_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
     """List the manifests of a snapshot that the next one takes over: not those of deleted entries only."""
     return [file for file in snapshot.manifests(io) if file.has_added_files() or file.has_existing_files()]

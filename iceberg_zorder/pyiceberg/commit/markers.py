@@ -7,7 +7,7 @@ sequence numbers, and the commit takes their place. What is refused today may so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import takewhile
 
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, ancestors_of
@@ -55,16 +55,8 @@ def is_marked(snapshot: Snapshot) -> bool:
     return any((summary.additional_properties.get(key) or "").lower() == value for key, value in MARKERS.items())
 
 
-def marked_run(head: Snapshot, metadata: TableMetadata) -> Iterator[Snapshot]:
-    """List the snapshots that a catalog may roll back, from the head of a branch down to the first that it may not."""
-    for snapshot in ancestors_of(head, metadata):
-        if not is_marked(snapshot):
-            return
-        yield snapshot
-
-
 def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
     """Tell whether a catalog may make a snapshot the head of a branch again."""
     heads = (metadata.snapshot_by_id(ref.snapshot_id) for ref in metadata.refs.values())
-    runs = (marked_run(head, metadata) for head in heads if head is not None)
+    runs = (takewhile(is_marked, ancestors_of(head, metadata)) for head in heads)
     return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)

@@ -10,46 +10,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pyiceberg.exceptions import (
-    CommitFailedException,
-)
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.retry import check_properties
 from iceberg_zorder.pyiceberg.commit.attempts import CommitAttempts
-from iceberg_zorder.pyiceberg.commit.head import AlreadyCommittedError, HeadReader
+from iceberg_zorder.pyiceberg.commit.head import HeadReader, dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter, partition_summary_limit
-from iceberg_zorder.pyiceberg.commit.unneeded_deletes import dangling_deletes, released_deletes
-from iceberg_zorder.pyiceberg.commit.validation import (
-    ConflictError,
-    check_deletes,
-    check_files,
-    check_history,
-    check_input,
-)
+from iceberg_zorder.pyiceberg.commit.validation import check_deletes, check_files, check_history
 from iceberg_zorder.pyiceberg.compat.manifests import avro_codec
 from iceberg_zorder.pyiceberg.display import display_name
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """Data files to remove from a table, and the new ones that hold their rows.
-
-    Parameters
-    ----------
-    removed : tuple of pyiceberg.manifest.DataFile
-        Data files of the starting snapshot.
-    added : tuple of pyiceberg.manifest.DataFile
-        New data files, that no snapshot has; each may be of any of the table's partition specs.
-
-    Examples
-    --------
-    >>> Replacement(removed=(), added=())
-    Replacement(removed=(), added=())
-    """
+    """Data files of the starting snapshot to remove, and new ones that hold their rows, of any of the table's specs."""
 
     removed: tuple[DataFile, ...]
     added: tuple[DataFile, ...]
@@ -68,26 +44,8 @@ def commit_replacement(
     """Replace data files in one snapshot, unless another operation changed the rows that they hold.
 
     Appends that were made meanwhile survive. The table's ``commit.retry.*`` properties hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
-    >>> table.append(pa.table({"a": [1, 2, 3]}))
-    >>> files = tuple(task.file for task in table.scan().plan_files())
-    >>> start = table.current_snapshot()
-    >>> new = commit_replacement(table, Replacement(files, ()), start=start, snapshot_properties={})
-    >>> table.snapshot_by_id(new).summary.operation, table.scan().count()
-    (Operation.REPLACE, 0)
-    >>> catalog.close(); directory.cleanup()
     """
     name = display_name(table)
-    check_input(name, table.metadata, branch, replacement.removed, replacement.added)
     writer = SnapshotWriter(table, replacement.added, snapshot_properties)
     reader = HeadReader(replacement.removed, replacement.added)
 
@@ -109,28 +67,16 @@ def commit_replacement(
         new_files = number if replacement.added else None
         return writer.write(head, released_deletes(head, metadata.specs(), new_files), number)
 
-    commit = CommitAttempts(table, branch, writer, prepare)
-    try:
-        committed = commit.run()
-    except AlreadyCommittedError as error:
-        raise InvalidInputError(
-            f"Cannot commit rewrite of {name}, because new data file {error} is in the table already"
-        ) from error
-    except (ConflictError, CommitFailedException) as error:
-        if commit.in_doubt:
-            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
-        commit.delete_all(file.file_path for file in replacement.added)
-        raise RewriteConflictError(
-            f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {error}."
-            " The new files were deleted and the table is as that operation left it. Run the rewrite again; to lose"
-            " less to a conflict, set partial-progress.enabled to true, which commits file groups independently, or"
-            " narrow it with where."
-        ) from error
-    except BaseException as error:
-        if commit.in_doubt:
-            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
-        commit.delete_all(file.file_path for file in replacement.added)
-        raise
+    committed = CommitAttempts(table, branch, writer, prepare).run(
+        f"the rewrite of {name}",
+        lambda why: (
+            f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {why}. "
+            "The new files were deleted and the table is as that operation left it. Run the rewrite again; to lose "
+            "less to a conflict, set partial-progress.enabled to true, which commits file groups independently, or "
+            "narrow it with where."
+        ),
+        replacement.added,
+    )
     assert committed is not None  # noqa: S101
     return committed.snapshot_id
 
@@ -157,26 +103,8 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
         removed = len(dangling)
         return writer.write(head, dangling) if dangling else None
 
-    commit = CommitAttempts(table, branch, writer, prepare)
-    try:
-        committed = commit.run()
-    except BaseException as error:
-        if commit.in_doubt:
-            raise _unknown(f"the removal of dangling delete files after the rewrite of {name}, which was,") from (
-                commit.unclear or error
-            )
-        commit.delete_all()
-        if isinstance(error, ConflictError | CommitFailedException):
-            raise RewriteConflictError(
-                f"Cannot remove dangling delete files of {name}, because {error}. What was committed before stands."
-            ) from error
-        raise
-    return removed if committed else 0
-
-
-def _unknown(what: str) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
-        f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was deleted. Look"
-        " at the table's latest snapshot: if it is not this rewrite, run it again and let remove_orphan_files collect"
-        " what is left over."
+    committed = CommitAttempts(table, branch, writer, prepare).run(
+        f"the removal of dangling delete files after the rewrite of {name}, which was,",
+        lambda why: f"Cannot remove dangling delete files of {name}, because {why}. What was committed before stands.",
     )
+    return removed if committed else 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pyiceberg.manifest import (
     DataFile,
@@ -17,11 +18,11 @@ from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
 
-from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.commit.head import DataManifest, Head
-from iceberg_zorder.pyiceberg.commit.unneeded_deletes import EntryKey, entry_key
+from iceberg_zorder.pyiceberg.commit.head import DataManifest, EntryKey, Head, entry_key
 from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID, manifest_list_name, manifest_name
+from iceberg_zorder.pyiceberg.file_names import manifest_list_name, manifest_name
+from iceberg_zorder.pyiceberg.properties import whole_number
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _TOTALS = {
     "total-data-files": ("added-data-files", "deleted-data-files"),
@@ -36,45 +37,22 @@ _TOTALS = {
 
 @dataclass(frozen=True)
 class NewSnapshot:
-    """A snapshot that is written, but not committed.
-
-    Parameters
-    ----------
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot.
-    files : frozenset of str
-        The manifest list and the manifests that it is made of.
-    """
+    """A snapshot that is written, but not committed."""
 
     snapshot: Snapshot
-    files: frozenset[str]
+    files: frozenset[str]  # its manifest list and manifests
 
 
 class SnapshotWriter:
-    """Writes a rewrite's snapshot on top of a head, and again on the next head; manifests that fit again stay.
+    """Writes a rewrite's snapshot on top of a head, and again on the next head; manifests that fit again stay."""
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    added : tuple of pyiceberg.manifest.DataFile
-        The new data files.
-    properties : Mapping of str to str
-        What the summary shall say besides.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        added: tuple[DataFile, ...],
-        properties: Mapping[str, str],
-    ) -> None:
+    def __init__(self, table: Table, added: tuple[DataFile, ...], properties: Mapping[str, str]) -> None:
         self.snapshot_id = table.metadata.new_snapshot_id()
         self.written: list[str] = []
         self._table = table
         self._added = added
         self._properties = properties
-        self.write_id = properties.get(WRITE_ID, "")
+        self.write_id = properties.get(REWRITE_ID, "")
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
@@ -119,31 +97,25 @@ class SnapshotWriter:
         )
 
     def _added_manifests(self, number: int | None) -> list[ManifestFile]:
-        files_of = defaultdict(list)
+        entries = defaultdict(list)
         for file in self._added:
-            files_of[file.spec_id].append(file)
-        version = self._table.metadata.format_version
-        for spec_id, files in files_of.items():
-            key = version, f"added to spec {spec_id}"
-            if key not in self._manifests:
-                self._manifests[key] = self._write([self._added_entry(file, number) for file in files], spec_id)
-        return [self._manifests[version, f"added to spec {spec_id}"] for spec_id in files_of]
-
-    def _added_entry(self, file: DataFile, number: int | None) -> ManifestEntry:
-        return ManifestEntry.from_args(
-            status=ManifestEntryStatus.ADDED,
-            snapshot_id=self.snapshot_id,
-            sequence_number=number,
-            file_sequence_number=None,
-            data_file=file,
-        )
+            entries[file.spec_id].append(self._entry(ManifestEntryStatus.ADDED, self.snapshot_id, file, number))
+        return [
+            self._once(f"added to spec {spec_id}", partial(self._write, mine, spec_id))
+            for spec_id, mine in entries.items()
+        ]
 
     def _data_manifest(self, manifest: DataManifest) -> ManifestFile:
         if not manifest.removed:
             return manifest.manifest
-        key = self._table.metadata.format_version, manifest.manifest.manifest_path
+        again = partial(self._without, manifest.manifest, manifest.removed, manifest.kept)
+        return self._once(manifest.manifest.manifest_path, again)
+
+    def _once(self, of: str, write: Callable[[], ManifestFile]) -> ManifestFile:
+        """Write a manifest, or take the one that was written for another head in the same format version."""
+        key = self._table.metadata.format_version, of
         if key not in self._manifests:
-            self._manifests[key] = self._without(manifest.manifest, manifest.removed, manifest.kept)
+            self._manifests[key] = write()
         return self._manifests[key]
 
     def _without(
@@ -157,12 +129,22 @@ class SnapshotWriter:
         return self._write(entries, manifest.partition_spec_id, manifest.content)
 
     def _again(self, entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
+        return self._entry(status, snapshot_id, entry.data_file, entry.sequence_number, entry.file_sequence_number)
+
+    @staticmethod
+    def _entry(
+        status: ManifestEntryStatus,
+        snapshot_id: int | None,
+        file: DataFile,
+        number: int | None,
+        of_file: int | None = None,
+    ) -> ManifestEntry:
         return ManifestEntry.from_args(
             status=status,
             snapshot_id=snapshot_id,
-            sequence_number=entry.sequence_number,
-            file_sequence_number=entry.file_sequence_number,
-            data_file=entry.data_file,
+            sequence_number=number,
+            file_sequence_number=of_file,
+            data_file=file,
         )
 
     def _summary(self, head: Head, dropped: list[DataFile]) -> Summary:
@@ -179,12 +161,8 @@ class SnapshotWriter:
 
 def partition_summary_limit(metadata: TableMetadata) -> int:
     """Tell for how many partitions at most a snapshot's summary says what has changed."""
-    name = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT
-    text = metadata.properties.get(name, str(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT))
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error
+    default = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
+    return whole_number(metadata.properties, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, default)
 
 
 def _totals(before: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:

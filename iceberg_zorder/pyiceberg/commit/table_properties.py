@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, retry_commit, why
+from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, retry_commit, why
 from iceberg_zorder.pyiceberg.commit.attempts import REFUSALS
 from iceberg_zorder.pyiceberg.display import display_name
 
@@ -20,18 +20,35 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
 
     What is as wanted already is not committed again, which makes it safe to try again what may have been committed.
     """
-    change = _Change(table, properties, removed)
+    is_unclear = False
+
+    def missing() -> tuple[dict[str, str], list[str]]:
+        refresh(table)
+        has = table.properties
+        unset = {name: value for name, value in properties.items() if has.get(name) != value}
+        return unset, [name for name in removed if name in has]
+
+    def attempt() -> None:
+        nonlocal is_unclear
+        unset, surplus = missing()
+        if not (unset or surplus):
+            return
+        try:
+            _commit(table, unset, surplus)
+        except Exception as error:
+            is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
+            raise
+
     try:
-        retry_commit(
-            table.metadata.properties, change.attempt, lambda error: is_not_committed(error) or is_transient(error)
-        )
+        retry_commit(table.metadata.properties, attempt)
     except InvalidInputError:
         raise
     except Exception as error:
-        if change.is_unclear and change.is_made():
-            return
         settings = ", ".join(f"{name} = '{value}'" for name, value in properties.items())
-        if change.is_unclear:
+        if is_unclear:
+            with suppress(Exception):
+                if not any(missing()):
+                    return
             raise UnknownOutcomeError(
                 f"Cannot tell whether {settings} was set on {display_name(table)}, because the catalog gave no clear "
                 "answer. Nothing else was done: look at the table's properties."
@@ -41,38 +58,9 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
         raise kind(f"Cannot set {settings} on {display_name(table)}, {reason}") from error
 
 
-class _Change:
-    """The change, and whether the catalog may have made it without saying so."""
-
-    def __init__(self, table: Table, properties: Mapping[str, str], removed: Collection[str]) -> None:
-        self._table = table
-        self._properties = properties
-        self._removed = removed
-        self.is_unclear = False
-
-    def attempt(self) -> None:
-        """Ask the catalog for what is missing."""
-        refresh(self._table)
-        has = self._table.properties
-        missing = {name: value for name, value in self._properties.items() if has.get(name) != value}
-        surplus = [name for name in self._removed if name in has]
-        if not missing and not surplus:
-            return
-        try:
-            with self._table.transaction() as transaction:
-                if missing:
-                    transaction.set_properties(missing)
-                if surplus:
-                    transaction.remove_properties(*surplus)
-        except Exception as error:
-            self.is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
-            raise
-
-    def is_made(self) -> bool:
-        """Tell whether the table is known to be as wanted."""
-        with suppress(Exception):
-            refresh(self._table)
-            has = self._table.properties
-            is_set = all(has.get(name) == value for name, value in self._properties.items())
-            return is_set and not any(name in has for name in self._removed)
-        return False
+def _commit(table: Table, unset: dict[str, str], surplus: list[str]) -> None:
+    with table.transaction() as transaction:
+        if unset:
+            transaction.set_properties(unset)
+        if surplus:
+            transaction.remove_properties(*surplus)

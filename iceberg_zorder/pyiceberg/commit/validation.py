@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
-from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.errors import InvalidInputError, TakenOverError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.markers import may_come_back
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
+from iceberg_zorder.pyiceberg.file_names import is_leased
 
 LEASE = "zorder.maintained-by"
 """The table property: host, process, instance, id of the write, and until when, with blanks between them."""
@@ -27,28 +27,6 @@ LEASE = "zorder.maintained-by"
 
 class ConflictError(Exception):
     """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
-
-
-def check_input(
-    name: str, metadata: TableMetadata, branch: str, removed: Collection[DataFile], added: Collection[DataFile]
-) -> None:
-    """Refuse what can only be a mistake."""
-    if not removed:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it removes no data file")
-    ref = metadata.refs.get(branch)
-    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it has no branch {branch}")
-    paths = {file.file_path for file in removed}
-    for file in added:
-        if file.file_path in paths:
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because data file {file.file_path} is both removed and added"
-            )
-        if file.spec_id not in metadata.specs():
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because it has no partition spec {file.spec_id}, which data file"
-                f" {file.file_path} is of"
-            )
 
 
 def check_version(name: str, metadata: TableMetadata) -> None:
@@ -62,7 +40,7 @@ def check_version(name: str, metadata: TableMetadata) -> None:
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
     """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned."""
-    if write_id and write_id not in metadata.properties.get(LEASE, "").split():
+    if is_leased(write_id) and write_id not in metadata.properties.get(LEASE, "").split():
         raise TakenOverError(
             f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
             " stopped for longer than its lease, or has worked for longer. What it had not committed was left undone."
@@ -118,7 +96,7 @@ def check_deletes(
     partitions = {partition_of(file) for file in removed}
     new_partitions = {partition_of(file) for file in added}
     spec_ids = {file.spec_id for file in (*removed, *added)}
-    for entry in (entry for manifest in head.deletes for entry in manifest.entries):
+    for entry in head.delete_entries:
         file = entry.data_file
         if sequence_number(entry) <= (start.sequence_number or 0):
             continue

@@ -3,7 +3,6 @@
     catalogs     the configuration of catalogs, and the request that commits
     expressions  the evaluators of filters
     manifests    manifests and manifest lists
-    rest         requests that are none of Iceberg's
     schemas      schemas as Arrow has them, names of columns in files, transforms and paths of partitions
 
 Tried with PyIceberg 0.12. For a new release, run the tests with it: what has moved fails when it is imported, and each

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -37,28 +36,18 @@ def _reading_the_configuration() -> Iterator[None]:
 
 with _reading_the_configuration():
     # Importing this module reads the configuration already.
-    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
+    from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+    from pyiceberg.catalog.rest import RestCatalog
 
-__all__ = ["Configured", "catalog_types", "configured", "inferred_type", "load_catalog", "merged", "submit"]
+__all__ = ["CatalogType", "configured", "infer_catalog_type", "is_rest", "load_catalog", "merge_config", "submit"]
 
 
-@dataclass(frozen=True)
-class Configured:
-    """What PyIceberg's configuration says of a catalog.
-
-    Parameters
-    ----------
-    name : str
-        The catalog's name.
-    properties : dict or None
-        Its properties; None where the configuration does not know it.
-    known : tuple of str
-        The names of all catalogs that it knows.
-    """
+class Configured(NamedTuple):
+    """What PyIceberg's configuration says of a catalog: no properties where it does not know it; all known names."""
 
     name: str
     properties: RecursiveDict | None
-    known: tuple[str, ...]
+    known: list[str]
 
 
 def configured(name: str | None) -> Configured:
@@ -66,26 +55,12 @@ def configured(name: str | None) -> Configured:
     with _reading_the_configuration():
         config = Config()
         chosen = config.get_default_catalog_name() if name is None else name
-        return Configured(chosen, config.get_catalog_config(chosen), tuple(config.get_known_catalogs()))
+        return Configured(chosen, config.get_catalog_config(chosen), config.get_known_catalogs())
 
 
-def merged(properties: RecursiveDict, given: dict[str, str]) -> RecursiveDict:
-    """Let given properties win over configured ones."""
-    return merge_config(properties, cast(RecursiveDict, given))
-
-
-def catalog_types() -> list[str]:
-    """List the types of catalogs that PyIceberg knows."""
-    return [each.value for each in CatalogType]
-
-
-def inferred_type(name: str, properties: RecursiveDict) -> str | None:
-    """Tell the type of a catalog by its properties, or nothing where they do not tell."""
-    try:
-        inferred = infer_catalog_type(name, properties)
-    except ValueError:
-        return None
-    return None if inferred is None else inferred.value
+def is_rest(catalog: Catalog) -> bool:
+    """Tell whether a catalog is one that is asked over REST."""
+    return isinstance(catalog, RestCatalog)
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str) -> None:

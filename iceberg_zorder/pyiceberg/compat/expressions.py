@@ -15,7 +15,7 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, BoundTerm
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import (
     BoundBooleanExpressionVisitor,
     _ExpressionEvaluationVisitor,
@@ -83,8 +83,7 @@ def filtered_fields(schema: Schema, row_filter: BooleanExpression, case_sensitiv
     return sorted(extract_field_ids(bind(schema, row_filter, case_sensitive)))
 
 
-_Visitor = BoundBooleanExpressionVisitor[bool]
-_Evaluation = Callable[[_Visitor], bool]
+_Evaluation = Callable[[BoundBooleanExpressionVisitor[bool]], bool]
 
 
 def _evaluation(bound: BooleanExpression) -> _Evaluation:
@@ -93,60 +92,18 @@ def _evaluation(bound: BooleanExpression) -> _Evaluation:
     return found
 
 
-class _Evaluations(BoundBooleanExpressionVisitor[_Evaluation]):
-    def visit_in(self, term: BoundTerm, literals: set[Any]) -> _Evaluation:
-        return methodcaller("visit_in", term, literals)
+def _asked(name: str) -> Callable[..., _Evaluation]:
+    return lambda _, **operands: methodcaller(name, *operands.values())
 
-    def visit_not_in(self, term: BoundTerm, literals: set[Any]) -> _Evaluation:
-        return methodcaller("visit_not_in", term, literals)
 
-    def visit_is_nan(self, term: BoundTerm) -> _Evaluation:
-        return methodcaller("visit_is_nan", term)
-
-    def visit_not_nan(self, term: BoundTerm) -> _Evaluation:
-        return methodcaller("visit_not_nan", term)
-
-    def visit_is_null(self, term: BoundTerm) -> _Evaluation:
-        return methodcaller("visit_is_null", term)
-
-    def visit_not_null(self, term: BoundTerm) -> _Evaluation:
-        return methodcaller("visit_not_null", term)
-
-    def visit_equal(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_equal", term, literal)
-
-    def visit_not_equal(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_not_equal", term, literal)
-
-    def visit_greater_than_or_equal(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_greater_than_or_equal", term, literal)
-
-    def visit_greater_than(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_greater_than", term, literal)
-
-    def visit_less_than(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_less_than", term, literal)
-
-    def visit_less_than_or_equal(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_less_than_or_equal", term, literal)
-
-    def visit_starts_with(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_starts_with", term, literal)
-
-    def visit_not_starts_with(self, term: BoundTerm, literal: Any) -> _Evaluation:
-        return methodcaller("visit_not_starts_with", term, literal)
-
-    def visit_true(self) -> _Evaluation:
-        return methodcaller("visit_true")
-
-    def visit_false(self) -> _Evaluation:
-        return methodcaller("visit_false")
-
-    def visit_not(self, child_result: _Evaluation) -> _Evaluation:
-        return lambda visitor: visitor.visit_not(child_result(visitor))
-
-    def visit_and(self, left_result: _Evaluation, right_result: _Evaluation) -> _Evaluation:
-        return lambda visitor: left_result(visitor) and right_result(visitor)
-
-    def visit_or(self, left_result: _Evaluation, right_result: _Evaluation) -> _Evaluation:
-        return lambda visitor: left_result(visitor) or right_result(visitor)
+# A method for each of the visitor's, which gives back what asks another visitor by the method of the same name.
+_Evaluations: Any = type(
+    "_Evaluations",
+    (BoundBooleanExpressionVisitor,),
+    {
+        **{name: _asked(name) for name in BoundBooleanExpressionVisitor.__abstractmethods__},
+        "visit_not": lambda _, child_result: lambda visitor: visitor.visit_not(child_result(visitor)),
+        "visit_and": lambda _, left_result, right_result: lambda of: left_result(of) and right_result(of),
+        "visit_or": lambda _, left_result, right_result: lambda of: left_result(of) or right_result(of),
+    },
+)

@@ -1,49 +1,80 @@
-"""Delete what writes have left that came to no end, or that a catalog has rolled back, once that is safe."""
+"""Delete the files of writes that came to no end, once that is safe."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
+from iceberg_zorder.maintain.notes import Notes
+from iceberg_zorder.pyiceberg.catalog.renewal import RenewedIO, refresh
+from iceberg_zorder.pyiceberg.compat.listing import list_files
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import is_written_at
-from iceberg_zorder.pyiceberg.maintain.abandoned_files import delete_abandoned_files
-from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_text, marked_writes, rolled_back
+from iceberg_zorder.pyiceberg.file_names import is_of_write, is_written_at
 from iceberg_zorder.pyiceberg.maintain.table_address import table_address
-from iceberg_zorder.pyiceberg.maintain.table_notes import (
-    ABANDONED,
-    LAST_REWRITE,
-    AbandonedWrite,
-    abandoned_text,
-    abandoned_writes,
-)
+from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
 
 _LOG = logging.getLogger("iceberg_zorder")
 
 
 def clean_up(table: Table, now: datetime, older_than: timedelta) -> None:
     """Delete files of abandoned writes that are old enough, and note what is not."""
-    gone, metadata = rolled_back(table.metadata), table.metadata
-    lost = {each.write_id: AbandonedWrite(now, was_rolled_back=True) for each in gone}
-    writes = {key: each.seen(metadata) for key, each in {**abandoned_writes(table.properties), **lost}.items()}
+    noted, commit = Notes.of(table.properties).abandoned, last_commit(table.metadata)
+    writes = {key: each.seen(commit) for key, each in noted.items()}
+    over = {key for key, each in writes.items() if each.since <= now - older_than and (each.commit or 0) < commit}
     # Others came with a copy of the metadata, and their files are those of the table that it was copied from.
-    address = table_address(table)
-    over = {key for key, each in writes.items() if each.is_over(now - older_than, metadata)}
-    due = {key for key in over if is_written_at(key, address)}
+    due = {key for key in over if is_written_at(key, table_address(table))}
     if due:
-        deleted = delete_abandoned_files(table, due, {key for key in due if writes[key].was_rolled_back})
+        deleted = delete_files_of(table, due)
         _LOG.info("Deleted %s files of %s that no snapshot has", len(deleted), display_name(table))
-    wanted = {ABANDONED: abandoned_text({key: each for key, each in writes.items() if key not in due})}
-    if gone:
-        # What was rolled back may be done again at once.
-        wanted |= {MARKED: marked_text([each for each in marked_writes(table.properties) if each not in gone])}
-        wanted |= {LAST_REWRITE: ""}
-    if any(table.properties.get(key, "") != text for key, text in wanted.items()):
-        change_properties(
+    if due or writes != noted:
+        change_notes(
             table,
-            {key: text for key, text in wanted.items() if text},
-            [key for key, text in wanted.items() if not text and key in table.properties],
+            lambda notes: replace(
+                notes, abandoned={key: each for key, each in {**notes.abandoned, **writes}.items() if key not in due}
+            ),
         )
+
+
+def delete_files_of(table: Table, write_ids: Collection[str]) -> list[str]:
+    """Delete what writes have left that no snapshot has.
+
+    Files are known by the id of the write in their names, so that nobody else's are looked at, whoever shares the
+    directories. Whether a snapshot has one is asked by its name alone, for a path may be written in several ways.
+    """
+    io = table.io.current if isinstance(table.io, RenewedIO) else table.io
+    found = [path for root in _roots(table) for path in list_files(io, root) if is_of_write(_name(path), write_ids)]
+    refresh(table)
+    known = set(_known(table)) if found else set()
+    gone = [path for path in found if _name(path) not in known]
+    for path in gone:
+        table.io.delete(path)
+    return gone
+
+
+def _roots(table: Table) -> list[str]:
+    """Name the directories that files are written to, but for those inside others."""
+    provider = table.location_provider()
+    roots = {provider.data_path.rstrip("/"), provider.metadata_path.rstrip("/")}
+    return sorted(root for root in roots if not any(root.startswith(f"{other}/") for other in roots))
+
+
+def _known(table: Table) -> Iterator[str]:
+    """Name all data files and manifests of all snapshots, and their lists."""
+    seen = set()
+    for snapshot in table.metadata.snapshots:
+        yield _name(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            if manifest.manifest_path in seen:
+                continue
+            seen.add(manifest.manifest_path)
+            yield _name(manifest.manifest_path)
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                yield _name(entry.data_file.file_path)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -19,36 +19,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import ancestors_of
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
+from iceberg_zorder.maintain.notes import AbandonedWrite, Notes
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_text, noted, snapshots_of
 from iceberg_zorder.pyiceberg.maintain.table_address import table_address
-from iceberg_zorder.pyiceberg.maintain.table_notes import (
-    ABANDONED,
-    LAST_REWRITE,
-    AbandonedWrite,
-    abandoned_text,
-    abandoned_writes,
-    last_rewrite_text,
-    time_of,
-    time_text,
-)
+from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]
 _LEAST = timedelta(minutes=2)
 _BYTES_A_SECOND = 4_000_000
 _LEAST_PAUSE = 0.2
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True)
@@ -147,12 +141,13 @@ class Lease:
         """Read it; None where there is none, or nothing that is to be read."""
         with suppress(ValueError):
             host, process, instance, write_id, until = properties.get(LEASE, "").split()
-            return cls(Maintainer(host, int(process), instance), write_id, time_of(until))
+            at = datetime.strptime(until, _TIME).replace(tzinfo=timezone.utc)
+            return cls(Maintainer(host, int(process), instance), write_id, at)
         return None
 
     def __str__(self) -> str:
         holder = self.holder
-        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {time_text(self.until)}"
+        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {self.until:{_TIME}}"
 
 
 class Leases:
@@ -182,12 +177,9 @@ class Leases:
         until = now + max(_LEAST, timedelta(seconds=size / _BYTES_A_SECOND))
         address = table_address(table)
         mine = Lease(self._holder, new_write_id(address), until.replace(microsecond=0))
-        changes = {LEASE: str(mine)}
-        if found is not None and is_written_at(found.write_id, address):
-            # Nobody has given it back. One that came with a copy of the metadata is of the table that it is from.
-            before = abandoned_writes(table.properties)
-            changes[ABANDONED] = abandoned_text({**before, found.write_id: AbandonedWrite(now)})
-        change_properties(table, changes)
+        # Nobody has given it back. One that came with a copy of the metadata is of the table that it is from.
+        left = {found.write_id: AbandonedWrite(now)} if found and is_written_at(found.write_id, address) else {}
+        change_notes(table, lambda notes: replace(notes, abandoned=notes.abandoned | left), {LEASE: str(mine)})
         # Who has looked before that has written by then.
         self._sleep(max(_LEAST_PAUSE, 2 * (time.monotonic() - began)))
         refresh(table)
@@ -195,10 +187,9 @@ class Leases:
         if there != mine:
             self._check_is_free(there, now)
             raise LeftForNowError("another maintainer has taken it and given it back at the same time")
-        if ABANDONED in changes:
+        if left:
             # From here on it can ask for nothing more.
-            seen = {key: each.seen(table.metadata) for key, each in abandoned_writes(table.properties).items()}
-            change_properties(table, {ABANDONED: abandoned_text(seen)})
+            change_notes(table, partial(_seen, commit=last_commit(table.metadata)))
         return mine
 
     @contextmanager
@@ -229,27 +220,21 @@ class Leases:
             # There are more times to come.
             _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)
 
-    def give_back(self, table: Table, lease: Lease, *, is_clean: bool, marked_files: int | None = None) -> None:
+    def give_back(self, table: Table, lease: Lease, *, is_clean: bool) -> None:
         """Give the lease of a table back, if it is still there."""
         refresh(table)
         there = Lease.of(table.properties)
         is_still_there = there is not None and there.write_id == lease.write_id
-        changes, removed = {}, [LEASE] if is_still_there else []
-        if marked_files is not None:
-            writes, is_whole = noted(table.metadata, lease.write_id, marked_files)
-            is_clean = is_clean and is_whole
-            if writes:
-                changes[MARKED] = marked_text(writes)
-            else:
-                removed.append(MARKED)
-        ids = {each.snapshot_id for each in ancestors_of(table.current_snapshot(), table.metadata)}
-        own = [each for each in snapshots_of(table.metadata, lease.write_id) if each.snapshot_id in ids]
-        if own:
-            changes[LAST_REWRITE] = last_rewrite_text(max(each.timestamp_ms for each in own))
-        if not is_clean:
-            mine = {lease.write_id: AbandonedWrite(self._clock())}
-            changes[ABANDONED] = abandoned_text({**abandoned_writes(table.properties), **mine})
-        change_properties(table, changes, removed)
+        history = ancestors_of(table.current_snapshot(), table.metadata)
+        own = [each.timestamp_ms for each in history if _write_of(each) == lease.write_id]
+        left = {} if is_clean else {lease.write_id: AbandonedWrite(self._clock())}
+        change_notes(
+            table,
+            lambda notes: replace(
+                notes, abandoned=notes.abandoned | left, last_rewrite_ms=max(own, default=notes.last_rewrite_ms)
+            ),
+            removed=[LEASE] if is_still_there else [],
+        )
 
     def _check_is_free(self, found: Lease | None, now: datetime) -> None:
         if found is None or found.holder == self._holder or found.until <= now:
@@ -259,3 +244,11 @@ class Leases:
                 f"another maintainer rewrites it, process {found.holder.process} on {found.holder.host}, until "
                 f"{found.until:%Y-%m-%d %H:%M:%SZ} at the latest"
             )
+
+
+def _seen(notes: Notes, commit: int) -> Notes:
+    return replace(notes, abandoned={key: each.seen(commit) for key, each in notes.abandoned.items()})
+
+
+def _write_of(snapshot: Snapshot) -> str | None:
+    return snapshot.summary.additional_properties.get(REWRITE_ID) if snapshot.summary else None

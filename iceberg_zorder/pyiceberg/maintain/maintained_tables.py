@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -23,38 +22,34 @@ from iceberg_zorder.errors import (
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.engine import SparkWork, choose_engine
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
-from iceberg_zorder.maintain.new_layout import ADVISED_AT
-from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
+from iceberg_zorder.maintain.notes import Conflicts, Notes
+from iceberg_zorder.maintain.observation import Observation, TableName
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
-from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
-from iceberg_zorder.pyiceberg.compat.rest import is_rest
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.maintain.carry_out import carried_out
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
-from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
-from iceberg_zorder.pyiceberg.maintain.marked_writes import rolled_back
+from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
 from iceberg_zorder.pyiceberg.maintain.remembered_columns import with_remembered_columns
-from iceberg_zorder.pyiceberg.maintain.table_notes import CONFLICTS, conflicts_of, conflicts_text
+from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -104,6 +99,7 @@ class PyIcebergTables:
         self._names_columns: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
+        self._conflicts: dict[TableName, Conflicts] = {}
         self._catalogs: dict[str, Catalog] = {}
         self._loaded: dict[TableName, Table] = {}
         self._plans: dict[TableName, RewritePlan] = {}
@@ -162,8 +158,8 @@ class PyIcebergTables:
             relayout = replace(relayout, relayout="advise")
         need = self._new_layouts.find(name, table, replace(settings, workload=relayout), plan, now)
         found = replace(found, workload=need)
-        gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
-        self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
+        conflicts = Notes.of(table.properties).conflicts or self._conflicts.get(name)
+        self._observed[name] = replace(found, conflicts=conflicts)
         return self._observed[name]
 
     def _looked_at(self, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
@@ -183,53 +179,47 @@ class PyIcebergTables:
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
             return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
-        lease, is_clean, files = self._leases.take(table, decision.size), True, 0
+        lease, is_clean = self._leases.take(table, decision.size), True
         try:
             with self._leases.kept(table, lease):
-                done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id}, work, goes_on)
-            files = done.added_files
+                done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
             return self._followed_up(done, decision, settings)
         except PartlyDoneError as error:
-            files, is_clean = error.done.added_files, not isinstance(error.cause, UnknownOutcomeError)
+            is_clean = not isinstance(error.cause, UnknownOutcomeError)
             raise
         except UnknownOutcomeError:
             is_clean = False
             raise
         finally:
-            may_be_rolled_back = settings.conflicts.markers and is_rest(table.catalog)
-            marked = files if may_be_rolled_back else None
-            self._give_back(table, lease, is_clean=is_clean, marked_files=marked)
+            try:
+                self._leases.give_back(table, lease, is_clean=is_clean)
+            except Exception:
+                # It ends by itself, and what was done is done.
+                _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
 
     @staticmethod
     def _may_note(table: Table, settings: TableSettings) -> bool:
         """Tell whether properties of a table may be changed; PyIceberg cannot change those of what it cannot write."""
         return settings.conflicts.lease and table.format_version <= NEWEST_FORMAT
 
-    def _give_back(self, table: Table, lease: Lease, **how: Any) -> None:
-        try:
-            self._leases.give_back(table, lease, **how)
-        except Exception:
-            # It ends by itself, and what was done is done.
-            _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
-
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
-        """Have a table remember conflicts, unless its properties are not to be changed."""
+        """Have a table remember conflicts; where its properties are not to be changed, these tables do."""
         table = self._loaded[name]
-        if not self._may_note(table, settings):
-            return
-        refresh(table)
-        noted = {} if conflicts is None else {CONFLICTS: conflicts_text(conflicts)}
-        change_properties(table, noted, [CONFLICTS] if CONFLICTS in table.properties and not noted else [])
+        if self._may_note(table, settings):
+            change_notes(table, lambda notes: replace(notes, conflicts=conflicts))
+        elif conflicts is not None:
+            self._conflicts[name] = conflicts
+        else:
+            self._conflicts.pop(name, None)
 
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Have a table remember that ``advise`` was asked, so that no pass asks again within a day."""
         table, now = self._loaded[name], self._clock()
         if self._new_layouts.asked(name, now) and self._may_note(table, settings):
-            refresh(table)
-            change_properties(table, {ADVISED_AT: str(int(now.timestamp() * 1000))})
+            change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files of writes that came to no end, or were rolled back, once nobody can have a use for them."""
+        """Delete files of writes that came to no end, once nobody can have a use for them."""
         clean_up(self._loaded[name], self._clock(), settings.conflicts.abandoned_files_older_than)
 
     def _rewrite(

@@ -10,13 +10,13 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.maintain.new_layout import worthwhile
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.clustering.new_layout import request_of
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
-from iceberg_zorder.pyiceberg.maintain.table_notes import last_rewrite_ms
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
@@ -55,7 +55,9 @@ def observe(
         asked = plan_request(request_of(table, settings, now))
         plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)
     snapshots = snapshots_to(table, plan.snapshot)
-    last_ms, come = _since_last_rewrite(table, snapshots, None if settings.branch not in (None, MAIN_BRANCH) else now)
+    is_main = settings.branch in (None, MAIN_BRANCH)
+    remembered = Notes.of(table.properties).last_rewrite_ms if is_main else None
+    last_ms, come = _since_last_rewrite(snapshots, remembered)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
     least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
@@ -91,16 +93,12 @@ def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[
 
 
 def _since_last_rewrite(
-    table: Table, snapshots: Sequence[SnapshotFacts], now: datetime | None
+    snapshots: Sequence[SnapshotFacts], remembered: int | None
 ) -> tuple[int | None, Sequence[SnapshotFacts]]:
-    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it.
-
-    Of the main branch, which has the moment, the table remembers it.
-    """
+    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it."""
     last = next((each for each in reversed(snapshots) if each.is_rewrite), None)
     if last is not None:
         return last.timestamp_ms, snapshots[snapshots.index(last) + 1 :]
-    remembered = None if now is None else last_rewrite_ms(table.properties, now)
     # Where the history that is kept is older, and has it not, the branch was rolled back behind it.
     is_expired = remembered is not None and all(each.timestamp_ms > remembered for each in snapshots[:1])
     return (remembered if is_expired else None), snapshots

@@ -8,7 +8,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.maintain.policy.settings import TableSettings
-from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 

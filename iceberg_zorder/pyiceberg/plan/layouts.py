@@ -6,10 +6,8 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
-from pyiceberg.table import Table
-
-from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
@@ -25,7 +23,6 @@ from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more, why_left
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
-from iceberg_zorder.upkeep.regions import narrowed
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,30 +53,16 @@ class PlannedLayout:
 
 @dataclass(frozen=True, eq=False)
 class FittedGroup:
-    """A file group with its layout.
+    """A file group, of as many files as its layout makes, with that and the sample that it was fitted to.
 
-    Parameters
-    ----------
-    group : FileGroup
-        The file group, with as many files as the layout makes.
-    planned : PlannedLayout
-        The layout.
-    sampled : SampledGroup
-        What it was fitted to.
-    means : tuple of float, or None
-        The scan fractions of today and as predicted, on average over the columns; None if no sampled row has a value.
-    is_by_size : bool
-        Whether few files are worth a rewrite whatever filters read.
-    over : str
-        What they are averaged over, for messages.
+    The means are the scan fractions of today and as predicted, on average; None if no sampled row has a value.
     """
 
     group: FileGroup
     planned: PlannedLayout
     sampled: SampledGroup
     means: tuple[float, float] | None
-    is_by_size: bool
-    over: str
+    is_by_size: bool  # whether few files are worth a rewrite whatever filters read
 
     @property
     def gains(self) -> bool:
@@ -97,24 +80,13 @@ class FittedGroup:
         are_few = makes_few(len(self.group.tasks), self.planned.layout.files)
         return are_few and (self.is_by_size or self.means is None or reads_no_more(*self.means))
 
-    def as_left(self) -> SelectedFiles:
+    def as_left(self, over: str) -> SelectedFiles:
         """Describe its files as left, because it does not gain."""
-        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0)), over=self.over))
+        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0)), over=over))
 
 
-@dataclass(frozen=True, eq=False)
-class FittedGroups:
-    """What was fitted.
-
-    Parameters
-    ----------
-    groups : tuple of FittedGroup
-        The file groups that could be read, in the order of the plan.
-    measure : ScanFractions
-        Measures their files.
-    metrics : CheckedMetrics
-        The columns whose lower/upper bounds do not tell apart what the layouts do.
-    """
+class FittedGroups(NamedTuple):
+    """The file groups that could be read, in the order of the plan; what measures them; columns of weak bounds."""
 
     groups: tuple[FittedGroup, ...]
     measure: ScanFractions
@@ -123,16 +95,23 @@ class FittedGroups:
 
 def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED) -> FittedGroups:
     """Sample every file group, fit its layout, and predict what it is worth by as many rows more."""
+    order = context.order
     scans = group_scans(groups, context.options)
     drawn = [*_drawn(context, draw_samples(context, scans, 2))]
-    kept = KeptBounds.of(context.table, context.order.named)
-    first = len(context.order.all) - len(context.order.named)
+    kept = KeptBounds.of(context.table, order.named)
+    first = len(order.all) - len(order.named)
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
     lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
-    measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths, context.workload)
+    measure = ScanFractions(context.table, order, kept.fixed(metrics.fixes), lengths, context.workload)
     fitted = tuple(_fitted(context, measure, *each, more) for each in drawn)
-    _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])
+    for column in order.named:
+        alike = sum(column.name in each.planned.layout.left_out for each in fitted)
+        if 0 < alike < len(fitted):
+            _LOG.info(
+                "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
+                *(column.name, display_name(context.table), alike, len(fitted)),
+            )
     return FittedGroups(fitted, measure, metrics)
 
 
@@ -155,41 +134,32 @@ def _fitted(
     sampled = SampledGroup(layout, sample.fitted, sample.held_out, group.rows, group.input_size)
     measured = measure.group(sampled, group)
     before = measure.before([measured])
-    tried = [_measured(measure, group, sampled, measured, before, more.is_by_size)]
+
+    def tried() -> FittedGroup:
+        means = measure.means([measured])
+        planned = PlannedLayout(sampled.layout, measure.predicted([measured]), before, measured)
+        known = None if means[0] is None or means[1] is None else (means[0], means[1])
+        return FittedGroup(group, planned, sampled, known, more.is_by_size)
+
+    found = [tried()]
     for files in more.than(group.expected_output_files, len(group.tasks)):
-        if tried[-1].is_read_less:
+        if found[-1].is_read_less:
             break
         sampled = replace(sampled, layout=_layout(context, sample, files))
         measured = measure.planned_anew(measured, sampled, group)
         group = replace(group, expected_output_files=files)
-        tried.append(_measured(measure, group, sampled, measured, before, more.is_by_size))
-    if tried[-1].is_read_less:
-        return tried[-1]
+        found.append(tried())
+    if found[-1].is_read_less:
+        return found[-1]
     # What is rewritten whatever is gained gets the files that were planned.
     if group.is_due:
-        return tried[0]
-    best = min(tried, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each in tried if each.is_gathered), best)
-
-
-def _measured(
-    measure: ScanFractions,
-    group: FileGroup,
-    sampled: SampledGroup,
-    measured: MeasuredGroup,
-    before: Mapping[str, float],
-    is_by_size: bool,
-) -> FittedGroup:
-    predicted = measure.predicted([measured])
-    means = measure.means([measured], group.spans)
-    planned = PlannedLayout(sampled.layout, predicted, before, measured)
-    known = None if means[0] is None or means[1] is None else (means[0], means[1])
-    return FittedGroup(group, planned, sampled, known, is_by_size, measure.over)
+        return found[0]
+    best = min(found, key=lambda each: each.means[1] if each.means else 0.0)
+    return next((each for each in found if each.is_gathered), best)
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
-    wanted = context.order.layout_request(context.options, files)
-    request = narrowed(wanted, sample.scan.group.spans, len(context.order.prefix))
+    request = context.order.layout_request(context.options, files)
     if context.workload is None:
         return fit(context.order.all, sample.fitted, request)
     of_layout = partial(context.workload.of_layout, like=sample.scan.group.like)
@@ -202,16 +172,3 @@ def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
         return False
     files = layout.file(sample.fitted)
     return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT
-
-
-def _log_left_out(table: Table, columns: Sequence[ClusteringColumn], layouts: Sequence[Layout]) -> None:
-    for column in columns:
-        groups = sum(column.name in layout.left_out for layout in layouts)
-        if 0 < groups < len(layouts):
-            _LOG.info(
-                "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
-                column.name,
-                display_name(table),
-                groups,
-                len(layouts),
-            )

@@ -44,40 +44,19 @@ from iceberg_zorder.upkeep.settled import Settled, request_key
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What is to be rewritten, and how.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    sort_order : str or None
-        The sort order, as written; None for what the table remembers.
-    where : str or pyiceberg.expressions.BooleanExpression or None
-        Which data files may be rewritten.
-    written_options : Mapping of str to str
-        The options, as written.
-    branch : str or None
-        The branch, if one is named.
-    case_sensitive : bool
-        Whether names of columns differ by case.
-    at_ms : int, optional
-        The moment by which data files must be old enough, in milliseconds since the epoch; by default now. What is
-        planned again after a conflict goes by the same moment, so that it is no other files.
-    summary : Mapping of str to str, optional
-        What the summaries of its snapshots say besides.
-    any_format : bool, optional
-        Whether files may be planned that this engine cannot read, for another one to rewrite.
-    """
+    """What is to be rewritten, and how."""
 
     table: Table
-    sort_order: str | None
+    sort_order: str | None  # as written; None for what the table remembers
     where: str | BooleanExpression | None
     written_options: Mapping[str, str]
     branch: str | None
-    case_sensitive: bool
+    case_sensitive: bool  # whether names of columns differ by case
+    # The moment by which data files must be old enough: what is planned again after a conflict goes by the same.
     at_ms: int = field(default_factory=now_ms)
-    summary: Mapping[str, str] = field(default_factory=dict)
-    any_format: bool = False
+    summary: Mapping[str, str] = field(default_factory=dict)  # what the summaries of its snapshots say besides
+    any_format: bool = False  # whether files are planned that this engine cannot read, for another one to rewrite
+    workload: RequestedWorkload | None = None  # the queries that files are laid out for, once it is completed
 
     def completed(self) -> PlanRequest:
         """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
@@ -96,28 +75,24 @@ class PlanRequest:
                 f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise tells which to name"
             )
         found = replace(self, sort_order=sort_order, written_options=options)
-        read = vars(self).get("workload")
-        if read is not None and found.options.layout.workload == self.options.layout.workload:
+        text = found.options.layout.workload
+        if text is None:
+            return replace(found, workload=None)
+        if self.workload is not None and text == self.options.layout.workload:
             # Its file may say something else by the time that what conflicts took is planned again.
-            vars(found)["workload"] = read.on(self.table, case_sensitive=self.case_sensitive)
-        return found
+            read, names = self.workload.queries, self.case_sensitive
+            return replace(found, workload=RequestedWorkload.of_queries(self.table, read, case_sensitive=names))
+        workload = RequestedWorkload.of(self.table, text, case_sensitive=self.case_sensitive)
+        return replace(found, workload=workload)
 
     def with_summary(self, told: Mapping[str, str]) -> PlanRequest:
         """Have the summaries of its snapshots say something more."""
-        found = replace(self, summary={**self.summary, **told})
-        vars(found)["workload"] = self.workload
-        return found
+        return replace(self, summary={**self.summary, **told})
 
     @cached_property
     def options(self) -> RewriteOptions:
         """The options; raises InvalidInputError for what is none."""
         return rewrite_options(self.written_options)
-
-    @cached_property
-    def workload(self) -> RequestedWorkload | None:
-        """The queries that files are laid out for, if the options name them; raises InvalidInputError."""
-        text = self.options.layout.workload
-        return None if text is None else RequestedWorkload.of(self.table, text, case_sensitive=self.case_sensitive)
 
     @property
     def output_spec(self) -> PartitionSpec:
@@ -171,7 +146,7 @@ class PlanRequest:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
         # A file with a workload may say something else by the next time.
         options = {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
-        return request_key(
+        key = request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
             (self.table.schema().schema_id, self.output_spec.spec_id),
@@ -179,6 +154,7 @@ class PlanRequest:
             options,
             self.table.properties,
         )
+        return key if self.workload is None else f"{key} {self.workload.key}"
 
     def settled(self, order: RowOrder, snapshot: Snapshot, target: TargetSize) -> Settled | None:
         """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""

@@ -1,4 +1,4 @@
-"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition and region."""
+"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition."""
 
 from __future__ import annotations
 
@@ -18,22 +18,16 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
-from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
-from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
-from iceberg_zorder.pyiceberg.plan.selection.region_step import RegionStep
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
-from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
-from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
+from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms, younger
+from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
-from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
-from iceberg_zorder.upkeep.gathering import rewrites_by, rewrites_to
 from iceberg_zorder.upkeep.settled import Settled
+from iceberg_zorder.upkeep.upkeep_request import finer
 
 NEWEST_FORMAT = 2
 _ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
@@ -42,59 +36,22 @@ _JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a rewrite would do.
-
-    Parameters
-    ----------
-    groups : tuple of FileGroup
-        The file groups, in the order of the jobs.
-    left : tuple of SelectedFiles
-        What is left alone of the data files that the filter leaves.
-    message : str or None
-        Why there is no file group, and what would force one.
-    target : TargetSize
-        The size that new files are to have.
-    order : RowOrder or None
-        The columns to cluster by, if they are known, and before all else what rows that change their partition go by.
-    is_whole : bool
-        Whether nothing is left for a later rewrite by the same request.
-    limit_message : str
-        What is to be said of ``max-files-to-rewrite``, should nothing be rewritten.
-    """
+    """What a rewrite would do: file groups, in the order of the jobs, and what is left of the files in question."""
 
     groups: tuple[FileGroup, ...]
     left: tuple[SelectedFiles, ...]
-    message: str | None
+    message: str | None  # why there is no file group, and what would force one
     target: TargetSize
-    order: RowOrder | None
-    is_whole: bool
-    limit_message: str
+    order: RowOrder | None  # the columns, if they are known, after what rows that change their partition go by
+    is_whole: bool  # whether nothing is left for a later rewrite by the same request
+    limit_message: str  # what is to be said of ``max-files-to-rewrite``, should nothing be rewritten
 
 
 class Planner:
     """Plans rewrites of one table; what is wrong with the options is refused when it is made, before anything is read.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    options : RewriteOptions
-        The options.
-    where : str or pyiceberg.expressions.BooleanExpression or None, optional
-        Files that may hold rows for which this is true are rewritten, as a whole.
-    case_sensitive : bool, optional
-        Whether names in the filter differ by case.
-    at_ms : int, optional
-        When data files must be old enough, in milliseconds since the epoch; by default now.
-    any_format : bool, optional
-        Whether tables and files are planned that this engine cannot read or write, for another one to rewrite.
-    workload : RequestedWorkload, optional
-        The queries that files are judged by.
-
-    Raises
-    ------
-    InvalidInputError
-        When the table's format, an option, or the filter cannot be honoured.
+    Data files must be old enough at ``at_ms``, by default now. With ``any_format``, tables and files are planned that
+    this engine cannot read or write, for another one to rewrite.
     """
 
     def __init__(
@@ -106,7 +63,7 @@ class Planner:
         case_sensitive: bool = False,
         at_ms: int | None = None,
         any_format: bool = False,
-        workload: RequestedWorkload | None = None,
+        workload: RequestedWorkload | None = None,  # the queries that files are judged by
     ) -> None:
         self._table = table
         self._workload = workload
@@ -121,7 +78,7 @@ class Planner:
         self.listing = Listing(table, where, case_sensitive=case_sensitive)
         """Lists the data files that may be rewritten."""
         size_rules(table, options)
-        self._age = LeastAge(options.min_age_seconds, now_ms() if at_ms is None else at_ms)
+        self._at_ms = now_ms() if at_ms is None else at_ms
         order = options.rewrite_job_order.replace("_", "-").lower()
         if order not in _JOB_ORDERS:
             self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
@@ -145,28 +102,23 @@ class Planner:
         if lost:
             tasks = self._again(tasks, lost, done)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
-        scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
-        old, young = self._age.divided(self._table, scope)
-        selection = self._selection(target, sizes, order, snapshots_to(self._table, snapshot))
-        if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
-            selection = SettledSelection(display_name(self._table), rests, sizes, selection)
-        selected = self._age.left_too(selection.select(old), young, display_name(self._table))
-        if not tasks and not self._is_filtered:
-            selected = replace(selected, message=nothing_in(self._table, "the table has no data file"))
-        if order is not None:
-            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
-        taken = limited(selected, sizes, most)
-        groups = [self._group(number, files, sizes) for number, files in enumerate(taken.selected.chosen, 1)]
+        rests = settled(target) if settled is not None and not lost and not self._options.rewrite_all else None
+        snapshots = snapshots_to(self._table, snapshot)
+        is_younger = younger(self._table, self._options.min_age_seconds, self._at_ms)
+        selector = Selector(self._table, sizes, order, self._spec_id, snapshots, is_younger, rests, self._workload)
+        taken = selector.select([SelectedFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()], most)
+        is_empty = not tasks and not self._is_filtered
+        groups = [self._group(number, files, sizes) for number, files in enumerate(taken.chosen, 1)]
         for group in () if self._any_format else groups:
             self._check_formats(group)
         return Plan(
             tuple(sorted(groups, key=self._job_key)),
-            taken.selected.left,
-            taken.selected.message,
+            taken.left,
+            nothing_in(self._table, "the table has no data file") if is_empty else taken.message,
             target,
             None if order is None else self._within_partitions(order, groups),
-            taken.is_all and not young,
-            taken.message,
+            taken.is_whole,
+            taken.limit_message,
         )
 
     def _within_partitions(self, order: RowOrder, groups: Sequence[FileGroup]) -> RowOrder:
@@ -176,18 +128,6 @@ class Planner:
         spec, schema = self._table.specs()[self._spec_id], self._table.schema()
         Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
         return replace(order, partition=partition_columns(schema, spec))
-
-    def _selection(
-        self, target: TargetSize, sizes: SizeRules, order: RowOrder | None, snapshots: Sequence[SnapshotFacts]
-    ) -> Selection:
-        rewrites = rewrites_to(target.size, snapshots)
-        by_size = SizeSelection(display_name(self._table), sizes, rewrites)
-        if order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio):
-            return by_size
-        sort_order, workload = (order.names(","), order.prefix_text, order.curve), self._workload
-        runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
-        ratio = self._options.max_scan_ratio
-        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)
@@ -221,8 +161,7 @@ class Planner:
 
     def _group(self, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
         partitions = {partition_of(task.data_file) for task in files.tasks}
-        first = files.tasks[0].data_file
-        new_files = sizes.finer_output_files if files.is_finer else sizes.expected_output_files
+        first, size = files.tasks[0].data_file, size_of(files.tasks)
         is_same = len(partitions) == 1 and first.spec_id == self._spec_id
         return FileGroup(
             number,
@@ -230,11 +169,10 @@ class Planner:
             self._spec_id,
             first.partition if is_same else None,
             files.tasks,
-            new_files(size_of(files.tasks)),
+            sizes.expected_output_files(finer(size) if files.is_finer else size),
             sizes.write_max_file_size,
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),
-            files.spans,
             files.worth,
         )
 

@@ -10,25 +10,26 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import StalePlanError
+from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
+from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
-from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription, workload_dict
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.planner import Plan, nothing_in
+from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, told_failures
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, given_target
-from iceberg_zorder.pyiceberg.plan.staleness import why_stale
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.history import ancestors, snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
@@ -39,6 +40,8 @@ from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.upkeep.gathering import MoreFiles
 
 _LOG = logging.getLogger(__name__)
+_READS = {"before": "today", "predicted": "planned"}
+"""What a plan tells of a workload, by the files of which queries read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +179,7 @@ class RewritePlan:
         plan = replace(
             self,
             groups=groups,
-            left=(*self.left, *(each.as_left() for each in left)),
+            left=(*self.left, *(each.as_left(fitted.measure.over) for each in left)),
             message=self._why_nothing(fitted.measure, left) if left and not chosen else self.message,
             layouts=tuple(each.planned for each in chosen),
             scan_fractions=fitted.measure.predicted(measured),
@@ -194,12 +197,6 @@ class RewritePlan:
         name = display_name(self.request.table)
         found = why_nothing(name, len(left), before or 0.0, predicted or 0.0, over=measure.over)
         return found + self.limit_message
-
-    def of(self, planned: Plan) -> RewritePlan:
-        """Take another plan of the same snapshot."""
-        found = replace(self, groups=planned.groups, left=planned.left, message=planned.message)
-        found = replace(found, limit_message=planned.limit_message, order=planned.order or self.order)
-        return replace(found, target=planned.target, is_whole=planned.is_whole)
 
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
         """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
@@ -231,7 +228,7 @@ class RewritePlan:
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
         is_asked_for = files == all_files and options.rewrite_all
-        if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
+        if last and not is_asked_for and not last.is_by(order.sort_order):
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
 
@@ -266,13 +263,42 @@ class RewritePlan:
         """
         if not self.groups:
             return
-        if why := why_stale(self.request, (self.schema_id, self.spec_id), self.snapshot, self._tasks):
+        if why := self._why_stale():
             raise StalePlanError(
                 f"Cannot execute the plan of {display_name(self.request.table)}, because {why}. Nothing was rewritten: "
                 "plan again."
             )
         self.request.row_order()
         self.request.check_may_write()
+
+    def _why_stale(self) -> str | None:
+        """Say why it cannot be executed any more."""
+        request, table = self.request, self.request.table
+        try:
+            refresh(table)
+        except NoSuchTableError:
+            return "the table was dropped since"
+        ref = table.refs().get(request.branch_name)
+        if table.schema().schema_id != self.schema_id:
+            return "its schema has changed since"
+        if table.spec().spec_id != self.spec_id:
+            return "its partition spec has changed since"
+        if ref is None or self.snapshot is None:
+            return f"branch {request.branch_name} was dropped since"
+        if ref.snapshot_id == self.snapshot.snapshot_id:
+            return None
+        head = table.snapshot_by_id(ref.snapshot_id)
+        history = [each.snapshot_id for each in ancestors(table, head)]
+        if head is None or self.snapshot.snapshot_id not in history:
+            return f"snapshot {self.snapshot.snapshot_id} is no longer in the history of branch {request.branch_name}"
+        deletes = {task.data_file.file_path: _delete_paths(task) for task in request.planner().listing.tasks(head)}
+        for task in self._tasks:
+            path = task.data_file.file_path
+            if path not in deletes:
+                return f"data file {path} is no longer in the table"
+            if deletes[path] != _delete_paths(task):
+                return f"the deletes of data file {path} have changed since"
+        return None
 
     @property
     def _tasks(self) -> list[DataFileTask]:
@@ -286,12 +312,20 @@ class RewritePlan:
         dict
             The plan. Keys are added in later versions, and none is taken away while ``"version"`` is 1.
         """
-        request, table, target = self.request, self.request.table, self.target
-        files = FilesDescription(table.specs()[self.spec_id], table.schema())
-        layouts = self.layouts or (None,) * len(self.groups)
+        request, target = self.request, self.target
+        layouts = map(_layout, self.layouts or [None] * len(self.groups))
+        groups = [
+            {
+                **self._files(group.key, group.tasks),
+                "expected_data_files_count": group.expected_output_files,
+                "reason": group.reason,
+                "layout": layout,
+            }
+            for group, layout in zip(self.groups, layouts, strict=True)
+        ]
         return {
             "version": 1,
-            "table": display_name(table),
+            "table": display_name(request.table),
             "branch": request.branch_name,
             "snapshot_id": None if self.snapshot is None else self.snapshot.snapshot_id,
             "sort_order": request.sort_order,
@@ -300,14 +334,33 @@ class RewritePlan:
             "target_file_size_bytes": None if target is None else target.size,
             "target_file_size_from": None if target is None else target.source,
             "message": self.message,
-            "file_groups": [files.group(*each) for each in zip(self.groups, layouts, strict=True)],
-            "left": [files.left(each) for each in self.left],
+            "file_groups": groups,
+            "left": [{**self._files(each.key, each.tasks), "reason": each.reason} for each in self.left],
             "scan_fractions": dict(self.scan_fractions),
             "scan_fractions_before": dict(self.scan_fractions_before),
             "expected_seconds": self.expected_seconds,
             "predicates": [asdict(each) for each in self.predicates],
-            "workload": workload_dict(request, self.layouts),
+            "workload": self._workload(),
         }
+
+    def _files(self, key: Partition, tasks: Sequence[DataFileTask]) -> dict[str, Any]:
+        table = self.request.table
+        partition = tasks[0].data_file.partition
+        return {
+            "partition": table.specs()[self.spec_id].partition_to_path(partition, table.schema()) if key else "",
+            "data_files_count": len(tasks),
+            "bytes": size_of(tasks),
+            "rows": rows_of(tasks),
+        }
+
+    def _workload(self) -> dict[str, Any] | None:
+        """Tell what the queries of the workload read of the file groups; None without one."""
+        workload = self.request.workload
+        if workload is None:
+            return None
+        reads = [each.measured.reads for each in self.layouts]
+        means = {name: workload.mean(each.get(of) for each in reads) for name, of in _READS.items()}
+        return {"queries": len(workload.queries), **means}
 
     def to_json(self) -> str:
         """Write the plan as JSON; see :meth:`to_dict`."""
@@ -315,6 +368,23 @@ class RewritePlan:
 
     def __str__(self) -> str:
         return plan_text(self.to_dict())
+
+
+def _delete_paths(task: DataFileTask) -> set[str]:
+    return {file.file_path for file in (*task.position_deletes, *task.equality_deletes)}
+
+
+def _layout(planned: PlannedLayout | None) -> dict[str, Any] | None:
+    if planned is None:
+        return None
+    layout = planned.layout
+    return {
+        "curve": layout.curve,
+        "data_files_count": layout.files,
+        "hash": layout_hash(layout),
+        "scan_fractions": dict(planned.scan_fractions),
+        "scan_fractions_before": dict(planned.scan_fractions_before),
+    }
 
 
 def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
@@ -332,4 +402,4 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
         message = nothing_in(table, "branch main has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
     plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot), done=done)
-    return RewritePlan(request, *at, snapshot, order).of(plan)
+    return RewritePlan(request, *at, snapshot, **vars(plan) | {"order": plan.order or order})

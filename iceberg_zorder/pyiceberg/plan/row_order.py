@@ -1,67 +1,51 @@
-"""Resolve the names of a sort order against a table, and refuse what cannot be clustered by."""
+"""Resolve the names of a sort order against a table, refuse what cannot be clustered by, and find the last order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from pyiceberg.types import NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
-from iceberg_zorder.pyiceberg.display import display_name, type_text
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
+from iceberg_zorder.pyiceberg.nested_fields import found_fields, named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources
-from iceberg_zorder.request.arguments import spelled_alike
+from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import least_mode, set_mode
+from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 
 @dataclass(frozen=True)
 class RowOrder:
-    """A sort order, resolved against a table.
-
-    Parameters
-    ----------
-    prefix : tuple of ClusteringColumn
-        The columns to sort by before the curve.
-    prefix_orders : tuple of (bool, bool)
-        For each of them whether larger values, and whether NULL, come first.
-    columns : tuple of ClusteringColumn
-        The clustering columns, at least one.
-    weights : tuple of float
-        Their weights, in the same order.
-    curve : str
-        The curve that was asked for.
-    field_ids : tuple of int
-        The fields of all columns, those of the prefix first.
-    partition : tuple of ClusteringColumn
-        The keys of the partition fields, to cut by before all else, where the partition spec of files changes.
-    ignored : tuple of str
-        Names of columns that do not count, because the table is partitioned by them.
+    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
 
     Examples
     --------
     >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
     >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
-    >>> order.names(","), order.prefix_text, len(order.all)
-    ('a.`b c`', 'day DESC NULLS LAST', 2)
+    >>> order.sort_order, len(order.all)
+    ('day DESC NULLS LAST, zorder(a.`b c`)', 2)
     """
 
     prefix: tuple[ClusteringColumn, ...]
-    prefix_orders: tuple[tuple[bool, bool], ...]
-    columns: tuple[ClusteringColumn, ...]
+    prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first
+    columns: tuple[ClusteringColumn, ...]  # at least one
     weights: tuple[float, ...]
-    curve: str
-    field_ids: tuple[int, ...]
-    partition: tuple[ClusteringColumn, ...] = ()
-    ignored: tuple[str, ...] = ()
+    curve: str  # as it was asked for
+    field_ids: tuple[int, ...]  # of all columns, those of the prefix first
+    partition: tuple[ClusteringColumn, ...] = ()  # to cut by before all else, where the spec of files changes
+    ignored: tuple[str, ...] = ()  # names of columns that do not count, because the table is partitioned by them
 
     @property
     def all(self) -> tuple[ClusteringColumn, ...]:
@@ -95,8 +79,8 @@ class RowOrder:
         """What each of ``named`` counts in averages, those of the prefix 1."""
         return (1.0,) * len(self.prefix) + self.weights
 
-    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
-        """Average over columns by their weights, 1 for the prefix, times the spans of a region; None without any.
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over columns by their weights, 1 for the prefix; None without any.
 
         Examples
         --------
@@ -104,32 +88,21 @@ class RowOrder:
         >>> RowOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
         0.4
         """
-        weights = zip(self.named_weights, spans or (1.0,) * len(self.named), strict=True)
         found = [
-            (weight * span, fractions[column.name])
-            for column, (weight, span) in zip(self.named, weights, strict=True)
+            (weight, fractions[column.name])
+            for column, weight in zip(self.named, self.named_weights, strict=True)
             if column.name in fractions
         ]
         total = sum(weight for weight, _ in found)
         return sum(weight * fraction for weight, fraction in found) / total if found else None
 
-    def names(self, separator: str) -> str:
-        """Join the names of the clustering columns."""
-        return separator.join(column.name for column in self.columns)
-
     @property
     def sort_order(self) -> str:
         """The sort order in full."""
-        prefix = f"{self.prefix_text}, " if self.prefix else ""
-        return f"{prefix}{self.curve}({self.names(', ')})"
-
-    @property
-    def prefix_text(self) -> str:
-        """The prefix as a sort order writes it, in full; empty without one."""
-        return ", ".join(
-            PrefixColumn(column.parts, *orders).text
-            for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
+        prefix = (
+            PrefixColumn(column.parts, *orders) for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
         )
+        return SortOrder(self.curve, tuple(column.parts for column in self.columns), tuple(prefix)).text
 
 
 def resolve(
@@ -143,35 +116,24 @@ def resolve(
 ) -> RowOrder:
     """Resolve a sort order."""
     resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
-    prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []
-    for asked in sort_order.prefix:
-        column = resolver.resolve(asked.parts)
-        if column:
-            prefix.append((column, resolver.find(asked.parts)[-1].field_id, asked))
-    columns: list[tuple[ClusteringColumn, int]] = []
-    ignored: list[str] = []
-    place_of: dict[int, int | None] = {}
-    for parts in sort_order.columns:
-        field_id = resolver.find(parts)[-1].field_id
-        column = resolver.resolve(parts)
-        place_of[field_id] = len(columns) if column else None
-        if column:
-            columns.append((column, field_id))
-        else:
-            ignored.append(".".join(parts))
+    asked = [(each, *resolver.resolve(each.parts)) for each in sort_order.prefix]
+    prefix = [(each, field_id, column) for each, field_id, column in asked if column]
+    found = [(parts, *resolver.resolve(parts)) for parts in sort_order.columns]
+    columns = [(field_id, column) for _, field_id, column in found if column]
     if not columns:
         raise InvalidInputError(
             f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
             f"{display_name(table)} is partitioned by every one of these columns"
         )
+    weight_of = resolver.weights(weights, {field_id for _, field_id, _ in found})
     return RowOrder(
-        tuple(column for column, _, _ in prefix),
-        tuple((asked.descending, asked.nulls_first) for _, _, asked in prefix),
-        tuple(column for column, _ in columns),
-        resolver.weights(weights, place_of, len(columns)),
+        tuple(column for _, _, column in prefix),
+        tuple((each.descending, each.nulls_first) for each, _, _ in prefix),
+        tuple(column for _, column in columns),
+        tuple(weight_of.get(field_id, 1.0) for field_id, _ in columns),
         sort_order.curve,
-        tuple(field_id for _, field_id, _ in prefix) + tuple(field_id for _, field_id in columns),
-        ignored=tuple(ignored),
+        (*(field_id for _, field_id, _ in prefix), *(field_id for field_id, _ in columns)),
+        ignored=tuple(".".join(parts) for parts, _, column in found if not column),
     )
 
 
@@ -191,6 +153,52 @@ def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
     return text
 
 
+def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
+    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
+    ids, today = _ids(_schema_of(table, layout)), _names(table.schema())
+
+    def name_of_today(parts: Name) -> Name:
+        if parts not in ids:
+            return parts
+        if ids[parts] not in today:
+            raise InvalidInputError(
+                f"Cannot {purpose} {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
+                f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
+            )
+        return today[ids[parts]]
+
+    return parse_sort_order(layout.sort_order).renamed(name_of_today).text
+
+
+def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts) -> bool:
+    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike."""
+    schema = _schema_of(table, layout)
+    if layout.cuts != cuts:
+        return False
+    asked = parse_sort_order(order.sort_order)
+    if schema is not None:
+        then = _names(schema)
+        if not all(each in then for each in order.field_ids):
+            return False
+        names = (then[each] for each in order.field_ids)
+        asked = asked.renamed(lambda _: next(names))
+    return layout.is_by(asked.text)
+
+
+def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
+    """Find the schema that a table had when a snapshot was made, where that is known."""
+    snapshot = table.snapshot_by_id(layout.snapshot_id)
+    return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
+
+
+def _ids(schema: Schema | None) -> dict[Name, int]:
+    return {} if schema is None else {name: field.field_id for name, field in named_fields(schema.as_struct())}
+
+
+def _names(schema: Schema) -> dict[int, Name]:
+    return {field.field_id: name for name, field in named_fields(schema.as_struct())}
+
+
 class _Resolver:
     def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool, needs_bounds: bool) -> None:
         self._table = table
@@ -200,8 +208,8 @@ class _Resolver:
         self._identity = identity_sources(output_spec)
         self._seen: set[int] = set()
 
-    def resolve(self, parts: tuple[str, ...]) -> ClusteringColumn | None:
-        """Find the column of a name, or nothing if files are partitioned by it."""
+    def resolve(self, parts: tuple[str, ...]) -> tuple[int, ClusteringColumn | None]:
+        """Find the field and the column of a name, or no column if files are partitioned by it."""
         path = self.find(parts)
         column = _column(path, parts)
         field_id = path[-1].field_id
@@ -211,44 +219,17 @@ class _Resolver:
             )
         self._seen.add(field_id)
         if field_id in self._identity:
-            return None
+            return field_id, None
         if self._needs_bounds:
             self._check_keeps_bounds(column, field_id)
-        return column
+        return field_id, column
 
     def find(self, parts: tuple[str, ...]) -> list[NestedField]:
         """Find the fields from the top-level column down to the named one."""
-        path: list[NestedField] = []
-        struct = self._table.schema().as_struct()
-        for part in parts:
-            if path:
-                parent = path[-1]
-                if not isinstance(parent.field_type, StructType):
-                    raise InvalidInputError(
-                        f"Cannot cluster by column {_display(parts)}, because {parent.name} is of type "
-                        f"{type_text(parent.field_type)}: only fields of structs can be named inside a column"
-                    )
-                struct = parent.field_type
-            path.append(self._child(struct, part, parts))
-        return path
-
-    def _child(self, struct: StructType, part: str, parts: tuple[str, ...]) -> NestedField:
-        found = [
-            field
-            for field in struct.fields
-            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
-        ]
-        if len(found) == 1:
-            return found[0]
-        names = [field.name for field in struct.fields]
-        table, has = display_name(self._table), f"has {', '.join(names)}"
-        raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because the name is ambiguous when case does not count: "
-            f"{table} {has}"
-            if found
-            else f"Cannot cluster by column {_display(parts)}, because {table} has no such column"
-            f"{spelled_alike(part, names, f'it {has}')}"
-        )
+        try:
+            return found_fields(self._table, parts, case_sensitive=self._case_sensitive)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
 
     def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:
         name = self._table.schema().find_column_name(field_id) or ""
@@ -260,21 +241,16 @@ class _Resolver:
                 f"{set_mode('...', name, least_mode(column.type))} first"
             )
 
-    def weights(
-        self, given: Sequence[tuple[tuple[str, ...], float]], place_of: dict[int, int | None], columns: int
-    ) -> tuple[float, ...]:
-        weights = [1.0] * columns
-        weighted: set[int] = set()
+    def weights(self, given: Sequence[tuple[tuple[str, ...], float]], columns: Collection[int]) -> dict[int, float]:
+        """Find the weights of clustering columns by their fields."""
+        found: dict[int, float] = {}
         for parts, weight in given:
             field_id = self.find(parts)[-1].field_id
-            if field_id not in place_of or field_id in weighted:
-                why = "is there twice" if field_id in place_of else "is not one of the clustering columns"
+            if field_id not in columns or field_id in found:
+                why = "is there twice" if field_id in columns else "is not one of the clustering columns"
                 raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
-            weighted.add(field_id)
-            place = place_of[field_id]
-            if place is not None:
-                weights[place] = weight
-        return tuple(weights)
+            found[field_id] = weight
+        return found
 
 
 def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
@@ -284,17 +260,10 @@ def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn
     except InvalidInputError as error:
         hint = ": name one of its fields" if isinstance(kind, StructType) else ""
         raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because its type {_type_id(kind)} has no lower/upper bounds "
-            f"to prune by{hint}"
+            f"Cannot cluster by column {_display(parts)}, because its type {str(kind).partition('<')[0]} has no "
+            f"lower/upper bounds to prune by{hint}"
         ) from error
     return ClusteringColumn(tuple(field.name for field in path), str(kind))
-
-
-def _type_id(kind: IcebergType) -> str:
-    for known, name in ((StructType, "struct"), (ListType, "list"), (MapType, "map")):
-        if isinstance(kind, known):
-            return name
-    return str(kind)
 
 
 def _display(parts: tuple[str, ...]) -> str:

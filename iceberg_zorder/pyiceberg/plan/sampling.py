@@ -25,11 +25,10 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds, key_pool
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
-from iceberg_zorder.pyiceberg.plan.drawing import Drawing
-from iceberg_zorder.pyiceberg.plan.group_scans import GroupScan
+from iceberg_zorder.pyiceberg.plan.group_scans import Drawing, GroupScan
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
-from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.layout_options import ZOrderOptions
@@ -61,34 +60,14 @@ def told_failures(table: Table) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class SampleContext:
-    """What the samples of all file groups share.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    order : RowOrder
-        The columns.
-    options : ZOrderOptions
-        How many rows are drawn, by which seed, and what the layouts are to be like that are fitted to them.
-    progress : Progress, optional
-        Told of every file that was read.
-    failed : callable, optional
-        Told of a file group that cannot be read, and of its error, never of two at a time; by default it raises that.
-    budget : MemoryBudget, optional
-        Where deleted rows are counted while they are held; by default they are not bounded.
-    threads : int, optional
-        How many threads read, by default one for each core.
-    workload : RequestedWorkload, optional
-        The queries that files are laid out for, if they are known.
-    """
+    """What the samples of all file groups share."""
 
     table: Table
     order: RowOrder
     options: ZOrderOptions
     progress: Progress = silent
-    failed: Failed = reraised
-    budget: MemoryBudget | None = None
+    failed: Failed = reraised  # never told of two at a time
+    budget: MemoryBudget | None = None  # where deleted rows are counted while they are held
     threads: int = field(default_factory=available_cores)
     workload: RequestedWorkload | None = None
 
@@ -101,27 +80,15 @@ class SampleContext:
 
 @dataclass(frozen=True, eq=False)
 class DrawnSample:
-    """What is sampled of a file group.
+    """What is sampled of a file group: rows that a layout is fitted to, and others.
 
-    Parameters
-    ----------
-    scan : GroupScan
-        What was read.
-    fitted : Sample
-        The sample.
-    held_out : Sample
-        Other rows.
-    row_groups : ndarray of int64
-        Of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read.
-    tails : Mapping of int to ndarray of int64
-        Of the rows of the sample, what tells values apart whose keys were cut, see ``tails`` in ``layout.sample``: by
-        the column's place in the sample, for types of long values.
+    By the column's place in the sample, ``tails`` tells values apart whose keys were cut, see ``layout.sample``.
     """
 
     scan: GroupScan
     fitted: Sample
     held_out: Sample
-    row_groups: npt.NDArray[np.int64]
+    row_groups: npt.NDArray[np.int64]  # of each row of ``fitted``, the number of that it was read from; 0 of all
     tails: Mapping[int, npt.NDArray[np.int64]]
 
     def key_pool(self, layout: Layout, ordinal: int) -> KeyPool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import NestedField
 
@@ -26,69 +25,35 @@ from iceberg_zorder.report.attainable import new_files
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
-from iceberg_zorder.request.result import PredicateScan, WorkloadScan
+from iceberg_zorder.request.result import ColumnScan, PredicateScan, WorkloadScan
 from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses
 
-
-@dataclass(frozen=True, eq=False)
-class GroupReads:
-    """What the queries of a workload read of a file group.
-
-    Parameters
-    ----------
-    before, predicted, actual : BytesRead or None
-        Of its data files, of those that its layout is predicted to make, and of those that were written; None if it is
-        not known, or there is no workload.
-    may_find : ndarray of bool, shape (queries,), or None
-        Which of them its rows may be of use to; None without a workload.
-    """
-
-    before: BytesRead | None = None
-    predicted: BytesRead | None = None
-    actual: BytesRead | None = None
-    may_find: npt.NDArray[np.bool_] | None = None
+_TODAY, _PLANNED, _WRITTEN = "today", "planned", "written"
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredGroup:
-    """What a file group is measured by: its data files, and rows whose values are looked for.
+    """The files of a file group: today, as its layout is predicted to make them, and once they are written.
 
-    Parameters
-    ----------
-    values : Sample
-        Rows that have not made the layout, or where there are no others those that have. Of all file groups together
-        they are about as many as are sampled (``sample-rows``, and one a group), whose keys take at most about 128 MiB
-        a column.
-    rows : int
-        The rows of the group.
-    today, planned : DataFiles
-        Its data files, and those that its layout is predicted to make.
-    read : GroupReads, optional
-        What the queries of a workload read of them.
+    Rows whose values are looked for have not made the layout, where there are others. Of all file groups together they
+    are about as many as are sampled (``sample-rows``, and one a group), and their keys take at most about 128 MiB a
+    column.
     """
 
-    values: Sample
-    rows: int
+    values: Sample  # of the rows whose values are looked for
+    rows: int  # of the group
     today: DataFiles
     planned: DataFiles
-    read: GroupReads = GroupReads()
+    written: DataFiles | None = None
+    reads: Mapping[str, BytesRead | None] = field(default_factory=dict)  # of a workload's queries, by which files
+    may_find: npt.NDArray[np.bool_] | None = None  # which queries its rows may be of use to
 
 
 class ScanFractions:
     """Measures file groups of one plan, all by the same function.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table, of which the schema is taken as it is now.
-    order : RowOrder
-        The columns.
-    kept : KeptBounds
-        What new files keep of the columns that were named.
-    lengths : sequence of (int or None)
-        To how many bytes the sampled keys of these columns are cut, and bounds with them; None for short ones.
-    workload : RequestedWorkload, optional
-        The queries by which groups are judged, instead of by equality with values of the columns.
+    The sampled keys of columns are cut to some bytes, and bounds with them, as ``lengths`` says. With a workload,
+    groups are judged by its queries instead of by equality with values of the columns.
     """
 
     def __init__(
@@ -103,72 +68,72 @@ class ScanFractions:
         self._order = order
         self._kept = kept
         self._lengths = lengths
-        schema: Schema = table.schema()
-        self.fields = [schema.find_field(each) for each in order.field_ids]
-        """The columns in the table's schema."""
+        self.fields = [table.schema().find_field(each) for each in order.field_ids]
+        """The columns in the table's schema as it is now."""
+        self.over = QUERIES if workload else COLUMNS
+        """What scan fractions are averaged over, for messages."""
 
     def files(self, files: Sequence[DataFile]) -> DataFiles:
         """Describe data files by their manifest entries."""
         return file_arrays(files, self.fields, self._order.named, lengths=self._lengths)
 
-    def values(self, group: SampledGroup) -> Sample:
-        """Choose the rows of a group whose values are looked for."""
-        looked_for = group.held_out if group.held_out.rows else group.fitted
-        return Sample(looked_for.columns[len(self._order.partition) :])
+    def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
+        """Measure a group by its sample and its data files."""
+        files = [task.data_file for task in group.tasks]
+        looked_for = sampled.held_out if sampled.held_out.rows else sampled.fitted
+        values = Sample(looked_for.columns[len(self._order.partition) :])
+        found = MeasuredGroup(values, sampled.rows, self.files(files), self.planned_files(sampled))
+        if self.workload:
+            reads = {_TODAY: self.workload.read_of(files)}
+            found = replace(found, reads=reads, may_find=self.workload.may_find(files))
+        return self._with_planned(found, found.planned, group)
 
-    def planned(self, groups: Mapping[int, SampledGroup]) -> DataFiles:
-        """Describe the files that layouts are predicted to make, by the number of the group."""
-        found = new_files(groups, self._order.all)
+    def planned_anew(self, measured: MeasuredGroup, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
+        """Take a layout for another one of the same group."""
+        return self._with_planned(measured, self.planned_files(sampled), group)
+
+    def _with_planned(self, measured: MeasuredGroup, planned: DataFiles, group: FileGroup) -> MeasuredGroup:
+        if self.workload is None or measured.may_find is None:
+            return replace(measured, planned=planned)
+        new = new_data_files(planned, self.fields, [group.like])
+        read = self.workload.read_of_new(new, measured.may_find, are_placed=group.like is not None)
+        return replace(measured, planned=planned, reads={**measured.reads, _PLANNED: read})
+
+    def with_written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> MeasuredGroup:
+        """Take note of the new files of a group."""
+        read = self.workload.read_of(files) if self.workload else None
+        return replace(measured, written=self.files(files), reads={**measured.reads, _WRITTEN: read})
+
+    def planned_files(self, group: SampledGroup) -> DataFiles:
+        """Describe the files that a layout is predicted to make; of one that was fitted to no row nothing is known."""
+        if not group.fitted.rows:
+            return _unknown(group, self._order.named)
+        found = new_files({0: group}, self._order.all)
         columns = zip(found.columns[len(self._order.partition) :], self._kept.are_kept, strict=True)
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
-        """Measure a group by its sample and its data files."""
-        files, planned = [task.data_file for task in group.tasks], self.planned_of(sampled)
-        reads = GroupReads()
+    def means(self, groups: Sequence[MeasuredGroup]) -> tuple[float | None, float | None]:
+        """Average over the workload's queries, or over the columns by their weights: before, and as predicted."""
         if self.workload:
-            reads = GroupReads(self.workload.read_of(files), may_find=self.workload.may_find(files))
-        reads = replace(reads, predicted=self._read_of_planned(planned, group, reads))
-        return MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), planned, reads)
+            return self._mean_read(groups, _TODAY), self._mean_read(groups, _PLANNED)
+        return self._order.mean(self.before(groups)), self._order.mean(self.predicted(groups))
 
-    def planned_anew(self, measured: MeasuredGroup, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
-        """Take a layout for another one of the same group."""
-        planned = self.planned_of(sampled)
-        reads = replace(measured.read, predicted=self._read_of_planned(planned, group, measured.read))
-        return replace(measured, planned=planned, read=reads)
+    def _mean_read(self, groups: Sequence[MeasuredGroup], which: str) -> float | None:
+        return self.workload.mean(each.reads.get(which) for each in groups) if self.workload else None
 
-    def _read_of_planned(self, planned: DataFiles, group: FileGroup, reads: GroupReads) -> BytesRead | None:
-        if self.workload is None or reads.may_find is None:
-            return None
-        new = new_data_files(planned, self.fields, [group.like])
-        return self.workload.read_of_new(new, reads.may_find, are_placed=group.like is not None)
-
-    def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
-        """Measure the new files of a group."""
-        read = self.workload.read_of(files) if self.workload else None
-        return replace(measured, read=replace(measured.read, actual=read)), self.files(files)
-
-    def means(self, groups: Sequence[MeasuredGroup], spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
-        """Average over the queries of the workload, or else over the columns: before, and as predicted."""
-        if self.workload:
-            before = self.workload.mean(each.read.before for each in groups)
-            return before, self.workload.mean(each.read.predicted for each in groups)
-        return self.mean(self.before(groups), spans), self.mean(self.predicted(groups), spans)
-
-    def workload_scan(
-        self, groups: Sequence[MeasuredGroup], written: Sequence[tuple[MeasuredGroup, DataFiles]] = ()
-    ) -> WorkloadScan | None:
-        """Tell what the queries of the workload read of groups, and of new files if there are any; None without one."""
+    def workload_scan(self, groups: Sequence[MeasuredGroup]) -> WorkloadScan | None:
+        """Tell what the queries of the workload read of groups; None without one."""
         if self.workload is None:
             return None
-        before, predicted = self.means(groups)
-        actual = self.workload.mean(group.read.actual for group, _ in written)
-        return WorkloadScan(len(self.workload.queries), before, predicted, actual)
+        reads = (self._mean_read(groups, each) for each in (_TODAY, _PLANNED, _WRITTEN))
+        return WorkloadScan(len(self.workload.queries), *reads)
 
-    def planned_of(self, group: SampledGroup) -> DataFiles:
-        """Describe the files of one layout; of one that was fitted to nothing, nothing is known."""
-        return self.planned({0: group}) if group.fitted.rows else _unknown(group, self._order.named)
+    def column_scans(self, groups: Sequence[MeasuredGroup]) -> tuple[ColumnScan, ...]:
+        """Give the scan fractions of file groups by column: before, predicted, and actual if files are written."""
+        before, predicted, actual = self.before(groups), self.predicted(groups), self.actual(groups)
+        names = [column.name for column in self._order.named if column.name in before]
+        return tuple(ColumnScan(name, before[name], predicted.get(name), actual.get(name)) for name in names)
 
     def gains_and_losses(self, groups: Sequence[MeasuredGroup], *, rewrite_all: bool) -> list[str]:
         """Say, in sentences, which columns pay for the others, and whether the whole gets worse."""
@@ -178,31 +143,21 @@ class ScanFractions:
         by_column, means = (self.before(groups), self.predicted(groups)), (before, predicted)
         return gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=self.over)
 
-    @property
-    def over(self) -> str:
-        """What scan fractions are averaged over, for messages."""
-        return QUERIES if self.workload else COLUMNS
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return [column.name for column in self._order.named]
-
-    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
-        """Average over the columns by their weights, and by the spans of a region; None without any."""
-        return self._order.mean(fractions, spans)
-
     def before(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
         """Measure, by column, among the data files of today."""
-        return self.measured([(each, each.today) for each in groups])
+        return self._measured([(each, each.today) for each in groups])
 
     def predicted(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
         """Predict by column; without bounds every file is read."""
-        found = self.measured([(each, each.planned) for each in groups], self._kept.cuts)
-        is_kept = dict(zip(self.columns, self._kept.are_kept, strict=True))
-        return {name: fraction if is_kept[name] else 1.0 for name, fraction in found.items()}
+        found = self._measured([(each, each.planned) for each in groups], self._kept.cuts)
+        kept = {column.name for column, is_kept in zip(self._order.named, self._kept.are_kept, strict=True) if is_kept}
+        return {name: fraction if name in kept else 1.0 for name, fraction in found.items()}
 
-    def measured(
+    def actual(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
+        """Measure, by column, among the files that were written."""
+        return self._measured([(each, each.written) for each in groups if each.written is not None])
+
+    def _measured(
         self,
         groups: Sequence[tuple[MeasuredGroup, DataFiles]],
         kept: Sequence[Callable[[bytes], bytes] | None] | None = None,

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 
-from iceberg_zorder import __version__
 from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree
+from iceberg_zorder.layout.curve import ZORDER
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.layout_json import layout_hash
-from iceberg_zorder.maintain.past_rewrites import ACTUAL, PREDICTED
+from iceberg_zorder.maintain.past_rewrites import SCAN_FRACTIONS
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.target_size import ORIGIN_KEY, SUMMARY_KEY, TargetSize
-from iceberg_zorder.upkeep.settled import WORKLOAD
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
+from iceberg_zorder.report.history import COLUMNS, CUTS, DURATION, LAYOUT_HASH, TARGET
 
 
-def snapshot_properties(
-    order: RowOrder, layouts: Sequence[Layout], target: TargetSize, workload: str | None = None
-) -> dict[str, str]:
-    """Describe layouts for the summary of the snapshot that they were used for.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from iceberg_zorder.layout.columns import ClusteringColumn
-    >>> from iceberg_zorder.layout.keys import encode
-    >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
-    >>> from iceberg_zorder.layout.sample import Sample
-    >>> column = ClusteringColumn(("a",), "long")
-    >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), LayoutRequest(files=2))
-    >>> order = RowOrder((), (), (column,), (1.0,), "zorder", (1,))
-    >>> properties = snapshot_properties(order, [layout], TargetSize(100, "data", "data"))
-    >>> properties["zorder.columns"], properties["zorder.cuts"], len(properties["zorder.layout-hash"])
-    ('a', 'adaptive', 64)
-    """
+def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
+    """Describe layouts for the summary of the snapshot that they were used for."""
     hashes = sorted(layout_hash(layout) for layout in layouts)
-    properties = {
-        "zorder.columns": order.names(","),
-        "zorder.curve": order.curve,
-        "zorder.cuts": ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
-        "zorder.layout-hash": hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
-        "zorder.version": __version__,
-        SUMMARY_KEY: str(target.size),
-        ORIGIN_KEY: target.origin,
+    is_plain = order.curve == ZORDER and not order.prefix
+    return {
+        COLUMNS: ",".join(column.name for column in order.columns) if is_plain else order.sort_order,
+        CUTS: ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
+        LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        TARGET: f"{target.size} {target.origin}",
     }
-    if order.prefix:
-        properties["zorder.prefix"] = order.prefix_text
-    return properties if workload is None else {**properties, WORKLOAD: workload}
 
 
 def commit_properties(
@@ -58,13 +37,9 @@ def commit_properties(
     Examples
     --------
     >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
-    {'zorder.scan-fraction.a': '0.125', 'zorder.predicted-scan-fraction.a': '0.12', \
-'zorder.rewrite-duration-ms': '1500'}
+    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
     """
-    told = ((ACTUAL, scan_fractions), (PREDICTED, predicted))
-    fractions = {f"{key}{name}": _decimal(each) for key, of in told for name, each in of.items()}
-    return {**fractions, "zorder.rewrite-duration-ms": str(round(1000 * seconds))}
-
-
-def _decimal(fraction: float) -> str:
-    return f"{fraction:.6f}".rstrip("0").rstrip(".")
+    told = (("predicted", predicted), ("actual", scan_fractions))
+    columns = dict.fromkeys((*predicted, *scan_fractions))
+    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
+    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}

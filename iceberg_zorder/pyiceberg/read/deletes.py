@@ -19,8 +19,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
-from iceberg_zorder.pyiceberg.read.projection import convert
+from iceberg_zorder.pyiceberg.read.projection import convert, field_paths, file_fields
 from iceberg_zorder.rows.equal_rows import EqualRows
 from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
 from iceberg_zorder.rows.nested import leaf
@@ -42,18 +41,8 @@ class DeletedRows:
     is, within a part of the budget; where they have no room, they are read part by part before the first data file, and
     what each part deletes is marked.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        Whose FileIO reads the files.
-    tasks : iterable of DataFileTask
-        The data files.
-    types : dict of int to pyarrow.DataType
-        Types of the equality fields, those of columns dropped since included.
-    keys : callable
-        Reads equality fields of a data file, some rows at a time.
-    budget : MemoryBudget
-        Where what is held is counted.
+    The types are those of the equality fields, also of columns dropped since; ``keys`` reads such fields of a data
+    file, some rows at a time.
     """
 
     def __init__(
@@ -252,24 +241,12 @@ def key_column(
 
 @dataclass(frozen=True, eq=False)
 class Deleted:
-    """What is deleted of one data file.
+    """What is deleted of one data file."""
 
-    Parameters
-    ----------
-    positions : ndarray of int64
-        Sorted positions.
-    marks : ndarray of uint8 or None
-        A bit for each row, if rows that equal deleted ones were marked.
-    equal : tuple of (tuple of int, EqualRows)
-        Fields, and the rows by whose equality in these rows are deleted.
-    sequence_number : int
-        The data file's data sequence number.
-    """
-
-    positions: npt.NDArray[np.int64]
-    marks: _Bits | None
-    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]
-    sequence_number: int
+    positions: npt.NDArray[np.int64]  # sorted
+    marks: _Bits | None  # a bit for each row, if rows that equal deleted ones were marked
+    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]  # fields, and the rows by whose equality in these rows go
+    sequence_number: int  # of the data file
 
     @property
     def fields(self) -> set[int]:

@@ -1,11 +1,11 @@
-"""Arrow batches of a data file as batches of a table's schema: columns by field id, whatever the file calls them.
+"""The fields of data files by id, whatever the file calls them, and their batches as batches of a table's schema.
 
 PyIceberg's own projection turns NULL lists and maps of structs into empty ones; a rewrite may change no row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,21 +15,81 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.schemas import schema_to_pyarrow
-from iceberg_zorder.pyiceberg.read.file_fields import FileField
+from iceberg_zorder.pyiceberg.compat.schemas import MappedField, NameMapping, schema_to_pyarrow
 
 _Convert = Callable[[pa.Array], pa.Array]
+_FIELD_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class FileField:
+    """A field of a data file, which may hold one of the table's, with those inside structs, lists and maps."""
+
+    field_id: int | None
+    path: tuple[str, ...]  # its name, after those of what is around it
+    type: pa.DataType
+    children: tuple[FileField, ...]
+
+    def walk(self) -> Iterator[FileField]:
+        """Visit this field and all inside it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
+    """Find the fields of a data file by their ids, or where it has none by their names."""
+    found = tuple(_file_field(field, (), ()) for field in schema)
+    if not found or any(each.field_id is not None for top in found for each in top.walk()):
+        return found
+    if mapping is None:
+        raise InvalidInputError(
+            "its columns have no field ids and the table has no property schema.name-mapping.default to find them by"
+        )
+    return tuple(_file_field(field, (), tuple(mapping)) for field in schema)
+
+
+def _file_field(field: pa.Field, around: tuple[str, ...], mapped: Sequence[MappedField]) -> FileField:
+    mine = next((each for each in mapped if field.name in each.names), None)
+    own = (field.metadata or {}).get(_FIELD_ID)
+    field_id = int(own) if own is not None else None if mine is None else mine.field_id
+    # A mapped field without inner ones is false.
+    inner = () if mine is None else mine.fields
+    path = (*around, field.name)
+    return FileField(
+        field_id, path, field.type, tuple(_file_field(child, path, inner) for child in _children(field.type))
+    )
+
+
+def _children(of: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(of):
+        return [of.field(place) for place in range(of.num_fields)]
+    if pa.types.is_map(of):
+        return [of.key_field.with_name("key"), of.item_field.with_name("value")]
+    if pa.types.is_list(of) or pa.types.is_large_list(of) or pa.types.is_fixed_size_list(of):
+        return [of.value_field.with_name("element")]
+    return []
+
+
+def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
+    """Find where the fields of a batch are that no list or map holds, by their ids."""
+    found: dict[int, tuple[int, ...]] = {}
+
+    def visit(field: FileField, place: tuple[int, ...]) -> None:
+        if field.field_id is not None:
+            found[field.field_id] = place
+        if pa.types.is_struct(field.type):
+            for inner, child in enumerate(field.children):
+                visit(child, (*place, inner))
+
+    for place, field in enumerate(fields):
+        visit(field, (place,))
+    return found
 
 
 @dataclass(frozen=True)
 class Projection:
-    """How the batches of one data file become batches of a schema.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The schema of the result, but for columns of strings that may stay dictionaries.
-    """
+    """How the batches of one data file become batches of a schema, but for strings that may stay dictionaries."""
 
     schema: pa.Schema
     _columns: tuple[tuple[int | None, _Convert], ...]
@@ -164,15 +224,7 @@ def _fresh(array: pa.Array) -> pa.Array:
 
 
 def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = False) -> pa.Array:
-    """Convert values of a primitive type as Iceberg lets a column's type change, and between Arrow's forms of a type.
-
-    Examples
-    --------
-    >>> convert(pa.array([1, None], pa.int32()), pa.int64()).type
-    DataType(int64)
-    >>> convert(pa.array([0], pa.timestamp("ms")), pa.timestamp("us", "UTC")).type
-    TimestampType(timestamp[us, tz=UTC])
-    """
+    """Convert values of a primitive type, as Iceberg lets a column's type change, and between Arrow's forms of it."""
     if pa.types.is_dictionary(array.type):
         if keep_dictionary and pa.types.is_large_string(target):
             return array

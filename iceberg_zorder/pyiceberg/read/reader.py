@@ -21,11 +21,13 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, key_column, opened
-from iceberg_zorder.pyiceberg.read.file_fields import FileField, field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.projection import (
+    FileField,
     Projection,
     columns_to_read,
     constant,
+    field_paths,
+    file_fields,
     projection,
 )
 from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
@@ -50,37 +52,18 @@ _Select = Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.bool_] | None]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a data file.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        The rows.
-    positions : ndarray of int64
-        Their positions in the file.
-    """
+    """Some rows of a data file, and their positions there."""
 
     batch: pa.RecordBatch
     positions: npt.NDArray[np.int64]
 
 
 class Reader:
-    """Reads the data files of some tasks.
+    """Reads the data files of some tasks: columns of a part of the table's current schema, all by default.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        Their table.
-    tasks : list of DataFileTask
-        The data files.
-    wanted : pyiceberg.schema.Schema, optional
-        The columns to read, a part of the table's current schema; all by default.
-    keep_dictionaries : bool, optional
-        Whether columns of few different strings may come as dictionaries.
-    budget : MemoryBudget, optional
-        Where deleted rows are counted that are held until the reader is closed; by default they are not bounded.
-    batch_bytes : int, optional
-        About how many bytes a batch may have in the file, its columns decoded but for dictionaries.
+    Columns of few different strings come as dictionaries if these are to be kept. Deleted rows that are held until the
+    reader is closed are counted in the budget. A batch has about so many bytes in the file at most, its columns decoded
+    but for dictionaries.
     """
 
     def __init__(

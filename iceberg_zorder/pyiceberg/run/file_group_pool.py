@@ -25,18 +25,9 @@ def threads_of(group: FileGroup, groups: int, threads: int) -> int:
 
 
 class FileGroupPool:
-    """Rewrites file groups, each in a thread of its own with some threads more.
+    """Rewrites file groups, so many at a time at most, each in a thread of its own with some threads more.
 
-    Parameters
-    ----------
-    context : RewriteContext
-        What they share; its threads are those of all file groups that run at a time.
-    rewrite : callable
-        Rewrites one.
-    most : int
-        How many run at a time at most.
-    goes_on : callable, optional
-        Asked before each is begun whether to begin more.
+    The threads of the context are those of all that run at a time. ``goes_on`` is asked before each is begun.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
-from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size
@@ -50,36 +50,16 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RewriteContext:
-    """What all file groups of a rewrite share.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    order : RowOrder
-        The columns that the layouts were fitted to.
-    budget : MemoryBudget
-        Bounds the rows in memory.
-    spill_directory : str or None, optional
-        Where rows are held that have no room in memory, by default where temporary files are.
-    progress : Progress, optional
-        Told of every file that was read, and of every row group that was written.
-    threads : int, optional
-        How many threads a file group has.
-    stopped : threading.Event, optional
-        Has all file groups end when it is set.
-    write_id : str, optional
-        What the names of new files have in common.
-    """
+    """What all file groups of a rewrite share."""
 
     table: Table
     order: RowOrder
     budget: MemoryBudget
-    spill_directory: str | None = None
+    spill_directory: str | None = None  # for rows that have no room in memory, by default that of temporary files
     progress: Progress = silent
-    threads: int = 1
-    stopped: Event = field(default_factory=Event)
-    write_id: str = ""
+    threads: int = 1  # of each file group
+    stopped: Event = field(default_factory=Event)  # has all file groups end when it is set
+    write_id: str = ""  # what the names of new files have in common
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:

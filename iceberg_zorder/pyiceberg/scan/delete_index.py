@@ -21,18 +21,10 @@ _Sequenced = tuple[DataFile, int]
 
 @dataclass
 class DeleteIndex:
-    """The delete files of a snapshot.
+    """The delete files of a snapshot."""
 
-    Parameters
-    ----------
-    schema : pyiceberg.schema.Schema
-        Where the types of equality fields are looked up.
-    unpartitioned : frozenset of int
-        The specs without fields that partition.
-    """
-
-    schema: Schema
-    unpartitioned: frozenset[int]
+    schema: Schema  # where the types of equality fields are looked up
+    unpartitioned: frozenset[int]  # the specs without fields that partition
     _positions: dict[Partition, list[_Sequenced]] = field(default_factory=dict)
     _positions_by_path: dict[str, list[_Sequenced]] = field(default_factory=dict)
     _equalities: dict[Partition, list[_Sequenced]] = field(default_factory=dict)

@@ -6,10 +6,13 @@ Iceberg for Java, and both engines then choose the same files.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable
-from math import isnan
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 from pyiceberg.expressions import (
     AlwaysFalse,
@@ -33,31 +36,44 @@ from pyiceberg.expressions import (
     Reference,
     StartsWith,
 )
-from pyiceberg.expressions.literals import Literal, StringLiteral
-from pyiceberg.expressions.parser import parse
+from pyiceberg.expressions.literals import (
+    DateLiteral,
+    DoubleLiteral,
+    FloatLiteral,
+    Literal,
+    StringLiteral,
+    TimestampLiteral,
+    literal,
+)
 from pyiceberg.table import Table
 from pyiceberg.types import (
+    BinaryType,
     BooleanType,
+    DateType,
+    DecimalType,
     DoubleType,
+    FixedType,
     FloatType,
     IcebergType,
-    NestedField,
+    IntegerType,
+    LongType,
     StringType,
-    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
     UUIDType,
 )
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.scan.predicate_operands import Comparable
+from iceberg_zorder.pyiceberg.nested_fields import found_fields
 from iceberg_zorder.request import predicate as spark_sql
-from iceberg_zorder.request.arguments import spelled_alike
-from iceberg_zorder.request.predicate import Name, NotSparkSqlError, Predicate, parse_predicate
-from iceberg_zorder.request.predicate_values import Value
+from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
+from iceberg_zorder.request.predicate_values import Value, as_date, as_float, as_timestamp
 
-_PYICEBERGS = re.compile(r"\"|\bis\s+(not\s+)?nan\b", re.IGNORECASE)
-_WILDCARD = re.compile(r"\blike\s+'[^']*_", re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECONDS_OF_A_DAY = 86_400_000_000
 _FEW_VALUES = 20
 """Of so many values of NOT IN files are ruled out that have one of them alone; each costs time for each file."""
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -70,13 +86,21 @@ _COMPARISONS: dict[str, type[LiteralPredicate]] = {
     ">=": GreaterThanOrEqual,
 }
 
+_Compared = bool | tuple[str, Literal[Any]]
+"""An operator and a literal of the column's type; or whether every value is compared so."""
+
 
 def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sensitive: bool) -> BooleanExpression:
     """Find the expression for choosing the data files that may hold rows for which a condition is true."""
     if where is None:
         return AlwaysTrue()
     try:
-        found = _of_text(table, where, case_sensitive) if isinstance(where, str) else where
+        columns = _Columns(table, case_sensitive)
+        found = (
+            columns.expression(parse_predicate(where), negated=False, is_conjunct=True)
+            if isinstance(where, str)
+            else where
+        )
         # Binding tells of unknown columns and of values of another type.
         file_may_match(table.schema(), found, case_sensitive)
     except Exception as error:  # PyIceberg's own exceptions have no base class
@@ -86,30 +110,11 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     return found
 
 
-def _of_text(table: Table, where: str, case_sensitive: bool) -> BooleanExpression:
-    try:
-        predicate = parse_predicate(where)
-    except InvalidInputError as error:
-        if not isinstance(error, NotSparkSqlError) and not _is_pyicebergs(where):
-            raise
-        try:
-            return parse(where)
-        except Exception:  # whatever its parser raises: that it is no Spark SQL is what counts
-            raise error from None
-    return _Columns(table, case_sensitive).expression(predicate, negated=False, is_conjunct=True)
-
-
-def _is_pyicebergs(where: str) -> bool:
-    """Tell whether a condition has what PyIceberg's own form alone has, and no LIKE that it would read otherwise."""
-    return bool(_PYICEBERGS.search(where)) and not _WILDCARD.search(where)
-
-
 class _Columns:
     """The columns of a table, as a predicate names them."""
 
     def __init__(self, table: Table, case_sensitive: bool) -> None:
         self._table = table
-        self._schema = table.schema()
         self._case_sensitive = case_sensitive
 
     def expression(self, predicate: Predicate, *, negated: bool, is_conjunct: bool) -> BooleanExpression:
@@ -141,39 +146,27 @@ class _Columns:
         return And(column.is_null(False), found) if infers or is_not_in else found
 
     def _column(self, name: Name) -> _Column:
-        path: list[NestedField] = []
-        struct = self._schema.as_struct()
-        for part in name:
-            if path and not isinstance(path[-1].field_type, StructType):
-                raise InvalidInputError(f"column {path[-1].name} of type {path[-1].field_type} has no field {part}")
-            struct = path[-1].field_type if path and isinstance(path[-1].field_type, StructType) else struct
-            path.append(self._child(struct, part, name))
-        return _Column(self._schema.find_column_name(path[-1].field_id) or "", path[-1].field_type)
-
-    def _child(self, struct: StructType, part: str, name: Name) -> NestedField:
-        found = [
-            field
-            for field in struct.fields
-            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
-        ]
-        if len(found) == 1:
-            return found[0]
-        shown, names = ".".join(name), [field.name for field in struct.fields]
-        has = f"{display_name(self._table)} has {', '.join(names)}"
-        raise InvalidInputError(
-            f"column '{shown}' is ambiguous when case does not count: {has}"
-            if found
-            else f"there is no column '{shown}'{spelled_alike(part, names, has)}"
-        )
+        try:
+            field = found_fields(self._table, name, case_sensitive=self._case_sensitive)[-1]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"of column '{'.'.join(name)}': {error}") from error
+        return _Column(self._table.schema().find_column_name(field.field_id) or "", field.field_type)
 
 
 class _Column:
-    """One column, and what its statistics can be asked."""
+    """One column, and what its statistics can be asked.
+
+    Numbers are compared exactly, and what Spark would compare only after a conversion of the column that Iceberg cannot
+    look behind, or differently from setting to setting (text with numbers), is refused.
+    """
 
     def __init__(self, name: str, kind: IcebergType) -> None:
+        self._name = name
         self._term = Reference(name)
         self._kind = kind
-        self._values = Comparable(name, kind)
+
+    def __str__(self) -> str:
+        return f"column {self._name} of type {self._kind}"
 
     def is_null(self, wanted: bool) -> BooleanExpression:
         return IsNull(term=self._term) if wanted else NotNull(term=self._term)
@@ -188,21 +181,19 @@ class _Column:
         """Find when a predicate of this column is true, or false if negated, of values that are not NULL."""
         if isinstance(predicate, spark_sql.Comparison):
             if isinstance(self._kind, UUIDType) and predicate.operator not in ("=", "<>"):
-                raise InvalidInputError(
-                    f"{self._values} is compared by {predicate.operator}, and UUIDs only by = and <>"
-                )
+                raise InvalidInputError(f"{self} is compared by {predicate.operator}, and UUIDs only by = and <>")
             return self.compare(_OPPOSITES[predicate.operator] if negated else predicate.operator, predicate.value)
         if isinstance(predicate, spark_sql.In):
             return self._is_none_of(predicate.values) if negated else self._is_any_of(predicate.values)
         if isinstance(predicate, spark_sql.StartsWith):
             if not isinstance(self._kind, StringType):
-                raise InvalidInputError(f"{self._values} does not begin with text")
+                raise InvalidInputError(f"{self} does not begin with text")
             prefix = StringLiteral(predicate.prefix)
             return (
                 NotStartsWith(term=self._term, value=prefix) if negated else StartsWith(term=self._term, value=prefix)
             )
         if not self._is_floating:
-            raise InvalidInputError(f"{self._values} has no NaN")
+            raise InvalidInputError(f"{self} has no NaN")
         return NotNaN(term=self._term) if negated else IsNaN(term=self._term)
 
     @property
@@ -212,28 +203,26 @@ class _Column:
     def compare(self, operator: str, value: Value) -> BooleanExpression:
         if value.type == "null":
             return AlwaysFalse()
-        if self._is_floating and isinstance(value.content, float) and isnan(value.content):
+        if self._is_floating and isinstance(value.content, float) and math.isnan(value.content):
             return self._compare_with_nan(operator)
-        if isinstance(self._kind, BooleanType) and operator in _NEGATED and self._values.is_false(value):
+        if isinstance(self._kind, BooleanType) and operator in _NEGATED and self._literal(value) == literal(False):
             # As Spark has it, a flag is false where it differs from true: that leaves open whether it is NULL.
             operator, value = _NEGATED[operator], Value("boolean", True)
         if operator == "<>":
             return self._differs(value)
-        found = self._values.comparison(operator, value)
+        found = self._comparison(operator, value)
         if isinstance(found, bool):
             return self.is_null(False) if found else AlwaysFalse()
         return _COMPARISONS[found[0]](self._term, found[1])
 
     def _compare_with_nan(self, operator: str) -> BooleanExpression:
         if operator not in ("=", "<>"):
-            raise InvalidInputError(
-                f"{self._values} is compared with NaN by {operator}, and only = and <> can be asked"
-            )
+            raise InvalidInputError(f"{self} is compared with NaN by {operator}, and only = and <> can be asked")
         return IsNaN(term=self._term) if operator == "=" else NotNaN(term=self._term)
 
     def _differs(self, value: Value) -> BooleanExpression:
         """Rule out files of this value alone, as Iceberg for Java does, and PyIceberg's NotEqualTo does not."""
-        if self._values.comparison("=", value) is False:
+        if self._comparison("=", value) is False:
             return self.is_null(False)
         beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
         return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
@@ -262,3 +251,117 @@ class _Column:
             equal = {each.literal for each in found if isinstance(each, EqualTo)}
             return NotIn(term=self._term, values=equal) if equal else AlwaysTrue()
         return And(AlwaysTrue(), AlwaysTrue(), *(self.compare("<>", value) for value in values))
+
+    def _comparison(self, operator: str, value: Value) -> _Compared:
+        """Find the comparison with a value of the column's type that says the same as one with a value of another."""
+        kind = self._kind
+        if isinstance(kind, IntegerType | LongType):
+            return _ranged(operator, self._number(value), kind.min, kind.max, literal)
+        if isinstance(kind, DecimalType):
+            scale, most = kind.scale, 10**kind.precision - 1
+            return _ranged(
+                operator, self._number(value) * 10**scale, -most, most, lambda units: literal(_decimal(units, scale))
+            )
+        if isinstance(kind, DateType):
+            whole = _whole(operator, self._days(value))
+            return whole if isinstance(whole, bool) else (whole[0], DateLiteral(whole[1]))
+        if isinstance(kind, FloatType | DoubleType):
+            return self._floating(operator, value)
+        return operator, self._literal(value)
+
+    def _number(self, value: Value) -> Fraction:
+        content = value.content
+        if value.type in ("integer", "decimal") and isinstance(content, int | Decimal):
+            return Fraction(content)
+        # Every int is a double, but not every long, nor every decimal.
+        if isinstance(self._kind, IntegerType) and isinstance(content, float) and math.isfinite(content):
+            return Fraction(content)
+        raise self._refusal(value)
+
+    def _days(self, value: Value) -> Fraction:
+        content = as_date(value.content) if isinstance(value.content, str) else value.content
+        if isinstance(content, datetime):
+            return Fraction(_microseconds(content), _MICROSECONDS_OF_A_DAY)
+        if isinstance(content, date):
+            return Fraction((content - _EPOCH.date()).days)
+        raise self._refusal(value)
+
+    def _floating(self, operator: str, value: Value) -> _Compared:
+        content = value.content
+        if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
+            raise self._refusal(value)
+        double = float(content)
+        near = as_float(double) if isinstance(self._kind, FloatType) else double
+        if near != double:
+            # The nearest single-precision float lies on one side of the value, and none lies between them.
+            if operator == "=":
+                return False
+            is_less = operator in ("<", "<=")
+            operator = operator[0] + ("=" if (near < double) == is_less else "")
+        return operator, FloatLiteral(near) if isinstance(self._kind, FloatType) else DoubleLiteral(near)
+
+    def _literal(self, value: Value) -> Literal[Any]:
+        """Find the value of the column's type that equals a value."""
+        kind, content = self._kind, value.content
+        if isinstance(kind, StringType) and isinstance(content, str):
+            return literal(content)
+        if isinstance(kind, BooleanType) and str(content).lower() in ("true", "false"):
+            return literal(str(content).lower() == "true")
+        if isinstance(kind, BinaryType | FixedType) and isinstance(content, str | bytes):
+            return self._bytes(value, content.encode() if isinstance(content, str) else content)
+        if isinstance(kind, TimestampType | TimestamptzType):
+            return self._timestamp(value, has_zone=isinstance(kind, TimestamptzType))
+        if isinstance(kind, UUIDType | TimeType) and isinstance(content, str):
+            try:
+                return literal(UUID(content)) if isinstance(kind, UUIDType) else literal(time.fromisoformat(content))
+            except ValueError as error:
+                raise self._refusal(value) from error
+        raise self._refusal(value)
+
+    def _bytes(self, value: Value, content: bytes) -> Literal[Any]:
+        if isinstance(self._kind, FixedType) and len(content) != len(self._kind):
+            raise self._refusal(value)
+        return literal(content)
+
+    def _timestamp(self, value: Value, *, has_zone: bool) -> Literal[Any]:
+        content = value.content
+        if isinstance(content, str):
+            content = as_timestamp(content, has_zone=has_zone)
+        if not isinstance(content, date):
+            raise self._refusal(value)
+        moment = content if isinstance(content, datetime) else datetime.combine(content, time())
+        return TimestampLiteral(_microseconds(moment))
+
+    def _refusal(self, value: Value) -> InvalidInputError:
+        return InvalidInputError(f"{self} is not compared with {value}: write a value of its type")
+
+
+def _ranged(operator: str, number: Fraction, least: int, most: int, make: Any) -> _Compared:
+    """Compare with a number what lies in a range of whole numbers."""
+    found = _whole(operator, number)
+    if isinstance(found, bool):
+        return found
+    operator, whole = found
+    if least <= whole <= most:
+        return operator, make(whole)
+    return operator in (("<", "<=") if whole > most else (">", ">="))
+
+
+def _whole(operator: str, number: Fraction) -> bool | tuple[str, int]:
+    """Compare with a number what is whole."""
+    if number.denominator == 1:
+        return operator, int(number)
+    if operator == "=":
+        return False
+    return ("<=", math.floor(number)) if operator in ("<", "<=") else (">=", math.ceil(number))
+
+
+def _decimal(units: int, scale: int) -> Decimal:
+    # From its digits: operators of decimals round to the digits of the context.
+    return Decimal((int(units < 0), tuple(int(digit) for digit in str(abs(units))), -scale))
+
+
+def _microseconds(moment: datetime) -> int:
+    local = moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
+    passed = local - _EPOCH
+    return passed.days * _MICROSECONDS_OF_A_DAY + passed.seconds * 1_000_000 + passed.microseconds

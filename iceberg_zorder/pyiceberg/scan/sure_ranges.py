@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE
-from iceberg_zorder.pyiceberg.scan.bound_keys import column_bounds
+from iceberg_zorder.pyiceberg.scan.file_arrays import column_bounds
 from iceberg_zorder.request.predicate import And, Comparison, Name, Predicate
 from iceberg_zorder.workload.boxes.box import Box
 
@@ -35,21 +35,11 @@ _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class SureRanges:
-    """Ranges that conditions have of columns, so that a file beside one of them is not read.
+    """Ranges that conditions have of columns, so that a file beside one of them is not read."""
 
-    Parameters
-    ----------
-    columns : tuple of (tuple of str, str)
-        The columns, with their types.
-    ranges : tuple of mapping of int to (int, int)
-        Of each condition, by the place of a column, the lowest and the highest key.
-    are_all : tuple of bool
-        Of each condition, whether it asks for nothing else.
-    """
-
-    columns: tuple[tuple[Name, str], ...]
-    ranges: tuple[Mapping[int, tuple[int, int]], ...]
-    are_all: tuple[bool, ...]
+    columns: tuple[tuple[Name, str], ...]  # with their types
+    ranges: tuple[Mapping[int, tuple[int, int]], ...]  # of each condition, by a column's place: lowest and highest key
+    are_all: tuple[bool, ...]  # of each condition, whether it asks for nothing else
 
     @staticmethod
     def of(conditions: Sequence[tuple[Predicate, Sequence[Box]]], types: Mapping[Name, str]) -> SureRanges:

@@ -19,14 +19,7 @@ _LARGEST_SHARE = 0.75
 
 
 def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
-    """Find the columns that are smaller with a dictionary, judging by some rows.
-
-    Examples
-    --------
-    >>> rows = pa.record_batch({"key": pa.array(range(1000)), "flag": pa.array([7, 8] * 500)})
-    >>> worth_a_dictionary([rows], 1_000_000)
-    ['flag']
-    """
+    """Find the columns that are smaller with a dictionary, judging by some rows."""
     rows = sum(batch.num_rows for batch in batches)
     step = max(1, rows // _SAMPLED)
     found = []
@@ -91,15 +84,7 @@ def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
 
 
 def estimated_distinct(sampled: int, distinct: int, rows: int) -> int:
-    """Estimate how many different values some rows have, all of them about equally often.
-
-    Examples
-    --------
-    >>> estimated_distinct(1000, 1000, 10**6), estimated_distinct(1000, 10, 10**6)
-    (1000000, 10)
-    >>> 9_000 < estimated_distinct(1000, 952, 10**6) < 11_000
-    True
-    """
+    """Estimate how many different values some rows have, all of them about equally often."""
     if distinct == sampled:
         return rows
     low, high = float(distinct), float(sampled) * sampled

@@ -56,14 +56,7 @@ class _RowGroup:
 class FileMetrics:
     """Collects the metrics of one data file.
 
-    Parameters
-    ----------
-    schema : pyiceberg.schema.Schema
-        The table's schema.
-    config : MetricsConfig
-        What to keep of which column.
-    large : collection of int, optional
-        The places of columns whose strings have no statistics in the footer, because they are large.
+    Of the columns at the places in ``large`` the footer has no statistics of strings.
     """
 
     schema: Schema

@@ -33,53 +33,21 @@ _LOCATIONS, _OWN_LOCATIONS = "write.location-provider.impl", "write.py-location-
 
 @dataclass(frozen=True, eq=False)
 class FileSettings:
-    """What data files are to be like.
-
-    Parameters
-    ----------
-    spec_id : int
-        The partition spec.
-    partition : pyiceberg.typedef.Record
-        The partition.
-    name : str
-        What the names of the files begin with; they are made unique.
-    write_id : str
-        What the names of all files of a write have in common; may be empty.
-    roll_at : int
-        Bytes after which another file is started, at the next row group.
-    row_group_rows : int
-        Rows of a row group at most.
-    row_width : int
-        Bytes of a row in memory, about.
-    row_size : float
-        Bytes of a row on disk as far as known, by which the first row group is sized.
-    large : collection of int, optional
-        The places of columns that have values of more than 1 MiB.
-    """
+    """What data files of a partition are to be like."""
 
     spec_id: int
     partition: Record
-    name: str
-    write_id: str
-    roll_at: int
-    row_group_rows: int
-    row_width: int
-    row_size: float
-    large: Collection[int] = ()
+    name: str  # what the names of the files begin with; they are made unique
+    write_id: str  # what the names of all files of a write have in common; may be empty
+    roll_at: int  # bytes after which another file is started, at the next row group
+    row_group_rows: int  # at most
+    row_width: int  # bytes of a row in memory, about
+    row_size: float  # bytes of a row on disk as far as known, by which the first row group is sized
+    large: Collection[int] = ()  # the places of columns that have values of more than 1 MiB
 
 
 class FileWriter:
-    """Writes rows to data files of one partition, the next one when one is full.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    settings : FileSettings
-        What the files are to be like.
-    progress : Progress, optional
-        Told of every row group.
-    """
+    """Writes rows to data files of one partition, the next one when one is full."""
 
     def __init__(self, table: Table, settings: FileSettings, progress: Progress = silent) -> None:
         self._table = table

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names
+from iceberg_zorder.pyiceberg.properties import whole_number
 
 _LOG = logging.getLogger(__name__)
 _PARQUET = "write.parquet."
@@ -94,14 +95,7 @@ def _parquet_path(table: Table, name: str) -> str:
 
 
 def _number(properties: Mapping[str, str], name: str, default: int, *, least: int | None = 1) -> int:
-    text = properties.get(_PARQUET + name)
-    try:
-        value = default if text is None else int(text)
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot use {_PARQUET}{name} = '{text}', because it is no whole number") from error
-    if least is not None and value < least:
-        raise InvalidInputError(f"Cannot use {_PARQUET}{name} = '{text}', because it must be at least {least}")
-    return value
+    return whole_number(properties, _PARQUET + name, default, least=least)
 
 
 def _share(properties: Mapping[str, str], name: str, default: str) -> float:

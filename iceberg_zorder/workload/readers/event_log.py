@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.predicate_text import predicate_text
-from iceberg_zorder.workload.readers.spark_filters import SparkFilters
+from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.scans import qualified_condition
+from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import Gathered
 
 _START = "SparkListenerSQLExecutionStart"
@@ -29,6 +36,11 @@ _SCANS = (
 )
 _HIDDEN = "(redacted)"
 _OF_FILES = re.compile(r"_file#\d+ IN ")
+_SPARK = Dialect.get_or_raise("spark")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
+"""A text, in which quotes have no escape: one ends it where the filter goes on behind."""
+_OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
 
 
 class EventLogReader:
@@ -56,7 +68,6 @@ class EventLogReader:
     def __init__(self, table: ScannedTable, gathered: Gathered) -> None:
         self._table = table
         self._gathered = gathered
-        self._filters = SparkFilters(table)
 
     def add(self, lines: Iterable[str]) -> int:
         """Count the scans of an application.
@@ -88,31 +99,78 @@ class EventLogReader:
     def _scan(self, text: str) -> bool:
         """Count a scan, if it is one of the table; tells that."""
         match = next((found for pattern in _SCANS if (found := pattern.search(text))), None)
-        if match is None:
-            name = text.removeprefix("BatchScan ").partition("[")[0]
-            if not self._is_named(name) or "filters=" not in text:
-                return False
-            self._gathered.miss("statement", text, "it is no scan that is known", 1.0)
-            return True
-        if not self._is_named(match["name"]):
+        name = text.removeprefix("BatchScan ").partition("[")[0] if match is None else match["name"]
+        own = ".".join(self._table.identifier).lower()
+        given = re.sub(r"\.(branch|tag)_[^.]*$", "", name.lower())
+        if given != own and not given.endswith(f".{own}"):
             return False
+        if match is None:
+            if "filters=" in text:
+                self._gathered.miss("statement", text, "it is no scan that is known", 1.0)
+            return "filters=" in text
         if _OF_FILES.search(match["runtime"]):
             return False
         lost = [(match["runtime"], "what a join finds is not known")] if match["runtime"] else []
-        filters = match["filters"]
-        if _HIDDEN in filters:
-            self._gathered.add("TRUE", 1.0, lost=[*lost, (filters, "it is redacted")])
-            return True
         try:
-            self._gathered.add(predicate_text(self._filters.read(filters)), 1.0, lost=lost)
+            read = filter_of_scan(match["filters"], self._table)
+            self._gathered.add(read.filter, 1.0, columns=read.unknown, lost=[*lost, *read.lost])
         except InvalidInputError as error:
-            self._gathered.add("TRUE", 1.0, lost=[*lost, (filters, str(error))])
+            self._gathered.add("TRUE", 1.0, lost=[*lost, (match["filters"], str(error))])
         return True
 
-    def _is_named(self, name: str) -> bool:
-        own = ".".join(self._table.identifier).lower()
-        given = re.sub(r"\.(branch|tag)_[^.]*$", "", name.lower())
-        return given == own or given.endswith(f".{own}")
+
+def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
+    r"""Read the filters of a scan: names and texts stand there without escapes, moments as numbers.
+
+    Examples
+    --------
+    >>> table = ScannedTable(("db", "t"), {("a b",): "date", ("s",): "string"})
+    >>> filter_of_scan("a b IS NOT NULL, (a b >= 19732 OR s IN ('it's', 'x')), NOT (s LIKE 'y%')", table).filter
+    "`a b` IS NOT NULL AND (`a b` >= DATE '2024-01-10' OR s IN ('it\\'s', 'x')) AND s NOT LIKE 'y%'"
+    """
+    if not text:
+        return ScanFilter("TRUE")
+    if _HIDDEN in text:
+        raise InvalidInputError("it is redacted")
+    names = {".".join(name): quoted_name(name) for name in table.columns}
+    pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    pieces = _TEXT.split(text)
+    # Every other piece is the inside of a text.
+    pieces[::2] = (
+        re.sub(rf"(?<![\w.])({pattern}){_OPERATORS}", lambda found: names[found[0]], piece)
+        .replace("is_nan(", "isnan(")
+        .replace("not_nan(", "NOT isnan(")
+        for piece in pieces[::2]
+    )
+    pieces[1::2] = (exp.Literal.string(piece).sql(_SPARK) for piece in pieces[1::2])
+    try:
+        parsed = sqlglot.parse_one(f"({''.join(pieces)})", dialect=_SPARK)
+        condition = exp.and_(*parsed.expressions) if isinstance(parsed, exp.Tuple) else parsed
+        scan = qualified_condition(condition, table, _SPARK)
+    except (SqlglotError, RecursionError) as error:
+        raise InvalidInputError("it cannot be parsed") from error
+    for fact in scan.facts:
+        for each in list(fact.find_all(exp.Literal)):
+            _read_moment(each, table)
+    return scan_filter(scan, table, _EPOCH)
+
+
+def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
+    """Write days since 1970 as a date, and microseconds as a timestamp, if they are compared with one."""
+    column = literal.parent.this if literal.parent is not None else None
+    if not literal.is_int or not isinstance(column, exp.Column):
+        return
+    found = table.column([column.name])
+    kind = "" if found is None else found[1]
+    try:
+        if kind == "date":
+            day = (_EPOCH + timedelta(days=int(literal.name))).date()
+            literal.replace(exp.cast(exp.Literal.string(day.isoformat()), "date"))
+        elif kind in ("timestamp", "timestamptz"):
+            moment = _EPOCH + timedelta(microseconds=int(literal.name))
+            literal.replace(exp.cast(exp.Literal.string(moment.isoformat()), "timestamptz"))
+    except OverflowError as error:
+        raise InvalidInputError(f"{literal.name} is no value of type {kind}") from error
 
 
 def _scans(plan: Mapping[str, Any], *, is_cached: bool = False) -> Iterator[tuple[str, bool]]:

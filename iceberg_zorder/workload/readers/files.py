@@ -11,12 +11,11 @@ from typing import Literal
 import pyarrow as pa
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.readers.rows import CONDITION, QUERY
+from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, plain
 
 Format = Literal["sql", "rows", "conditions", "event-log", "workload"]
 FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "workload")
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
-_LZ4_BLOCK = b"LZ4Block"
 _STATEMENT = re.compile(
     r"\s*(--[^\n]*\n|/\*.*?\*/|\s)*\(*\s*(select|with|from|insert|merge|update|delete|create|use|set|explain|values)\b",
     re.IGNORECASE | re.DOTALL,
@@ -49,9 +48,8 @@ def sources(path: Path, kind: Format | None) -> list[Source]:
     """Find the files of a path, and what each is."""
     if not path.exists():
         raise InvalidInputError(f"Cannot read {path}, because there is no such file")
-    if not path.is_dir():
-        return [Source(path, kind or _kind_of(path), kind is None)]
     files = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_beside(each)]
+    files = files if path.is_dir() else [path]
     if not files:
         raise InvalidInputError(f"Cannot read {path}, because there are no files in it")
     return [Source(each, kind or _kind_of(each), kind is None) for each in files]
@@ -84,31 +82,11 @@ def _chunks(path: Path) -> Iterator[bytes]:
     suffixes = [each for each in path.suffixes if each != ".inprogress"]
     codec = _CODECS.get(suffixes[-1]) if suffixes else None
     try:
-        with path.open("rb") as file:
-            if codec is None:
-                while chunk := file.read(_CHUNK):
-                    yield chunk
-                return
-            if codec == "lz4" and file.read(len(_LZ4_BLOCK)) == _LZ4_BLOCK:
-                yield from _lz4_blocks(path)
-                return
-        with pa.CompressedInputStream(pa.OSFile(str(path)), codec) as stream:
+        with pa.input_stream(str(path), compression=codec) as stream:
             while chunk := stream.read(_CHUNK):
                 yield chunk
     except (OSError, pa.ArrowException) as error:
         raise InvalidInputError(f"Cannot read {path}, because {error}") from error
-
-
-def _lz4_blocks(path: Path) -> Iterator[bytes]:
-    """Read what Java's LZ4BlockOutputStream writes, as Spark uses it: blocks, each with a header of its own."""
-    header = len(_LZ4_BLOCK) + 13
-    with path.open("rb") as file:
-        while len(head := file.read(header)) == header and head.startswith(_LZ4_BLOCK):
-            method = head[8] & 0xF0
-            packed, size = (int.from_bytes(head[start : start + 4], "little") for start in (9, 13))
-            block = file.read(packed)
-            if size:
-                yield block if method == 0x10 else pa.decompress(block, size, "lz4_raw").to_pybytes()
 
 
 def _kind_of(path: Path) -> Format:
@@ -120,9 +98,12 @@ def _kind_of(path: Path) -> Format:
     if "ScanReport{tableName=" in text or '"report-type"' in text:
         raise InvalidInputError(f"Cannot read {path}, because Iceberg's scan reports hide the values of filters")
     if stripped.startswith(("{", "[")):
-        return _kind_of_json(stripped)
+        if re.search(r'"Event"\s*:\s*"(SparkListener|org\.apache\.spark)', text):
+            return "event-log"
+        is_workload = re.match(r'\{\s*"version"\s*:\s*\d+\s*,\s*"(queries|columns-only|not-understood)"', stripped)
+        return "workload" if is_workload else "rows"
     header = stripped.partition("\n")[0]
-    fields = {re.sub(r"[^a-z]", "", each.lower()) for each in re.split(r"[,;\t]", header)}
+    fields = {plain(each) for each in re.split(r"[,;\t]", header)}
     if fields & {*QUERY, *CONDITION} and (suffix in (".csv", ".tsv") or len(fields) > 1 or len(header) < 20):
         return "rows"
     if _STATEMENT.match(stripped):
@@ -132,15 +113,6 @@ def _kind_of(path: Path) -> Format:
             f"Cannot read {path}, because its first line names no column of queries: {header[:100]}"
         )
     return "conditions"
-
-
-def _kind_of_json(text: str) -> Format:
-    if '"Event":"SparkListener' in text[:_PEEK].replace(" ", "") or '"Event":"org.apache.spark' in text.replace(
-        " ", ""
-    ):
-        return "event-log"
-    keys = re.findall(r'^\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(queries|columns-only|not-understood)"', text)
-    return "workload" if keys else "rows"
 
 
 def _beginning(path: Path) -> str:

@@ -15,11 +15,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.conditions.values.constants import Clock
-from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, find_scans
-from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
+from iceberg_zorder.workload.statement_filters import scan_filter
 from iceberg_zorder.workload.workload import Gathered, Workload
 
 _NOW = re.compile(
@@ -29,6 +27,7 @@ _NOW = re.compile(
 _END = re.compile(r";[ \t]*(?:\r?\n|$)")
 _USE = re.compile(r"\s*use\s", re.IGNORECASE)
 _VIEW = re.compile(r"\bview\b", re.IGNORECASE)
+_READING_NOTHING = ("EXPLAIN", "CALL", "SHOW", "ALTER", "GRANT", "DESCRIBE")
 _READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
 
 
@@ -139,25 +138,15 @@ class StatementReader:
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
             return
-        if (
-            parsed is None
-            or isinstance(parsed, exp.Describe)
-            or (isinstance(parsed, exp.Create) and parsed.kind == "VIEW")
-        ):
+        is_command = isinstance(parsed, exp.Command) and (
+            not _READS.search(statement.text) or parsed.name.upper() in _READING_NOTHING
+        )
+        is_view = isinstance(parsed, exp.Create) and parsed.kind == "VIEW"
+        if parsed is None or isinstance(parsed, exp.Describe) or is_command or is_view:
             gathered.elsewhere += weight
             return
         if isinstance(parsed, exp.Command):
-            if _READS.search(statement.text) and parsed.name.upper() not in (
-                "EXPLAIN",
-                "CALL",
-                "SHOW",
-                "ALTER",
-                "GRANT",
-                "DESCRIBE",
-            ):
-                gathered.miss("statement", _one_line(statement.text), "it cannot be parsed", weight)
-            else:
-                gathered.elsewhere += weight
+            gathered.miss("statement", _one_line(statement.text), "it cannot be parsed", weight)
             return
         for (namespace, moment), times in statement.weights.items():
             self._gather(parsed, statement, place, views, namespace, moment, times, gathered)
@@ -178,21 +167,19 @@ class StatementReader:
 
         try:
             scans = find_scans(parsed, self._table, self._dialect, view, namespace)
-            filters = [scan_filter(scan, self._table, Clock(moment or self._as_of or self._now)) for scan in scans]
+            filters = [scan_filter(scan, self._table, moment or self._as_of or self._now) for scan in scans]
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
             return
-        except RecursionError:
-            gathered.miss("statement", _one_line(statement.text), "it is nested too deeply", weight)
-            return
         except Exception as error:  # of a form that nobody has seen yet; it must not take the others with it
-            reason = f"it cannot be followed: {type(error).__name__}: {error}"
+            is_deep = isinstance(error, RecursionError)
+            reason = "it is nested too deeply" if is_deep else f"it cannot be followed: {type(error).__name__}: {error}"
             gathered.miss("statement", _one_line(statement.text), reason, weight)
             return
         if not filters:
             gathered.elsewhere += weight
         for each in filters:
-            add_filter(gathered, each, weight)
+            gathered.add(each.filter, weight, columns=each.unknown, lost=each.lost)
 
     def _views(self, statements: list[_Statement]) -> list[_View]:
         found = []
@@ -233,12 +220,6 @@ class StatementReader:
         table = parsed.this if isinstance(parsed, exp.Use) else None
         is_namespace = isinstance(table, exp.Table) and kind in ("", "DATABASE", "SCHEMA", "NAMESPACE")
         return tuple(part.name for part in table.parts) if is_namespace and table is not None else current
-
-
-def add_filter(gathered: Gathered, found: ScanFilter, weight: float) -> None:
-    """Count scans with a filter."""
-    columns = {column_text(name): kind for name, kind in found.unknown.items()}
-    gathered.add(found.filter, weight, columns=columns, lost=found.lost)
 
 
 def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:

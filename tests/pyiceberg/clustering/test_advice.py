@@ -312,7 +312,7 @@ def test_a_table_of_one_file_is_left(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"workload": workload("no_such = 1")}, "there is no column 'no_such'"),
+        ({"workload": workload("no_such = 1")}, "of column 'no_such': "),
         ({"workload": workload("user = 'x'")}, "is not compared with"),
         ({"days": 0.0}, "because it must be more than 0"),
         ({"least_saving": 1.5}, r"because it must be in \[0, 1\]"),

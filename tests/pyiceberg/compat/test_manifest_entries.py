@@ -12,8 +12,7 @@ from pyiceberg.avro.reader import BinaryReader, DoubleReader, IntegerReader, Map
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.pyiceberg.compat.fast_readers import fast_read
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from iceberg_zorder.pyiceberg.compat.manifests import fast_read, read_entries
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete
 

@@ -20,19 +20,18 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import UnknownOutcomeError
-from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass
+from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.compat import catalogs
-from iceberg_zorder.pyiceberg.maintain import carry_out, clean_up
-from iceberg_zorder.pyiceberg.maintain import lease as lease_module
+from iceberg_zorder.pyiceberg.maintain import carry_out
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED, AbandonedWrite, abandoned_writes
-from iceberg_zorder.pyiceberg.rewrite import execute_counting
+from iceberg_zorder.pyiceberg.rewrite import execute_by
 from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.pyiceberg.lake import one_commit
 
@@ -78,9 +77,7 @@ def leases(holder: Maintainer = HERE, now: datetime = NOW, sleep: Callable[[floa
 
 
 def run(policy: Policy, now: datetime = NOW, maintainer: Maintainer = HERE, *, dry_run: bool = False) -> PassReport:
-    return MaintenancePass(policy, PyIcebergTables(policy, lambda: now, maintainer), Peace(), lambda: now).run(
-        dry_run=dry_run
-    )
+    return MaintenancePass(policy, PyIcebergTables(policy, lambda: now, maintainer), lambda: now).run(dry_run=dry_run)
 
 
 def loaded(catalog: Catalog) -> Table:
@@ -99,7 +96,7 @@ def test_one_at_a_time(catalog: Catalog, table: Table) -> None:
     leases().give_back(table, mine, is_clean=True)
     theirs = leases(THERE).take(loaded(catalog), 4_000_000 * 3600)
     assert theirs.until == NOW + timedelta(hours=1)
-    assert ABANDONED not in loaded(catalog).properties
+    assert not Notes.of(loaded(catalog).properties).abandoned
 
 
 def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalog, table: Table) -> None:
@@ -108,7 +105,7 @@ def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalo
     mine = leases(now=late).take(loaded(catalog), 0)
     properties = loaded(catalog).properties
     assert Lease.of(properties) == mine
-    assert abandoned_writes(properties) == {theirs.write_id: AbandonedWrite(late, 1)}
+    assert Notes.of(properties).abandoned == {theirs.write_id: AbandonedWrite(late, 1)}
     # Whose time was up does not take away what is another's.
     leases(THERE).give_back(loaded(catalog), theirs, is_clean=True)
     assert Lease.of(loaded(catalog).properties) == mine
@@ -120,7 +117,7 @@ def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table)
     place = HERE.instance.partition("-")[0]
     theirs = leases(replace(HERE, process=ended.pid, instance=f"{place}-other-one")).take(table, 10**12)
     leases().take(loaded(catalog), 0)
-    assert list(abandoned_writes(loaded(catalog).properties)) == [theirs.write_id]
+    assert list(Notes.of(loaded(catalog).properties).abandoned) == [theirs.write_id]
 
 
 def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: Table) -> None:
@@ -151,11 +148,12 @@ def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_pa
 def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, table: Table, tmp_path: Path) -> None:
     run(policy_of(tmp_path))
     made = loaded(catalog)
-    assert not {LEASE, ABANDONED} & set(made.properties)
+    assert LEASE not in made.properties
+    assert not Notes.of(made.properties).abandoned
     snapshot = made.current_snapshot()
     assert snapshot is not None
     assert snapshot.summary is not None
-    write_id = snapshot.summary["zorder.write-id"]
+    write_id = snapshot.summary["zorder.rewrite-id"]
     paths = [*made.inspect.files()["file_path"].to_pylist(), snapshot.manifest_list]
     assert all(f"-{write_id}-" in path for path in paths)
 
@@ -242,7 +240,7 @@ def test_what_a_killed_maintainer_has_left_is_cleaned_up(
     (report,) = run(policy, NOW + LATER).tables
     assert (report.error, report.done) == (None, None)
     assert files(tmp_path) - known(loaded(catalog)) == {foreign.name}
-    assert ABANDONED not in loaded(catalog).properties
+    assert not Notes.of(loaded(catalog).properties).abandoned
     assert loaded(catalog).scan().count() == 16_000
 
 
@@ -323,7 +321,6 @@ def test_a_lease_is_prolonged_while_work_is_done_and_not_once_it_has_run_out(cat
 
 
 @pytest.mark.parametrize("is_noted", [False, True])
-@pytest.mark.parametrize("is_address_known", [False, True])
 def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_from(
     catalog: Catalog,
     table: Table,
@@ -331,12 +328,8 @@ def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_
     monkeypatch: pytest.MonkeyPatch,
     *,
     is_noted: bool,
-    is_address_known: bool,
 ) -> None:
     """As registered in another catalog while a maintainer is at work, or after one was killed."""
-    if not is_address_known:
-        for module in (lease_module, clean_up):
-            monkeypatch.setattr(module, "table_address", lambda _: "0badf00d")
     address = f"sqlite:///{tmp_path}/other.db"
     other = load_catalog("lake", type="sql", uri=address, warehouse=f"file://{tmp_path}/warehouse")
     other.create_namespace("db")
@@ -349,12 +342,12 @@ def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_
                 lease = Lease.of(made.properties)
                 assert lease is not None
                 with made.transaction() as transaction:
-                    transaction.set_properties({ABANDONED: f"{lease.write_id}@2026-01-01T00:00:00Z"})
+                    transaction.set_properties({NOTES: Notes({lease.write_id: AbandonedWrite(NOW - LATER)}).text})
             copied.append(other.register_table("db.t", made.metadata_location))
 
     policy = policy_of(tmp_path)
     tables = PyIcebergTables(policy, lambda: NOW, HERE)
-    (report,) = MaintenancePass(policy, tables, Peace(), lambda: NOW, work=copy).run().tables
+    (report,) = MaintenancePass(policy, tables, lambda: NOW, work=copy).run().tables
     assert report.done is not None
     assert report.done.rewritten_files == 8
 
@@ -383,16 +376,16 @@ def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
     policy = policy_of(tmp_path)
 
     def silent(*args: Any, **named: Any) -> None:
-        execute_counting(*args, **named)
+        execute_by(*args, **named)
         raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    monkeypatch.setattr(carry_out, "execute_counting", silent)
+    monkeypatch.setattr(carry_out, "execute_by", silent)
     assert run(policy).has_failed
     monkeypatch.undo()
-    assert [each.since for each in abandoned_writes(loaded(catalog).properties).values()] == [NOW]
+    assert [each.since for each in Notes.of(loaded(catalog).properties).abandoned.values()] == [NOW]
     run(policy, NOW)
     loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
     there = files(tmp_path)
     run(policy, NOW + LATER)
     assert files(tmp_path) == there
-    assert ABANDONED not in loaded(catalog).properties
+    assert not Notes.of(loaded(catalog).properties).abandoned

@@ -17,8 +17,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import TruncateTransform
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
-from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
-from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass, Peace
+from iceberg_zorder.maintain.decide import Decision, decide
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass
+from iceberg_zorder.maintain.notes import NOTES, Conflicts, Notes
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
@@ -75,7 +76,7 @@ def decided(tables: PyIcebergTables, policy: Policy) -> tuple[Decision, TableSet
     settings = tables.settings(NAME)
     assert settings is not None
     found = tables.observe(NAME, settings, NOW)
-    (decision,) = decide([(found, settings)], Circumstances(NOW, policy.budget, {}))
+    (decision,) = decide([(found, settings)], NOW, policy.budget)
     assert decision.action == "rewrite"
     return decision, settings
 
@@ -136,25 +137,25 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
     def one_pass(minutes: int) -> tuple[str, bool]:
         """What a process decides and whether it rewrites, so many minutes after the first one."""
         now = NOW + timedelta(minutes=minutes)
-        (found,) = MaintenancePass(policy, PyIcebergTables(policy, lambda: now), Peace(), lambda: now).run().tables
+        (found,) = MaintenancePass(policy, PyIcebergTables(policy, lambda: now), lambda: now).run().tables
         assert found.decision is not None
         return found.decision.reason, found.done is not None
 
-    def noted() -> str | None:
-        return made.refresh().properties.get("zorder.conflicts")
+    def noted() -> Conflicts | None:
+        return Notes.of(made.refresh().properties).conflicts
 
     pays = "scan-ratio 1.2: a rewrite pays", False
     with monkeypatch.context() as context:
-        context.setattr(carry_out, "execute_counting", conflict)
+        context.setattr(carry_out, "execute_by", conflict)
         assert one_pass(0) == pays
-        assert noted() == ("1 2026-11-23T00:10:00Z" if lease else None)
+        assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:
             return
         assert one_pass(9) == ("it is left in peace until 2026-11-23 00:10:00Z after a conflict", False)
         assert one_pass(11) == pays
-        assert noted() == "2 2026-11-23T00:31:00Z"
+        assert noted() == Conflicts(2, NOW + timedelta(minutes=31))
         assert one_pass(30)[1] is False
-        assert noted() == "2 2026-11-23T00:31:00Z"
+        assert noted() == Conflicts(2, NOW + timedelta(minutes=31))
     assert one_pass(32) == (pays[0], True)
     assert noted() is None
 
@@ -163,9 +164,7 @@ def passed(policy: Policy, **how: Any) -> TableReport:
     """Run a pass over the only table, with ``clock``, ``work`` or ``stop``."""
     clock, work = how.get("clock", lambda: NOW), how.get("work", lambda *_: None)
     tables = PyIcebergTables(policy, clock)
-    (found,) = (
-        MaintenancePass(policy, tables, Peace(), clock, work=work).run(stop=how.get("stop", lambda: False)).tables
-    )
+    (found,) = MaintenancePass(policy, tables, clock, work=work).run(stop=how.get("stop", lambda: False)).tables
     return found
 
 
@@ -302,7 +301,7 @@ def test_to_lose_all_to_writers_is_a_conflict(
     assert found.is_conflict
     assert found.error is not None
     assert why in found.error
-    assert made.refresh().properties["zorder.conflicts"].startswith("1 ")
+    assert 'count":1' in made.refresh().properties[NOTES]
 
 
 def test_a_namespace_that_cannot_be_listed_keeps_no_other_from_it(
@@ -321,7 +320,7 @@ def test_a_namespace_that_cannot_be_listed_keeps_no_other_from_it(
         return list_tables(self, namespace)
 
     monkeypatch.setattr(SqlCatalog, "list_tables", some)
-    report = MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run()
+    report = MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run()
     assert [str(each.table) for each in report.tables] == ["lake.a.b.t"]
     assert report.errors == (
         "Cannot list the tables of catalog lake, because RewriteFailedError: Cannot list namespace c: ForbiddenError: "
@@ -335,7 +334,7 @@ def test_a_namespace_that_cannot_be_listed_keeps_no_other_from_it(
         return list_tables(self, namespace)
 
     monkeypatch.setattr(SqlCatalog, "list_tables", each)
-    report = MaintenancePass(rules, PyIcebergTables(rules), Peace(), lambda: NOW).run()
+    report = MaintenancePass(rules, PyIcebergTables(rules), lambda: NOW).run()
     assert (report.errors, [str(each.table) for each in report.tables]) == ((), ["lake.a.b.t"])
     assert sorted(asked) == [("a",), ("a", "b")]
 
@@ -359,7 +358,7 @@ def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> Non
     path = Path(made.inspect.files()["file_path"][0].as_py().removeprefix("file://"))
     path.write_bytes(path.read_bytes()[:100])
     at = made.current_snapshot()
-    report = MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run()
+    report = MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run()
     (only,) = report.tables
     assert (report.has_failed, report.rewritten_bytes, made.refresh().current_snapshot()) == (True, 0, at)
     assert only.error is not None
@@ -392,9 +391,7 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
     renamed = pa.table({"x of today": np.arange(2_000) << 20, "y": np.arange(2_000)[::-1] << 20})
     for _ in range(8):
         made.append(renamed)
-    found = {
-        each.table: each for each in MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run().tables
-    }
+    found = {each.table: each for each in MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run().tables}
     assert {str(name): each.done is not None for name, each in found.items()} == {
         "lake.a.b.t": True, "lake.c.says": True, "lake.c.silent": False, "lake.c.queries": False,
     }  # fmt: skip
@@ -412,8 +409,6 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
     with made.update_schema() as update:
         update.delete_column("x of today")
     (failed,) = [
-        each.error
-        for each in MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run().tables
-        if each.error
+        each.error for each in MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run().tables if each.error
     ]
     assert "Cannot maintain lake.a.b.t, because column 'x of today' of the last rewrite (snapshot " in failed

@@ -11,11 +11,7 @@ import pytest
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.table import Table
 
-from iceberg_zorder.maintain.maintenance_pass import Peace
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
-from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_writes
-from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED, abandoned_writes
-from tests.pyiceberg.polaris_lake import NOW, PolarisLake
+from tests.pyiceberg.polaris_lake import PolarisLake
 
 SMALL = 1_000_000_000
 LATE = timedelta(days=2)
@@ -28,11 +24,6 @@ def lake(polaris_lake: PolarisLake) -> PolarisLake:
 
 def operations(table: Table) -> list[str]:
     return [each.summary.operation.value for each in table.snapshots() if each.summary]
-
-
-def write_ids(table: Table) -> set[str]:
-    found = {each.summary.additional_properties.get(WRITE_ID) for each in table.snapshots() if each.summary}
-    return {each for each in found if each}
 
 
 def delete(table: Table) -> None:
@@ -54,15 +45,11 @@ def after(write: Callable[[Table], None], before: Counter[tuple[int, int]]) -> C
 
 @pytest.mark.parametrize("write", [delete, pytest.param(append, marks=pytest.mark.full)])
 def test_a_writer_wins_and_the_rewrite_is_made_again(lake: PolarisLake, write: Callable[[Table], None]) -> None:
-    stale, peace = lake.table(), Peace()
-    before = lake.rows()
-    done = lake.maintain(peace=peace).done
+    stale, before = lake.table(), lake.rows()
+    done = lake.maintain().done
     assert done is not None
     assert (done.rewritten_files, operations(lake.table())) == (8, ["append"] * 8 + ["replace"])
     assert lake.rows() == before
-    (lost,) = write_ids(lake.table())
-    (noted,) = marked_writes(lake.table().properties)
-    assert noted.write_id == lost
 
     # It knows nothing of the rewrite, whose files it may not leave out.
     write(stale)
@@ -71,39 +58,16 @@ def test_a_writer_wins_and_the_rewrite_is_made_again(lake: PolarisLake, write: C
     assert "replace" not in operations(table)
     assert lake.rows() == after(write, before)
 
-    # The files are left behind, and the table is left in peace.
-    orphans = lake.files(lost)
-    assert orphans
-    found = lake.maintain(timedelta(minutes=5), peace)
-    assert found.decision is not None
-    assert found.decision.action == "leave"
-    assert found.decision.reason.startswith("it is left in peace until ")
-    assert (found.is_conflict, found.error) == (
-        True,
-        "lake.db.t: the catalog has rolled a rewrite back for a writer that conflicted",
-    )
-    properties = lake.table().properties
-    assert MARKED not in properties
-    assert {key: each.since for key, each in abandoned_writes(properties).items()} == {lost: NOW + timedelta(minutes=5)}
-
-    done = lake.maintain(timedelta(minutes=20), peace).done
+    done = lake.maintain(timedelta(minutes=20)).done
     assert done is not None
     assert done.rewritten_files >= 8
-    assert lake.files(lost) == orphans
-    (kept,) = write_ids(lake.table())
-    assert not lake.maintain(timedelta(minutes=25), peace).is_conflict
-
-    found = lake.maintain(LATE, peace)
-    assert (found.error, found.is_conflict, ABANDONED in lake.table().properties) == (None, False, False)
-    assert lake.files(lost) == set()
-    assert lake.files(kept)
+    lake.maintain(LATE)
     assert lake.rows() == after(write, before)
 
 
 def test_without_markers_the_writer_fails_as_ever(lake: PolarisLake) -> None:
     stale, before = lake.table(), lake.rows()
     lake.maintain(conflicts={"markers": False})
-    assert MARKED not in lake.table().properties
     with pytest.raises(ValidationException):
         delete(stale)
     assert operations(lake.table())[-1] == "replace"

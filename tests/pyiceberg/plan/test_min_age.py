@@ -77,8 +77,8 @@ def test_young_files_count_for_no_rule(lake: Interrupted) -> None:
     table, _ = aged(lake, *[HOUR] * 3, *[0] * 3)
     plan = plan_rewrite(table, "id", options=YOUNG)
     assert plan.message is not None
-    assert "no size and no deletes of 3 data files call for it" in plan.message
-    assert plan.message.endswith(" 3 more data files are younger than min-age-seconds 1,800.")
+    assert "3 data files are left (scan fraction " in plan.message
+    assert f"3 data files are left ({WHY}). To rewrite them anyway" in plan.message
     assert chosen(plan_rewrite(table, "id", options={**YOUNG, "min-input-files": "3"})) == set(left(plan)) - {
         path for path, why in left(plan).items() if why == WHY
     }
@@ -92,8 +92,8 @@ def test_a_table_of_young_files_is_left(lake: Interrupted) -> None:
     table, _ = aged(lake, 0, 0)
     for options in (YOUNG, {**YOUNG, **ALL}):
         assert rewrite_data_files(table, "id", options=options).message == (
-            "Nothing to rewrite in lake.db.t: each of 2 data files is younger than min-age-seconds 1,800. To rewrite "
-            "them anyway, lower min-age-seconds."
+            "Nothing to rewrite in lake.db.t: 2 data files are left (younger than min-age-seconds 1,800). To rewrite "
+            "them anyway, set option rewrite-all to true, and lower min-age-seconds."
         )
     nothing = plan_rewrite(table, "id", where="id = 77", options=YOUNG)
     assert nothing.message == "Nothing to rewrite in lake.db.t: no data file can hold rows that match the filter."

@@ -59,17 +59,15 @@ def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
     none = plan(table, min_input_files="7")
     assert none.groups == ()
     assert none.message == (
-        "Nothing to rewrite in lake.db.t: 6 of 6 data files are outside min-file-size-bytes 12,582,912 to "
-        "max-file-size-bytes 30,198,988, but no file group of them has min-input-files 7 files or more than "
-        "target-file-size-bytes 16,777,216 of data. To rewrite them anyway, set option rewrite-all to true, or lower "
-        "min-input-files or target-file-size-bytes."
+        "Nothing to rewrite in lake.db.t: 6 data files are left (below min-file-size-bytes 12,582,912, but less than "
+        "min-input-files 7 and no more than target-file-size-bytes 16,777,216, no fewer after a rewrite, or left so by "
+        "one with less beside them). To rewrite them anyway, set option rewrite-all to true."
     )
     in_order = plan(table, target_file_size_bytes=str(size))
     assert in_order.message == (
-        "Nothing to rewrite in lake.db.t: its size is in order for each of 6 data files (between min-file-size-bytes "
-        f"{int(size * 0.75):,} and max-file-size-bytes {int(size * 1.8):,}, for a target of {size:,} bytes), and none "
-        "has deletes above delete-file-threshold or delete-ratio-threshold. To rewrite them anyway, set option "
-        "rewrite-all to true."
+        "Nothing to rewrite in lake.db.t: 6 data files are left (size between min-file-size-bytes "
+        f"{int(size * 0.75):,} and max-file-size-bytes {int(size * 1.8):,}, and no deletes above delete-file-threshold "
+        "or delete-ratio-threshold). To rewrite them anyway, set option rewrite-all to true."
     )
     all_files = plan(table, target_file_size_bytes=str(size), rewrite_all="true")
     assert [group.expected_output_files for group in all_files.groups] == [6]

@@ -226,7 +226,7 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
         ({"workload": {"version": 1, "queries": []}}, "because it has no query with a filter and a weight above 0"),
         (
             {"workload": {"version": 1, "queries": [{"filter": "z = 1", "weight": 1}]}},
-            "Cannot use the filter 'z = 1' on lake.db.t, because there is no column 'z'",
+            "Cannot use the filter 'z = 1' on lake.db.t, because of column 'z': lake.db.t has no such column",
         ),
         (
             {"workload": {"version": 1, "queries": [{"filter": "a ~ 1", "weight": 1}]}},

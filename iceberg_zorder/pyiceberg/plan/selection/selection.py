@@ -1,80 +1,238 @@
-"""Which data files are rewritten, which are left, and why: a function of all files that a rewrite may touch."""
+"""Which data files a rewrite takes, and why: by age, what is settled, sizes and deletes, and what filters gain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.content_files import Partition
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-
-
-@dataclass(frozen=True, eq=False)
-class PartitionFiles:
-    """The data files of one partition, or those of all other specs than the table's current one.
-
-    Parameters
-    ----------
-    key : tuple
-        As :attr:`iceberg_zorder.pyiceberg.file_groups.FileGroup.key`.
-    tasks : tuple of DataFileTask
-        The data files, at least one.
-    """
-
-    key: Partition
-    tasks: tuple[DataFileTask, ...]
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.metrics_check import FIX
+from iceberg_zorder.request.rewrite_messages import (
+    COLUMNS,
+    OTHER_SPEC,
+    QUERIES,
+    not_counted,
+    why_chosen,
+    why_not_chosen,
+    why_nothing_of,
+)
+from iceberg_zorder.upkeep.gain import choose, rows_to_spread
+from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_like
+from iceberg_zorder.upkeep.group_cuts import cut_groups
+from iceberg_zorder.upkeep.settled import WHY, Settled
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedFiles:
-    """Data files of one partition that have one fate, and why.
-
-    Parameters
-    ----------
-    key : tuple
-        As :attr:`PartitionFiles.key`.
-    tasks : tuple of DataFileTask
-        The data files, at least one.
-    reason : str
-        Why they are rewritten together, or left, in words that name options and their values.
-    spans : tuple of float, optional
-        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
-    worth : float, optional
-        Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    is_finer : bool, optional
-        Whether they are written to as many files as a small part of a partition is.
-    """
+    """Data files of one partition that have one fate, at least one, and why; the key is that of their file group."""
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
-    reason: str
-    spans: tuple[float, ...] = ()
+    reason: str = ""
+    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
     worth: float = 0.0
+    # Whether they are written to half as many files again as usual.
     is_finer: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The fate of every data file: it is in ``chosen`` or in ``left``, once.
-
-    Parameters
-    ----------
-    chosen : tuple of SelectedFiles
-        What is rewritten, a file group each.
-    left : tuple of SelectedFiles
-        What is not.
-    message : str or None
-        When nothing is chosen: why, and what would force it.
-    """
+    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
 
     chosen: tuple[SelectedFiles, ...]
     left: tuple[SelectedFiles, ...]
+    # When nothing is chosen: why, and what would force it.
     message: str | None
+    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
+    is_whole: bool
+    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
+    limit_message: str
 
 
-class Selection(Protocol):
-    """Chooses among data files."""
+class Selector:
+    """Chooses the data files of a rewrite: by sizes and deletes alone, if the columns to cluster by are not known."""
 
-    def select(self, scope: Sequence[PartitionFiles]) -> Selected:
-        """Choose what is rewritten."""
+    def __init__(
+        self,
+        table: Table,
+        rules: SizeRules,
+        order: RowOrder | None,
+        spec_id: int,
+        snapshots: Sequence[SnapshotFacts],
+        is_younger: Callable[[DataFileTask], bool],
+        settled: Settled | None = None,
+        workload: RequestedWorkload | None = None,
+    ) -> None:
+        self._table, self._rules, self._options, self._order = table, rules, rules.options, order
+        self._spec_id, self._is_younger, self._settled, self._workload = spec_id, is_younger, settled, workload
+        self._runs: dict[int, str] = {}
+        self._budget = 0
+        if order is not None:
+            queries = workload.key if workload else ""
+            self._runs = rewrites_like(snapshots, rules.target_file_size, order.sort_order, queries)
+            self._budget = rewrite_budget(self._runs, snapshots)
+            kept = KeptBounds.of(table, order.named)
+            # Where the rewrite sets what is missing, new files are written with that.
+            self._kept = kept.mended if self._options.layout.metrics_check == FIX else kept
+            self._fields = [table.schema().find_field(each) for each in order.field_ids]
+
+    def select(self, scope: Sequence[SelectedFiles], most: float = math.inf) -> Selected:
+        """Choose among the data files of each partition, so many at most."""
+        chosen: list[SelectedFiles] = []
+        left: list[SelectedFiles] = []
+        others: list[SelectedFiles] = []
+        why_young = f"younger than min-age-seconds {self._options.min_age_seconds:,}"
+        for files in scope:
+            young, old = _divided(files.tasks, self._is_younger)
+            left += _some(files, young, why_young)
+            is_settled = old and self._is_settled(old)
+            left += _some(files, old if is_settled else (), WHY)
+            others += _some(files, () if is_settled else old, "")
+        is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
+        rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
+        budget = self._budget
+        judged = {}
+        # The budget is spent in an order that every engine finds.
+        for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
+            judged[number] = self._judged(others[number], rows[number], budget)
+            budget -= min(budget, sum(size_of(files.tasks) for files in judged[number][0]))
+        for number in range(len(others)):
+            chosen += [part for files in judged[number][0] for part in self._parts(files)]
+            left += judged[number][1]
+        chosen, waiting = self._limited(chosen, most)
+        left += waiting
+        message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
+        return Selected(
+            tuple(chosen), tuple(left), message, is_whole and not waiting, self._why_limited(waiting) if waiting else ""
+        )
+
+    def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
+        is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
+        return is_covered and not any(map(self._rules.is_due, tasks))
+
+    def _judged(self, files: SelectedFiles, rows: int, budget: int) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+        """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
+        called = self._rules.called_for(files.tasks, self._runs)
+        is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
+        if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
+            return self._by_gain(files, called, rows, budget)
+        chosen, rest = _divided(files.tasks, lambda task: task in called)
+        small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
+        left = [
+            *_some(files, small, self._rules.why_small),
+            # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+            *_some(files, rest, OTHER_SPEC if is_by_gain else self._rules.why_in_order),
+        ]
+        return _some(files, chosen, self._rules.why_chosen(chosen)), left
+
+    def _by_gain(
+        self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
+    ) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+        # Rows are spread over the files in an order that every engine finds.
+        tasks = sorted(files.tasks, key=_path)
+        arrays, request = self._described(tasks)
+        calls = np.array([task in called for task in tasks], np.bool_)
+        choice = choose(arrays, calls, np.array([*map(self._rules.is_due, tasks)], np.bool_), budget, rows, request)
+        chosen, rest = _divided(tasks, set(np.array(tasks, object)[choice.files]).__contains__)
+        over = QUERIES if request.goes_by_queries(arrays) else COLUMNS
+        figures = (choice.today, choice.attainable, self._options.max_scan_ratio)
+        if not chosen:
+            return [], _some(files, rest, why_not_chosen(*figures, over) + not_counted(self._kept.missing))
+        why = self._rules.why_chosen(chosen)
+        if not called.issuperset(chosen):
+            why = why_chosen(*figures, choice.expected, over) + not_counted(self._kept.missing)
+        saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
+        others = "a rewrite of them with the others would gain too little for its bytes"
+        group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
+        return [group], _some(files, rest, others)
+
+    def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
+        """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
+        order, files = self._order, [task.data_file for task in tasks]
+        assert order is not None  # noqa: S101
+        weights = zip(order.named_weights, self._kept.are_kept, strict=True)
+        request = UpkeepRequest(
+            self._options.max_scan_ratio,
+            self._rules.expected_output_files,
+            order.layout_request(self._options.layout),
+            self._kept.cuts,
+            [weight if is_kept else 0.0 for weight, is_kept in weights],
+            self._workload.asked_of(files, self._options.layout.workload_share) if self._workload else None,
+        )
+        return file_arrays(files, self._fields, order.named), request
+
+    def _parts(self, files: SelectedFiles) -> list[SelectedFiles]:
+        """Cut a file group that is larger than ``max-file-group-size-bytes``; by default none is."""
+        bound = self._options.max_file_group_size
+        if bound is None or self._order is None or len(files.tasks) < 2 or size_of(files.tasks) <= bound:
+            return [files]
+        tasks = sorted(files.tasks, key=_path)
+        arrays, request = self._described(tasks)
+        groups = cut_groups(arrays, bound, request.kept, request.weights)
+        part = f"{files.reason}; part {{:,}} of {len(groups):,}, cut for max-file-group-size-bytes {bound:,}"
+        return [
+            replace(
+                files, tasks=tuple(tasks[place] for place in places), reason=f"{files.reason}; part {number:,} {part}"
+            )
+            for number, places in enumerate(groups, 1)
+        ]
+
+    def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+        """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
+        limit, is_due = self._options.max_files_to_rewrite, self._rules.is_due
+        if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
+            return chosen, []
+        taken: list[SelectedFiles] = []
+        waiting: list[SelectedFiles] = []
+        for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
+            tasks = sorted(files.tasks, key=lambda task: not is_due(task))
+            part = f"; {room:,} of its {len(tasks):,} files, for max-files-to-rewrite is {limit:,}"
+            taken += _some(files, tasks[:room], files.reason + (part if len(tasks) > room else ""))
+            waiting += _some(files, tasks[room:], f"max-files-to-rewrite is {limit:,}")
+            room = max(0, room - len(tasks))
+        return taken, waiting
+
+    def _why_limited(self, waiting: Sequence[SelectedFiles]) -> str:
+        files = sum(len(each.tasks) for each in waiting)
+        limit = self._options.max_files_to_rewrite
+        return f" {files:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
+
+
+def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], reason: str) -> list[SelectedFiles]:
+    some = tuple(tasks)
+    return [replace(files, tasks=some, reason=reason)] if some else []
+
+
+def _divided(
+    tasks: Iterable[DataFileTask], is_first: Callable[[DataFileTask], bool]
+) -> tuple[tuple[DataFileTask, ...], tuple[DataFileTask, ...]]:
+    parts: tuple[list[DataFileTask], list[DataFileTask]] = ([], [])
+    for task in tasks:
+        parts[0 if is_first(task) else 1].append(task)
+    return tuple(parts[0]), tuple(parts[1])
+
+
+def _path(task: DataFileTask) -> str:
+    return task.data_file.file_path
+
+
+def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for files in left:
+        counts[files.reason] += len(files.tasks)
+    return counts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, checkable_target, given_target
 from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
 from iceberg_zorder.request.rewrite_options import RewriteOptions, domain_faults
+from iceberg_zorder.upkeep.gathering import gathered
 
 if TYPE_CHECKING:
     from iceberg_zorder.pyiceberg.file_groups import DataFileTask
@@ -20,24 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SizeRules:
-    """Rules of one rewrite, checked.
-
-    Parameters
-    ----------
-    target_file_size, min_file_size, max_file_size : int
-        Sizes of data files in bytes.
-    options : RewriteOptions
-        The other options.
-    spec_id : int, optional
-        The partition spec of new files, if files of others are to be rewritten for that.
+    """Rules of one rewrite, checked; a spec is the one of new files, if files of others are to be rewritten for that.
 
     Examples
     --------
     >>> rules = SizeRules(100, 75, 180, RewriteOptions())
     >>> [rules.expected_output_files(size) for size in (1, 99, 109, 111, 175, 176, 1009)]
     [1, 1, 1, 2, 2, 2, 10]
-    >>> [rules.finer_output_files(size) for size in (1, 109, 132, 198, 1009)]
-    [1, 1, 2, 3, 15]
     """
 
     target_file_size: int
@@ -53,21 +44,57 @@ class SizeRules:
 
     def wants(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its size, its deletes or its partition spec."""
-        size = task.data_file.file_size_in_bytes
-        return not self.min_file_size <= size <= self.max_file_size or self.is_due(task)
+        return not self.min_file_size <= task.data_file.file_size_in_bytes <= self.max_file_size or self.is_due(task)
 
-    def is_only_small(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten because it is small, and for nothing else."""
-        return task.data_file.file_size_in_bytes < self.min_file_size and not self.is_due(task)
+    def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
+        """Find the data files of a partition that are rewritten, as Iceberg does.
 
-    def wants_group(self, tasks: Sequence[DataFileTask]) -> bool:
-        """Tell whether the chosen files of a partition are worth rewriting."""
-        size = sum(task.data_file.file_size_in_bytes for task in tasks)
+        But small files are not rewritten to as many, and those of earlier rewrites wait, see :func:`.gathered`.
+        """
+        if self.options.rewrite_all:
+            return {*tasks}
+        wanted = [task for task in tasks if self.wants(task)]
+        others = {task for task in wanted if self.is_due(task) or self._size(task) > self.max_file_size}
+        small = [task for task in wanted if task not in others]
+        rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
+        are_taken = gathered([*map(self._size, small)], rewrites)
+        called = others.union(task for task, is_taken in zip(small, are_taken, strict=True) if is_taken)
+        size = sum(map(self._size, called))
+        are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.target_file_size)
+        return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
+
+    def why_chosen(self, tasks: Sequence[DataFileTask]) -> str:
+        """Say why data files are called for."""
+        if self.options.rewrite_all:
+            return "rewrite-all is true"
+        others = Counter(task.data_file.spec_id for task in tasks if self.is_of_other_spec(task))
+        sizes = [self._size(task) for task in tasks if not self.is_of_other_spec(task)]
+        small = sum(size < self.min_file_size for size in sizes)
+        large = sum(size > self.max_file_size for size in sizes)
+        kinds = (
+            (small, f"below min-file-size-bytes {self.min_file_size:,}"),
+            (large, f"above max-file-size-bytes {self.max_file_size:,}"),
+            (len(sizes) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
+            *((others[spec], f"of partition spec {spec}") for spec in sorted(others)),
+        )
+        why = ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count)
+        return f"{why}; new files are of {self.spec_id}" if others else why
+
+    @property
+    def why_small(self) -> str:
+        """Why small files are left."""
         return (
-            (len(tasks) > 1 and len(tasks) >= self.options.min_input_files)
-            or (len(tasks) > 1 and size > self.target_file_size)
-            or size > self.max_file_size
-            or any(self.is_due(task) for task in tasks)
+            f"below min-file-size-bytes {self.min_file_size:,}, but less than min-input-files "
+            f"{self.options.min_input_files:,} and no more than target-file-size-bytes {self.target_file_size:,}, "
+            "no fewer after a rewrite, or left so by one with less beside them"
+        )
+
+    @property
+    def why_in_order(self) -> str:
+        """Why other files are left."""
+        return (
+            f"size between min-file-size-bytes {self.min_file_size:,} and max-file-size-bytes {self.max_file_size:,}, "
+            "and no deletes above delete-file-threshold or delete-ratio-threshold"
         )
 
     def expected_output_files(self, input_size: int) -> int:
@@ -78,15 +105,6 @@ class SizeRules:
         whole, remainder = divmod(size, target)
         shared_out = size // whole < min(1.1 * target, float(self.write_max_file_size))
         return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
-
-    def finer_output_files(self, input_size: int) -> int:
-        """Tell the same for a small part of a partition that is rewritten for what it gains.
-
-        New files have two thirds of the target, or the smallest size that a user has set, where that is more.
-        """
-        least = max(2 * self.target_file_size // 3, self.options.min_file_size or 1, 1)
-        size = int(input_size * self.options.compression_factor)
-        return max(self.expected_output_files(input_size), size // least)
 
     def is_due(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
@@ -106,6 +124,9 @@ class SizeRules:
         rows = task.data_file.record_count
         deleted = min(rows_deleted_by_position(task.position_deletes), rows)
         return rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
+
+    def _size(self, task: DataFileTask) -> int:
+        return task.data_file.file_size_in_bytes
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:

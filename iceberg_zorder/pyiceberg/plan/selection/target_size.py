@@ -13,8 +13,6 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
-SUMMARY_KEY = "zorder.target-file-size-bytes"
-ORIGIN_KEY = "zorder.target-file-size-from"
 
 _PROPERTY_NAME = "write.target-file-size-bytes"
 _SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
@@ -73,13 +71,13 @@ def found_target(
     --------
     >>> found_target(RewriteOptions(), [], [2 * 1024**3, 3 * 1024**3, 100])
     TargetSize(size=100663296, source='data', origin='data')
-    >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {SUMMARY_KEY: "20000000", ORIGIN_KEY: "option"})]
+    >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {"zorder.target-file-size": "20000000 option"})]
     >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3])
     TargetSize(size=20000000, source='last layout', origin='option')
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
     TargetSize(size=40000000, source='data', origin='data')
     """
-    last = _last_target(snapshots)
+    last = next((each.target for each in reversed(snapshots) if each.target), None)
     if last is None:
         return TargetSize(_between(_target_of_data(partition_sizes), options), DATA, DATA)
     size, origin = last
@@ -88,15 +86,6 @@ def found_target(
         if max(asked, size) >= _FAR_OFF * min(asked, size):
             return TargetSize(_between(asked, options), DATA, DATA)
     return TargetSize(_between(size, options), LAST_LAYOUT, origin)
-
-
-def _last_target(snapshots: Sequence[SnapshotFacts]) -> tuple[int, str] | None:
-    """Find the newest target that a snapshot tells, and where it was from; without that it counts as set by hand."""
-    for each in reversed(snapshots):
-        text = each.summary.get(SUMMARY_KEY, "")
-        if text.isascii() and text.isdecimal() and int(text) > 0:
-            return int(text), each.summary.get(ORIGIN_KEY, OPTION)
-    return None
 
 
 def checkable_target(options: RewriteOptions) -> TargetSize:

@@ -120,8 +120,7 @@ def test_old_specs_end_a_part_at_a_time(catalog: SqlCatalog) -> None:
     options = {**TARGET, "rewrite-old-specs": "true", "max-files-to-rewrite": "2"}
     [group] = plan_rewrite(table, "a, b", options=options).groups
     assert group.reason == (
-        "8 files of partition spec 0; new files are of 1; 2 of its 8 files, for max-files-to-rewrite is 2, and what is "
-        "said here is of all 8"
+        "8 files of partition spec 0; new files are of 1; 2 of its 8 files, for max-files-to-rewrite is 2"
     )
     until_nothing_is_left(table, options)
     assert {file.spec_id for file in data_files(table.refresh())} == {1}
@@ -133,15 +132,3 @@ def test_parts_end_at_the_layout_of_the_whole(catalog: SqlCatalog) -> None:
     until_nothing_is_left(whole, TARGET)
     until_nothing_is_left(parts, {**TARGET, "max-files-to-rewrite": "6"})
     assert scanned(parts) <= 1.2 * scanned(whole)
-
-
-def test_that_parts_were_looked_at_is_told(catalog: SqlCatalog) -> None:
-    table = made(catalog, *large_boxes(0, 9))
-    options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
-    result = rewrite_data_files(table, "a, b", options=options)
-    assert result.rewritten_data_files_count == 0
-    assert result.message is not None
-    assert result.message.endswith(
-        " 4 more data files wait behind max-files-to-rewrite 5: raise it to reach them. A file group was looked at in "
-        "part, for max-files-to-rewrite is 5; as a whole it may gain."
-    )

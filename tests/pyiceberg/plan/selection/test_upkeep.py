@@ -20,7 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.scan.bound_keys import column_bounds
+from iceberg_zorder.pyiceberg.scan.file_arrays import column_bounds
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs, mean, measured, values_of
 
@@ -129,14 +129,14 @@ def test_appends_in_the_order_of_time(catalog: SqlCatalog) -> None:
 def test_a_column_that_no_layout_can_cut(catalog: SqlCatalog) -> None:
     history = kept_up(catalog, of_one_value)
     assert max(history.ratios) <= 1.35
-    # What it once could not bring is not tried again at each run.
-    assert history.rewritten <= 0.4 * history.everything
+    # Appends are of 3%: 17 bytes for each that came are 0.47 of everything; what came compresses less than what is written.
+    assert history.rewritten <= 0.53 * history.everything
     assert history.restless <= 1
 
 
 def test_a_column_that_follows_another(catalog: SqlCatalog) -> None:
     history = kept_up(catalog, together)
-    # Each append spans the table, and a single file of it is read as often as all others together: it was 3 once.
+    # Each append spans the table, and a single file of it is read as often as all others together.
     assert fmean(history.ratios) <= 2.4
 
 
@@ -182,11 +182,11 @@ def test_what_is_as_good_as_it_gets_is_left_whoever_wrote_it(grid: Table) -> Non
     at = snapshot_id(grid)
     result = rewrite_data_files(grid, "a, b", options=UPKEEP)
     assert (result.rewritten_data_files_count, snapshot_id(grid)) == (0, at)
-    assert result.message == (
-        "Nothing to rewrite in lake.db.grid: no size and no deletes of 16 data files call for it, and no rewrite would "
-        "gain enough for its bytes (max-scan-ratio 1.2). To rewrite them anyway, set option rewrite-all to true."
-    )
     (left,) = plan_rewrite(grid, "a, b", options=UPKEEP).left
+    assert result.message == (
+        f"Nothing to rewrite in lake.db.grid: 16 data files are left ({left.reason}). To rewrite them anyway, set option "
+        "rewrite-all to true."
+    )
     assert left.reason.startswith("scan fraction 25.")
     assert " is at most max-scan-ratio 1.2 times the attainable 2" in left.reason
 
@@ -238,7 +238,7 @@ def test_small_files_that_would_be_as_many_again_are_left(catalog: SqlCatalog) -
     assert plan_rewrite(table, "a, b", options=UPKEEP).groups == ()
     table.append(longs(a=rng.integers(0, 2 << 40, 500), b=rng.integers(0, DOMAIN, 500)))
     (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
-    assert group.reason == "3 files below min-file-size-bytes 24,375; more data than target-file-size-bytes 32,500"
+    assert group.reason == "3 files below min-file-size-bytes 24,375"
 
 
 def test_a_column_without_bounds_gains_nothing(grid: Table) -> None:
@@ -250,14 +250,11 @@ def test_a_column_without_bounds_gains_nothing(grid: Table) -> None:
     assert plan.groups == ()
     none = "a (metrics mode none), b (metrics mode none)"
     (left,) = plan.left
-    assert left.reason == (
-        f"no rewrite would gain anything, because new files get no bounds of any clustering column: {none}"
+    assert left.reason.endswith(
+        f"; not counted, because new files get no bounds of them unless metrics-check is fix: {none}"
     )
     assert plan.message is not None
-    assert plan.message.endswith(
-        f" New files get no bounds of {none}, and no file can be skipped by what has none: to have them kept, set option "
-        "metrics-check to fix."
-    )
+    assert left.reason in plan.message
 
 
 def without_bounds(catalog: SqlCatalog, *columns: str, mode: str = "none") -> Table:
@@ -307,13 +304,17 @@ def test_files_without_bounds_are_rewritten_once_new_ones_get_them(
 def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog: SqlCatalog) -> None:
     table = without_bounds(catalog, "a")
     (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
-    assert group.reason.endswith("; not counted are columns of which new files get no bounds: a (metrics mode none)")
+    assert group.reason.endswith(
+        "; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)"
+    )
     rewrite_data_files(table, "a, b", options=UPKEEP)
     # Of a every file is read.
     assert percents(group.reason)[2] == pytest.approx(2 * scanned(table) - 1, abs=0.03)
     (left,) = plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": "1.25"}).left
     assert " is at most max-scan-ratio 1.25 times the attainable " in left.reason
-    assert left.reason.endswith("; not counted are columns of which new files get no bounds: a (metrics mode none)")
+    assert left.reason.endswith(
+        "; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)"
+    )
 
 
 @pytest.mark.parametrize("columns", ["a", "ab"])

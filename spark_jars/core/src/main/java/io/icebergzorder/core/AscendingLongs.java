@@ -20,11 +20,7 @@ final class AscendingLongs implements Serializable {
   /** By slot, how many values lie before it; one more entry for the end. */
   private final int[] before;
 
-  /**
-   * Prepares the search.
-   *
-   * @param values ascending, not copied; equal ones are allowed
-   */
+  /** Takes ascending values, equal ones allowed, without copying them. */
   AscendingLongs(long[] values) {
     this.values = values;
     if (values.length == 0) {
@@ -50,16 +46,11 @@ final class AscendingLongs implements Serializable {
     return (int) (key - values[0] >>> shift);
   }
 
-  /** The values; not a copy. */
   long[] values() {
     return values;
   }
 
-  /**
-   * How many values are not above a key, without allocation.
-   *
-   * @return in [0, the number of values]
-   */
+  /** How many values are not above a key, without allocation. */
   int countNotAbove(long key) {
     int count = values.length;
     if (count == 0 || key < values[0]) {

@@ -1,14 +1,15 @@
 package io.icebergzorder.core;
 
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.BitSet;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 
 /**
  * The strictly increasing keys that split the sampled distribution of a column into buckets.
  *
- * <p>The bucket of a key is the number of boundaries that are not above it, in [0, {@link #size}]:
- * a key equal to a boundary belongs to the bucket above it. NaN and NULL have the two buckets after
- * all values.
+ * <p>The bucket of a key is the number of boundaries that are not above it. NaN and NULL have the two buckets after all values.
  *
  * <pre>
  *   boundaries         10            20            30
@@ -16,91 +17,46 @@ import java.util.BitSet;
  *   buckets       0    |      1      |      2      |     3      4     5
  * </pre>
  *
- * <p>They are the sampled keys at evenly spaced ranks, so the buckets hold about equally many rows,
- * whatever the distribution. A heavy key, one that holds at least 1/max of the sampled values,
- * gets a bucket of its own, and with no more distinct keys than max every key does.
+ * <p>They are the sampled keys at evenly spaced ranks, so that buckets hold about equally many rows. A heavy key, one that holds at
+ * least 1/max of the sampled values, gets a bucket of its own, and with no more distinct keys than max every key does.
  *
- * <p>Source: equi-depth histograms, with the heavy keys of compressed histograms (V. Poosala and
- * others, "Improved Histograms for Selectivity Estimation of Range Predicates", SIGMOD 1996).
+ * <p>Source: equi-depth histograms, with the heavy keys of compressed histograms (V. Poosala and others, "Improved Histograms for
+ * Selectivity Estimation of Range Predicates", SIGMOD 1996).
  */
-public abstract sealed class Boundaries implements Serializable
-    permits LongBoundaries, BytesBoundaries {
+public final class Boundaries implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  Boundaries() {}
+  /** One of the two, by the domain of the column. */
+  private final AscendingLongs longs;
 
-  /**
-   * The boundaries of the keys of a column.
-   *
-   * @param column the sampled keys; rows that are NaN or NULL do not count
-   * @param max the wanted number of boundaries, at least 1. With heavy keys there are at most
-   *     max(max, 2 * heavy keys), otherwise at most max
-   * @throws IllegalArgumentException if max is below 1
-   */
+  private final byte[][] bytes;
+
+  private Boundaries(AscendingLongs longs, byte[][] bytes) {
+    this.longs = longs;
+    this.bytes = bytes;
+  }
+
+  /** The boundaries of a column's keys: {@code max} at most, or twice the number of heavy keys. */
   public static Boundaries of(KeyColumn column, int max) {
-    if (max < 1) {
-      throw new IllegalArgumentException(
-          "Cannot make boundaries, because at least 1 must be wanted and %d were".formatted(max));
+    IntStream rows = IntStream.range(0, column.size()).filter(row -> column.state(row) == KeyColumn.VALUE);
+    if (column.domain() == KeyDomain.LONG) {
+      long[] sorted = rows.mapToLong(column::longKey).sorted().toArray();
+      IntStream chosen = chosen(sorted.length, rank -> sorted[rank] != sorted[rank - 1], max);
+      return new Boundaries(new AscendingLongs(chosen.mapToLong(rank -> sorted[rank]).toArray()), null);
     }
-    return switch (column.domain()) {
-      case LONG -> LongBoundaries.ofKeys(column, max);
-      case BYTES -> BytesBoundaries.ofKeys(column, max);
-    };
+    byte[][] sorted = rows.mapToObj(column::bytesKey).sorted(Arrays::compareUnsigned).toArray(byte[][]::new);
+    IntStream chosen = chosen(sorted.length, rank -> !Arrays.equals(sorted[rank], sorted[rank - 1]), max);
+    return new Boundaries(null, chosen.mapToObj(rank -> sorted[rank]).toArray(byte[][]::new));
   }
 
-  /** The number of boundaries; there is one more bucket of values. */
-  public abstract int size();
-
-  /** The bucket of NaN: {@code size() + 1}. */
-  public final int nanBucket() {
-    return size() + 1;
-  }
-
-  /** The bucket of NULL: {@code size() + 2}. */
-  public final int nullBucket() {
-    return size() + 2;
-  }
-
-  /** The number of buckets, those of NaN and NULL included: {@code size() + 3}. */
-  public final int buckets() {
-    return size() + 3;
-  }
-
-  /**
-   * The bucket of a row.
-   *
-   * @param column keys of the same domain as the boundaries
-   * @return a bucket in [0, {@code size() + 2}]
-   */
-  public final int bucketOf(KeyColumn column, int row) {
-    return switch (column.state(row)) {
-      case KeyColumn.VALUE -> valueBucket(column, row);
-      case KeyColumn.NAN -> nanBucket();
-      default -> nullBucket();
-    };
-  }
-
-  abstract int valueBucket(KeyColumn column, int row);
-
-  /**
-   * Which distinct keys become boundaries. Keys are named by their place among the distinct keys, so
-   * that this is written once for both domains.
-   *
-   * @param starts for each distinct key, in order, the rank of its first row among the sorted keys;
-   *     length d
-   * @param rows the number n of sorted keys
-   * @param max the wanted number of boundaries, at least 1
-   * @return places in [1, d): never the smallest key, as nothing lies below it
-   */
-  static BitSet chosen(int[] starts, int rows, int max) {
+  /** The ranks of the first of those equal keys that become boundaries; never the smallest key, as nothing lies below it. */
+  private static IntStream chosen(int rows, IntPredicate isNew, int max) {
+    int[] starts = IntStream.range(0, rows).filter(rank -> rank == 0 || isNew.test(rank)).toArray();
     int distinct = starts.length;
-    BitSet chosen = new BitSet(distinct);
     if (distinct <= max) {
-      if (distinct > 1) {
-        chosen.set(1, distinct);
-      }
-      return chosen;
+      return Arrays.stream(starts).skip(1);
     }
+    BitSet chosen = new BitSet(distinct);
     for (int key = 0; key < distinct; key++) {
       int end = key + 1 < distinct ? starts[key + 1] : rows;
       if ((long) (end - starts[key]) * max >= rows) {
@@ -119,13 +75,100 @@ public abstract sealed class Boundaries implements Serializable
       chosen.set(key);
     }
     chosen.clear(0);
-    return chosen;
+    return chosen.stream().map(each -> starts[each]);
   }
 
-  /** Thrown by the constructors, which also read layouts from outside. */
-  static IllegalArgumentException notIncreasing(int place) {
-    return new IllegalArgumentException(
-        "Cannot use boundaries, because they must strictly increase and number %d does not"
-            .formatted(place));
+  /** The number of boundaries; there is one more bucket of values. */
+  public int size() {
+    return longs != null ? longs.values().length : bytes.length;
+  }
+
+  public int nanBucket() {
+    return size() + 1;
+  }
+
+  public int nullBucket() {
+    return size() + 2;
+  }
+
+  /** The number of buckets, those of NaN and NULL included. */
+  public int buckets() {
+    return size() + 3;
+  }
+
+  public int bucketOf(KeyColumn column, int row) {
+    return switch (column.state(row)) {
+      case KeyColumn.VALUE -> longs != null ? bucket(column.longKey(row)) : bucket(column.bytesKey(row));
+      case KeyColumn.NAN -> nanBucket();
+      default -> nullBucket();
+    };
+  }
+
+  public int bucket(long key) {
+    return longs.countNotAbove(key);
+  }
+
+  public int bucket(byte[] key) {
+    return count(key, true);
+  }
+
+  public int countBelow(long key) {
+    return key == Long.MIN_VALUE ? 0 : bucket(key - 1);
+  }
+
+  public int countBelow(byte[] key) {
+    return count(key, false);
+  }
+
+  private int count(byte[] key, boolean withEqual) {
+    int low = 0;
+    int high = bytes.length;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      int compared = Arrays.compareUnsigned(bytes[middle], key);
+      if (compared < 0 || (withEqual && compared == 0)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  public long[] longs() {
+    return longs.values();
+  }
+
+  /** The boundaries of a column of bytes; not a copy. */
+  public byte[][] bytes() {
+    return bytes;
+  }
+
+  /**
+   * The position of every bucket: the share of the sampled rows, one at least, in the buckets before it, scaled to [0, 2^bits) and
+   * rounded down. A heavy value takes one wide bucket, and the values after it begin where its rows end.
+   */
+  int[] positions(KeyColumn column, int bits, PrefixOrder order) {
+    int[] rows = new int[buckets()];
+    for (int row = 0; row < column.size(); row++) {
+      rows[bucketOf(column, row)]++;
+    }
+    int[] positions = new int[rows.length];
+    long before = 0;
+    for (int place = 0; place < rows.length; place++) {
+      int bucket = bucketAt(place, order);
+      // without a row in this bucket or after it the share is 1, one step above the last position
+      positions[bucket] = (int) Math.min((1L << bits) - 1, (before << bits) / column.size());
+      before += rows[bucket];
+    }
+    return positions;
+  }
+
+  private int bucketAt(int place, PrefixOrder order) {
+    if (place == (order.nullsFirst() ? 0 : nullBucket())) {
+      return nullBucket();
+    }
+    int ofValues = order.nullsFirst() ? place - 1 : place;
+    return order.descending() ? nanBucket() - ofValues : ofValues;
   }
 }

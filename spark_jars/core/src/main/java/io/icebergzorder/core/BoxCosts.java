@@ -13,23 +13,12 @@ interface BoxCosts {
     static final Ends NONE = new Ends(new int[0], new double[0]);
   }
 
-  /**
-   * What costs boxes inside of a box by as much, but for what is the same for all of them.
-   *
-   * @param lows the smallest positions in the box by active column, the leading ones included
-   * @param highs the largest ones
-   */
+  /** The same costs for boxes inside of a box, whose edges are by active column; what all of these cost alike may be left out. */
   BoxCosts inside(int[] lows, int[] highs);
 
   /** Ends of ranges in an active column, where a split serves queries. */
   Ends ends(int column);
 
-  /**
-   * The cost of a box by one row of its own, at least 0.
-   *
-   * @param lows the smallest positions in the box by clustering column
-   * @param highs the largest ones
-   * @param files how many files it is to be cut into, at least 1
-   */
+  /** The cost, at least 0, that one row adds to a box still to be cut into so many files; its edges are by clustering column. */
   double of(int[] lows, int[] highs, int files);
 }

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -20,20 +21,13 @@ import java.util.List;
 public final class BoxTree implements Cuts {
   private static final long serialVersionUID = 1L;
 
-  private static final int LAST = (1 << Positions.MAX_BITS) - 1;
 
-  /** The name of this kind of cuts in an option and in a layout. */
   public static final String KIND = "adaptive";
 
   /** A node: a split or a leaf. */
-  public sealed interface Node permits Split, Leaf {}
+  public sealed interface Node extends Serializable permits Split, Leaf {}
 
-  /**
-   * Rows whose position in a column lies below {@code start} go left.
-   *
-   * @param column the place of the column among the active ones
-   * @param start the first position on the right side, at least 1
-   */
+  /** Rows whose position in an active column lies below {@code start}, at least 1, go left. */
   public record Split(int column, int start) implements Node {}
 
   /**
@@ -45,11 +39,11 @@ public final class BoxTree implements Cuts {
    */
   public record Leaf(int files, int[] lower, int[] upper) implements Node {}
 
+  private final List<Node> nodes;
   private final int bits;
   private final int columns;
-  private final int files;
 
-  // By node, in preorder: the shift of the column that it splits, or -1; the first position on the right side;
+  // By node: the shift of the column that it splits, or -1; the first position on the right side;
   // the node on the right side, or, of a leaf, its number.
   private final int[] shifts;
   private final int[] starts;
@@ -64,124 +58,49 @@ public final class BoxTree implements Cuts {
   /** By file. */
   private final int[] leafOf;
 
-  /**
-   * Makes a tree of its nodes.
-   *
-   * @param preorder a split, its left side, its right side; one whole tree
-   * @param bits the bits of a position
-   * @param columns the number of active columns
-   * @throws IllegalArgumentException if the nodes are not one whole tree, or have 2^31 files or more
-   */
-  public BoxTree(List<? extends Node> preorder, int bits, int columns) {
+  /** Takes one whole tree in preorder: a split, its left side, its right side. */
+  BoxTree(List<? extends Node> preorder, int bits, int columns) {
+    this.nodes = List.copyOf(preorder);
     this.bits = bits;
     this.columns = columns;
-    int leaves = (int) preorder.stream().filter(Leaf.class::isInstance).count();
-    shifts = new int[preorder.size()];
-    starts = new int[preorder.size()];
-    next = new int[preorder.size()];
-    firstFile = new int[leaves];
-    filesOf = new int[leaves];
-    lower = new int[leaves * columns];
-    upper = new int[leaves * columns];
+    List<Leaf> leaves = nodes.stream().filter(Leaf.class::isInstance).map(Leaf.class::cast).toList();
+    shifts = new int[nodes.size()];
+    starts = new int[nodes.size()];
+    next = new int[nodes.size()];
+    firstFile = new int[leaves.size()];
+    filesOf = leaves.stream().mapToInt(Leaf::files).toArray();
+    lower = leaves.stream().flatMapToInt(leaf -> Arrays.stream(leaf.lower())).toArray();
+    upper = leaves.stream().flatMapToInt(leaf -> Arrays.stream(leaf.upper())).toArray();
+    leafOf = new int[Arrays.stream(filesOf).sum()];
     List<Integer> waiting = new ArrayList<>();
     int leaf = 0;
-    long file = 0;
+    int file = 0;
     for (int node = 0; node < shifts.length; node++) {
-      if (leaf > 0 && leaf == node - leaf + 1) {
-        throw notWhole();
-      }
-      if (preorder.get(node) instanceof Split split) {
+      if (nodes.get(node) instanceof Split split) {
         shifts[node] = bits * (columns - 1 - split.column());
         starts[node] = split.start();
         waiting.add(node);
         continue;
       }
-      Leaf box = (Leaf) preorder.get(node);
       shifts[node] = -1;
       next[node] = leaf;
-      firstFile[leaf] = (int) file;
-      filesOf[leaf] = box.files();
-      System.arraycopy(box.lower(), 0, lower, leaf * columns, columns);
-      System.arraycopy(box.upper(), 0, upper, leaf * columns, columns);
+      firstFile[leaf] = file;
+      Arrays.fill(leafOf, file, file + filesOf[leaf], leaf);
+      file += filesOf[leaf];
       leaf++;
-      file += box.files();
       if (!waiting.isEmpty()) {
         next[waiting.remove(waiting.size() - 1)] = node + 1;
       }
     }
-    if (leaf != shifts.length - leaf + 1) {
-      throw notWhole();
-    }
-    if (file > Integer.MAX_VALUE) {
-      throw new IllegalArgumentException(
-          "Cannot use adaptive cuts, because %d files are more than %d".formatted(file, Integer.MAX_VALUE));
-    }
-    files = (int) file;
-    leafOf = new int[files];
-    for (int of = 0; of < leaves; of++) {
-      Arrays.fill(leafOf, firstFile[of], firstFile[of] + filesOf[of], of);
-    }
   }
 
-  private static IllegalArgumentException notWhole() {
-    return new IllegalArgumentException("Cannot use adaptive cuts, because their nodes are not one whole tree");
-  }
-
-  /** The nodes in preorder. */
   public List<Node> nodes() {
-    List<Node> nodes = new ArrayList<>();
-    for (int node = 0; node < shifts.length; node++) {
-      if (shifts[node] >= 0) {
-        nodes.add(new Split(columns - 1 - shifts[node] / bits, starts[node]));
-      } else {
-        int from = next[node] * columns;
-        int[] low = Arrays.copyOfRange(lower, from, from + columns);
-        int[] high = Arrays.copyOfRange(upper, from, from + columns);
-        nodes.add(new Leaf(filesOf[next[node]], low, high));
-      }
-    }
     return nodes;
-  }
-
-  /**
-   * Between which positions splits send rows to each file, both included.
-   *
-   * @param first by file and column, the first position
-   * @param last the last one
-   */
-  public record Regions(int[][] first, int[][] last) {}
-
-  /** Finds the positions of the rows that are sent to each file. */
-  public Regions regions() {
-    int[][] first = new int[files][];
-    int[][] last = new int[files][];
-    List<int[][]> waiting = new ArrayList<>();
-    int[] everything = new int[columns];
-    Arrays.fill(everything, LAST);
-    waiting.add(new int[][] {new int[columns], everything});
-    int file = 0;
-    for (Node node : nodes()) {
-      int[][] edges = waiting.remove(waiting.size() - 1);
-      if (node instanceof Split split) {
-        int[] right = edges[0].clone();
-        int[] left = edges[1].clone();
-        right[split.column()] = split.start();
-        left[split.column()] = split.start() - 1;
-        waiting.add(new int[][] {right, edges[1]});
-        waiting.add(new int[][] {edges[0], left});
-        continue;
-      }
-      for (int end = file + ((Leaf) node).files(); file < end; file++) {
-        first[file] = edges[0];
-        last[file] = edges[1];
-      }
-    }
-    return new Regions(first, last);
   }
 
   @Override
   public int files() {
-    return files;
+    return leafOf.length;
   }
 
   @Override
@@ -189,21 +108,11 @@ public final class BoxTree implements Cuts {
     return KIND;
   }
 
-  /** The number of leaves; at most {@link #files}. */
-  public int leaves() {
-    return filesOf.length;
+  boolean needsTieBreakers() {
+    return leafOf.length > filesOf.length;
   }
 
-  /** Whether some leaf has more than one file. */
-  public boolean needsTieBreakers() {
-    return files > leaves();
-  }
-
-  /**
-   * The leaf of a row.
-   *
-   * @return in [0, {@link #leaves}), left to right
-   */
+  /** The leaf of a row, counted from the left. */
   int leaf(long packed) {
     long mask = (1L << bits) - 1;
     int node = 0;
@@ -213,28 +122,17 @@ public final class BoxTree implements Cuts {
     return next[node];
   }
 
-  /**
-   * The file of a row.
-   *
-   * @param leaf the row's leaf
-   * @param tieBreaker spreads the rows of a leaf over its files, by its remainder
-   * @return in [0, {@link #files})
-   */
+  /** The file of a row: the tie breaker, any number that depends on the row alone, spreads rows over the files of their leaf. */
   int file(int leaf, long tieBreaker) {
     int count = filesOf[leaf];
     return firstFile[leaf] + (count == 1 ? 0 : (int) Math.floorMod(tieBreaker, (long) count));
   }
 
-  /** The leaf that a file is of. */
   int leafOf(int file) {
     return leafOf[file];
   }
 
-  /**
-   * A position, moved into the box of its leaf and stretched over it.
-   *
-   * @return floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits)
-   */
+  /** A position moved into the box of its leaf and stretched over it: floor((p - lower) * 2^bits / (upper - lower + 1)). */
   int stretched(int position, int leaf, int column) {
     int low = lower[leaf * columns + column];
     int high = upper[leaf * columns + column];

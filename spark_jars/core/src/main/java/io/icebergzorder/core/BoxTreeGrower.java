@@ -50,38 +50,13 @@ final class BoxTreeGrower {
     }
   }
 
-  /**
-   * Grows a tree with a wanted number of files.
-   *
-   * @param positions by active column and sampled row, in [0, 2^bits)
-   * @param rows the number of sampled rows
-   * @param bits the bits of a position, in [0, 16]
-   * @param files the wanted number of files, at least 1; there are as many
-   * @param tolerance how far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps
-   *     to it, the most even one is taken
-   * @param weights of every active column, positive; those of leading columns are not looked at
-   * @param leading the number of leading columns that are split first, one after the other
-   */
+  /** Grows a tree with a wanted number of files. */
   static BoxTree grow(
       int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
     return grow(positions, rows, bits, files, tolerance, weights, leading, null, 0);
   }
 
-  /**
-   * Grows a tree for the queries of a workload.
-   *
-   * @param positions by active column and sampled row, in [0, 2^bits)
-   * @param rows the number of sampled rows
-   * @param bits the bits of a position, in [0, 16]
-   * @param files the wanted number of files, at least 1; there are as many
-   * @param tolerance how far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps
-   *     to it, the most even one is taken
-   * @param weights of every active column, positive; those of leading columns are not looked at
-   * @param leading the number of leading columns that are split first, one after the other
-   * @param workload what the queries want of the active columns, or null for queries that nobody knows
-   * @param workloadShare the share of the queries that the workload knows, in [0, 1]; the others are taken to ask for
-   *     values of rows, by each column as often as its weight says
-   */
+  /** Grows a tree for the queries of a workload. */
   static BoxTree grow(
       int[][] positions,
       int rows,
@@ -189,7 +164,6 @@ final class BoxTreeGrower {
     return positions[column][ordered[column][place]];
   }
 
-  /** The split of a clustering column with the least cost within the tolerance. */
   private Candidate withinTolerance(int from, int to, int files, BoxCosts costs) {
     Candidate best = null;
     for (int column = leading; column < positions.length; column++) {
@@ -242,7 +216,6 @@ final class BoxTreeGrower {
     return low - from;
   }
 
-  /** The numbers of rows before each new position of an interval. */
   private int[] starts(int column, int from, int to) {
     int[] rows = ordered[column];
     char[] of = positions[column];

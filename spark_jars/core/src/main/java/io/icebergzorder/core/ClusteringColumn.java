@@ -7,19 +7,14 @@ import java.util.stream.Collectors;
 /**
  * A column named in {@code zorder(...)}.
  *
- * @param parts the names on the way from the table to the field, outermost first, one or more;
- *     {@code ["address", "zip code"]} is the field {@code zip code} of the struct {@code address}
+ * @param parts the names on the way from the table to the field, outermost first, one or more; {@code ["address", "zip code"]} is the field
+ *     {@code zip code} of the struct {@code address}
  * @param type the type as Iceberg's {@code Type.toString()} writes it
  */
 public record ClusteringColumn(List<String> parts, String type) {
   private static final Pattern PLAIN_NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
 
-  /**
-   * Checks the column.
-   *
-   * @throws IllegalArgumentException if there are no parts, or values of the type have no
-   *     {@link Keys keys}
-   */
+  /** Refuses types whose values have no {@link Keys keys}. */
   public ClusteringColumn {
     parts = List.copyOf(parts);
     if (parts.isEmpty()) {
@@ -33,14 +28,13 @@ public record ClusteringColumn(List<String> parts, String type) {
   }
 
   /**
-   * The parts joined by dots; a part that is not {@code [A-Za-z_][A-Za-z0-9_]*} stands in backticks,
-   * with its own backticks doubled: {@code address.`zip code`}.
+   * The parts joined by dots; a part that is not {@code [A-Za-z_][A-Za-z0-9_]*} stands in backticks, with its own backticks doubled: {@code
+   * address.`zip code`}.
    */
   public String name() {
     return quoted(parts);
   }
 
-  /** The domain of the column's keys. */
   public KeyDomain domain() {
     return Keys.domain(type);
   }

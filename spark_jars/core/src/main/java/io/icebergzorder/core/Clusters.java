@@ -10,13 +10,7 @@ public final class Clusters {
 
   private Clusters() {}
 
-  /**
-   * Whether more row groups must be read, because too little is known of those between the ones that were.
-   *
-   * @param layout the layout that was fitted
-   * @param sample what it was fitted to
-   * @param rowGroups of the rows of the sample, the numbers of the row groups that they were read from
-   */
+  /** Whether a sample was read from too few row groups; {@code rowGroups} has the number of each row's. */
   public static boolean areClusters(Layout layout, Sample sample, int[] rowGroups) {
     if (sample.rows() == 0) {
       return false;
@@ -26,18 +20,7 @@ public final class Clusters {
     return effect(files, rowGroups, layout.files()) > LARGEST_EFFECT;
   }
 
-  /**
-   * Estimates how uneven output files will be because the rows of row groups resemble each other.
-   *
-   * <p>Each file was cut so that it has its share of the sampled rows. Where they come alike from one row group and the next, it has
-   * its share of the table's. Where they come from one and not from the next, nothing is known of the row groups in between.
-   *
-   * @param files the output files of sampled rows, at least one row
-   * @param rowGroups the numbers of the row groups that they were read from
-   * @param outputFiles how many output files there are
-   * @return the variance of the rows of a file over their mean, squared: half the mean squared difference from one row group to the
-   *     next, less what chance makes of it
-   */
+  /** Estimates how uneven output files will be because the rows of row groups resemble each other. */
   static double effect(int[] files, int[] rowGroups, int outputFiles) {
     int last = Arrays.stream(rowGroups).max().getAsInt();
     long[] sorted = IntStream.range(0, files.length).mapToLong(row -> (long) files[row] << 32 | rowGroups[row]).sorted().toArray();

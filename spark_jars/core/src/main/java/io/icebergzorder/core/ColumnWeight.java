@@ -9,16 +9,11 @@ import java.util.List;
  * @param weight in (0, 1000000]
  */
 public record ColumnWeight(List<String> parts, double weight) {
-  /** Takes a copy of the list. */
   public ColumnWeight {
     parts = List.copyOf(parts);
   }
 
-  /**
-   * Reads the weights of columns, such as {@code a=3, b=0.5}.
-   *
-   * @throws IllegalArgumentException if the text is no list of weights
-   */
+  /** Reads weights, such as {@code a=3, b=0.5}. */
   public static List<ColumnWeight> parse(String text) {
     return new SortOrderParser(text, "set column-weights to").columnWeights();
   }

@@ -5,21 +5,15 @@ import java.util.Locale;
 
 /** The curves that order rows. */
 public enum Curve {
-  /** The positions' bits interleaved: see {@link ZOrderCurve}. */
+  /** The positions' bits interleaved: see {@code ZOrderCurve}. */
   ZORDER,
-  /** The Hilbert curve, for at most {@link HilbertCurve#MAX_COLUMNS} columns. */
+  /** The Hilbert curve, for at most eight columns. */
   HILBERT;
 
-  /** The name in a sort order and in a layout. */
   public String label() {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /**
-   * The curve of a name.
-   *
-   * @throws IllegalArgumentException if there is none
-   */
   public static Curve of(String label) {
     return Arrays.stream(values())
         .filter(curve -> curve.label().equals(label))

@@ -3,51 +3,17 @@ package io.icebergzorder.core;
 import java.util.Arrays;
 
 /**
- * Cuts between the output files with about equally many rows each along the curve.
+ * Cuts between the output files with about equally many rows each along the curve. Rows with equal indexes are never split.
  *
- * <p>The file of an index is the number of starts that are not above it: file 0 holds the indexes
- * below {@code starts[0]}, file i those in [{@code starts[i - 1]}, {@code starts[i]}). Rows with
- * equal indexes are never split.
- *
- * @param starts the first index of every file but the first, strictly increasing; length
- *     {@code files() - 1}. Not copied, because executors look up every row: do not change it
+ * @param starts the first index of every file but the first, strictly increasing
  */
 public record EvenCuts(long[] starts) implements Cuts {
   private static final long serialVersionUID = 1L;
 
-  /** The name of this kind of cuts in an option and in a layout. */
   public static final String KIND = "even";
 
-  /**
-   * Checks the cuts.
-   *
-   * @throws IllegalArgumentException if the starts do not strictly increase
-   */
-  public EvenCuts {
-    for (int i = 1; i < starts.length; i++) {
-      if (starts[i - 1] >= starts[i]) {
-        throw new IllegalArgumentException(
-            "Cannot use cuts, because their starts must strictly increase and number %d does not"
-                .formatted(i));
-      }
-    }
-  }
-
-  /**
-   * Cuts at evenly spaced ranks of the sampled indexes, each moved to the nearer edge of the run of
-   * equal indexes it falls into.
-   *
-   * @param sortedIndexes the indexes of the sampled rows, ascending, each in [0, 2^63); length m
-   * @param files the wanted number of files, at least 1
-   * @return at most {@code files} files: fewer where a run of equal indexes fills more than one file, or
-   *     nothing was sampled
-   * @throws IllegalArgumentException if files is below 1
-   */
-  public static EvenCuts of(long[] sortedIndexes, int files) {
-    if (files < 1) {
-      throw new IllegalArgumentException(
-          "Cannot cut into %d files, because there must be at least 1".formatted(files));
-    }
+  /** Cuts at evenly spaced ranks of sorted indexes, each moved to the nearer edge of the run of equal ones: into fewer files if need be. */
+  static EvenCuts of(long[] sortedIndexes, int files) {
     int rows = sortedIndexes.length;
     // rows + 1 files already look at every rank, and more of them at no other
     int wanted = (int) Math.min(files, rows + 1L);
@@ -70,12 +36,7 @@ public record EvenCuts(long[] starts) implements Cuts {
     return new EvenCuts(Arrays.copyOf(starts, count));
   }
 
-  /**
-   * The file of an index, without allocation.
-   *
-   * @return a file in [0, {@link #files})
-   */
-  public int file(long index) {
+  int file(long index) {
     return AscendingLongs.countNotAbove(starts, index);
   }
 
@@ -87,20 +48,5 @@ public record EvenCuts(long[] starts) implements Cuts {
   @Override
   public String kind() {
     return KIND;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof EvenCuts cuts && Arrays.equals(starts, cuts.starts);
-  }
-
-  @Override
-  public int hashCode() {
-    return Arrays.hashCode(starts);
-  }
-
-  @Override
-  public String toString() {
-    return "EvenCuts" + Arrays.toString(starts);
   }
 }

@@ -13,13 +13,6 @@ final class ExtentCosts implements BoxCosts {
   private final int leading;
   private final double[] rest;
 
-  /**
-   * Takes what extents are measured by.
-   *
-   * @param below by active column and position, the sampled rows below it
-   * @param weights of every active column, positive; those of leading columns are not looked at
-   * @param leading the number of leading columns, which no box is measured by
-   */
   ExtentCosts(int[][] below, double[] weights, int leading) {
     this.below = below;
     this.weights = weights;

@@ -18,17 +18,14 @@ record FileSizes(double mean, double tolerance) {
   /** Ends of queries tried in a column, the heaviest ones. */
   private static final int ENDS = 12;
 
-  /** The fewest rows of a file. */
   double least() {
     return (1.0 - tolerance) * mean;
   }
 
-  /** The most rows of a file. */
   double most() {
     return (1.0 + tolerance) * mean;
   }
 
-  /** Whether so many rows can be in so many files. */
   boolean isTolerated(long rows, int files) {
     return files * least() <= rows && rows <= files * most();
   }
@@ -85,13 +82,7 @@ record FileSizes(double mean, double tolerance) {
     return low;
   }
 
-  /**
-   * The numbers of rows on the left side of the heaviest ends, where files keep to the tolerance; of equal ones the first.
-   *
-   * @param weights by number of rows on the left side
-   * @param rows the node's rows
-   * @param files the node's files
-   */
+  /** The numbers of rows on the left side of the heaviest ends, where files keep to the tolerance; of equal ones the first. */
   int[] cutsAt(SortedMap<Integer, Double> weights, int rows, int files) {
     return weights.entrySet().stream()
         .filter(end -> end.getKey() > 0 && end.getKey() < rows && end.getValue() > 0)

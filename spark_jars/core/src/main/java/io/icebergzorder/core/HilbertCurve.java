@@ -1,7 +1,5 @@
 package io.icebergzorder.core;
 
-import java.util.concurrent.atomic.AtomicReferenceArray;
-
 /**
  * The Hilbert curve through a cube of up to eight dimensions: neighbours on it differ in one position,
  * and there by one.
@@ -13,12 +11,11 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * <p>Source: C. H. Hamilton, "Compact Hilbert Indices", Dalhousie University, technical report
  * CS-2006-07, 2006.
  */
-public final class HilbertCurve {
+final class HilbertCurve {
   /** The most columns; the table of nine would have ten million entries. */
-  public static final int MAX_COLUMNS = 8;
+  static final int MAX_COLUMNS = 8;
 
-  private static final AtomicReferenceArray<HilbertCurve> CURVES =
-      new AtomicReferenceArray<>(MAX_COLUMNS + 1);
+  private static final HilbertCurve[] CURVES = new HilbertCurve[MAX_COLUMNS + 1];
 
   private final int columns;
 
@@ -30,34 +27,16 @@ public final class HilbertCurve {
     this.table = table(columns);
   }
 
-  /**
-   * The curve through so many dimensions.
-   *
-   * @param columns in [1, 8]
-   * @throws IllegalArgumentException if columns lies outside its interval
-   */
-  public static HilbertCurve of(int columns) {
-    if (columns < 1 || columns > MAX_COLUMNS) {
-      throw new IllegalArgumentException(
-          "Cannot use a Hilbert curve of %d columns, because they must be in [1, %d]"
-              .formatted(columns, MAX_COLUMNS));
+  /** The curve through so many dimensions, of which each table is made once. */
+  static synchronized HilbertCurve of(int columns) {
+    if (CURVES[columns] == null) {
+      CURVES[columns] = new HilbertCurve(columns);
     }
-    HilbertCurve curve = CURVES.get(columns);
-    if (curve == null) {
-      curve = new HilbertCurve(columns);
-      CURVES.set(columns, curve);
-    }
-    return curve;
+    return CURVES[columns];
   }
 
-  /**
-   * Where an interleaved index lies on the curve, without allocation.
-   *
-   * @param zorder an index of {@link ZOrderCurve}, in [0, 2^(columns * bits))
-   * @param bits the bits of a position; columns * bits is at most 63
-   * @return an index in the same interval
-   */
-  public long index(long zorder, int bits) {
+  /** Where an index of {@link ZOrderCurve} lies on the curve; columns * bits is at most 63. */
+  long index(long zorder, int bits) {
     int corners = (1 << columns) - 1;
     long index = 0;
     int state = 0;

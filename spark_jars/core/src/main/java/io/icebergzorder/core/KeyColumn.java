@@ -1,10 +1,11 @@
 package io.icebergzorder.core;
 
 import java.util.Arrays;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /**
- * The keys of one clustering column: for every row a state, and a key if the state is
- * {@link #VALUE}.
+ * The keys of one clustering column: for every row a state, and a key if the state is {@link #VALUE}.
  *
  * <p>The arrays are kept, not copied, because a sample may hold a million rows. Do not change them.
  */
@@ -30,78 +31,35 @@ public final class KeyColumn {
     this.states = states;
   }
 
-  /**
-   * A column of the domain {@link KeyDomain#LONG}.
-   *
-   * @param keys one key a row; ignored where the state is not {@link #VALUE}
-   * @param states one state a row, in [0, 2]
-   * @throws IllegalArgumentException if the lengths differ or a state lies outside its interval
-   */
   public static KeyColumn ofLongs(long[] keys, byte[] states) {
-    checkStates(keys.length, states);
     return new KeyColumn(KeyDomain.LONG, keys, null, states);
   }
 
-  /**
-   * A column of the domain {@link KeyDomain#BYTES}.
-   *
-   * @param keys one key a row; ignored, and may be null, where the state is not {@link #VALUE}
-   * @param states one state a row, in [0, 2]
-   * @throws IllegalArgumentException if the lengths differ, a state lies outside its interval, or a
-   *     key is missing
-   */
+  /** Keys may be null where there is no value. */
   public static KeyColumn ofBytes(byte[][] keys, byte[] states) {
-    checkStates(keys.length, states);
-    for (int row = 0; row < keys.length; row++) {
-      if (keys[row] == null && states[row] == VALUE) {
-        throw new IllegalArgumentException(
-            "Cannot build a key column, because row %d has the state VALUE and no key"
-                .formatted(row));
-      }
-    }
     return new KeyColumn(KeyDomain.BYTES, null, keys, states);
   }
 
-  private static void checkStates(int rows, byte[] states) {
-    if (states.length != rows) {
-      throw new IllegalArgumentException(
-          "Cannot build a key column, because it has %d keys and %d states"
-              .formatted(rows, states.length));
-    }
-    for (byte state : states) {
-      if (state < VALUE || state > NULL) {
-        throw new IllegalArgumentException(
-            "Cannot build a key column, because a state must be in [0, 2] and one is " + state);
-      }
-    }
-  }
-
-  /** The number of rows. */
   public int size() {
     return states.length;
   }
 
-  /** The domain of the keys. */
   public KeyDomain domain() {
     return domain;
   }
 
-  /** The state of a row: {@link #VALUE}, {@link #NAN} or {@link #NULL}. */
   public byte state(int row) {
     return states[row];
   }
 
-  /** The key of a row in state {@link #VALUE} of a column of longs. */
   public long longKey(int row) {
     return longKeys[row];
   }
 
-  /** The key of a row in state {@link #VALUE} of a column of bytes; not a copy. */
   public byte[] bytesKey(int row) {
     return bytesKeys[row];
   }
 
-  /** Takes rows by their places. */
   public KeyColumn take(int[] rows) {
     byte[] taken = new byte[rows.length];
     for (int row = 0; row < rows.length; row++) {
@@ -112,14 +70,33 @@ public final class KeyColumn {
         : ofBytes(Arrays.stream(rows).mapToObj(row -> bytesKeys[row]).toArray(byte[][]::new), taken);
   }
 
-  /** The number of rows in a state. */
-  int count(byte state) {
-    int count = 0;
-    for (byte other : states) {
-      if (other == state) {
-        count++;
+  /** These rows, and then those of another column of the domain. */
+  public KeyColumn and(KeyColumn other) {
+    byte[] joined = Arrays.copyOf(states, states.length + other.states.length);
+    System.arraycopy(other.states, 0, joined, states.length, other.states.length);
+    return domain == KeyDomain.LONG
+        ? ofLongs(LongStream.concat(Arrays.stream(longKeys), Arrays.stream(other.longKeys)).toArray(), joined)
+        : ofBytes(Stream.concat(Arrays.stream(bytesKeys), Arrays.stream(other.bytesKeys)).toArray(byte[][]::new), joined);
+  }
+
+  /** Compares the keys of two rows. */
+  public int compare(int row, int other) {
+    return domain == KeyDomain.LONG
+        ? Long.compare(longKeys[row], longKeys[other])
+        : Arrays.compareUnsigned(bytesKeys[row], bytesKeys[other]);
+  }
+
+  /** Whether two rows show the same: one key, NaN, or NULL. */
+  boolean isSame(int row, int other) {
+    return states[row] == states[other] && (states[row] != VALUE || compare(row, other) == 0);
+  }
+
+  boolean hasValue() {
+    for (byte state : states) {
+      if (state == VALUE) {
+        return true;
       }
     }
-    return count;
+    return false;
   }
 }

@@ -72,13 +72,7 @@ public final class Keys {
 
   private Keys() {}
 
-  /**
-   * The domain of the keys of a type.
-   *
-   * @param icebergType the type as Iceberg's {@code Type.toString()} writes it, such as
-   *     {@code decimal(10, 2)}
-   * @throws IllegalArgumentException if values of the type have no keys (see the table above)
-   */
+  /** The domain of the keys of a type, which is named as Iceberg's {@code Type.toString()} does; refused if it has none. */
   public static KeyDomain domain(String icebergType) {
     return find(icebergType)
         .orElseThrow(
@@ -108,17 +102,11 @@ public final class Keys {
     return Optional.empty();
   }
 
-  /** The key of a boolean: 0 for false, 1 for true. */
   public static long ofBoolean(boolean value) {
     return value ? 1 : 0;
   }
 
-  /**
-   * The key of a double, or of a float widened to double.
-   *
-   * @param value any double but NaN; -0.0 and 0.0 have the same key
-   * @throws IllegalArgumentException if the value is NaN, which is a state and has no key
-   */
+  /** The key of a double, or of a float widened to double; NaN has none. */
   public static long ofDouble(double value) {
     if (Double.isNaN(value)) {
       throw new IllegalArgumentException(
@@ -130,13 +118,7 @@ public final class Keys {
     return bits >= 0 ? bits : bits ^ Long.MAX_VALUE;
   }
 
-  /**
-   * The key of a decimal whose precision is above {@link #MAX_LONG_PRECISION}.
-   *
-   * @param unscaled the unscaled value, in [-2^127, 2^127)
-   * @return 16 bytes
-   * @throws IllegalArgumentException if the value lies outside that interval
-   */
+  /** The key of a decimal whose precision is above {@link #MAX_LONG_PRECISION}. */
   public static byte[] ofWideDecimal(BigInteger unscaled) {
     if (unscaled.bitLength() >= WIDE_DECIMAL_BYTES * Byte.SIZE) {
       throw new IllegalArgumentException(
@@ -150,7 +132,6 @@ public final class Keys {
     return key.array();
   }
 
-  /** The key of a string: its UTF-8 bytes, in full length. */
   public static byte[] ofString(String value) {
     return value.getBytes(StandardCharsets.UTF_8);
   }
@@ -175,12 +156,7 @@ public final class Keys {
     return (int) Math.max(PAGE_INDEX_BYTES, Math.min(ofBounds, SAMPLE_BYTES / rows));
   }
 
-  /**
-   * A key as a sample has it: cut, with the tail after it if something was cut off.
-   *
-   * @param length the bytes at which it is cut
-   * @return the key itself if it is no longer, else {@code length + Long.BYTES} bytes
-   */
+  /** A key as a sample has it: cut, with the tail after it if something was cut off. */
   public static byte[] withTail(byte[] key, int length) {
     if (key.length <= length) {
       return key;
@@ -191,8 +167,6 @@ public final class Keys {
   /**
    * What tells sampled keys apart that were cut to the same bytes: 0 if this one was not cut, else a number by which equal values are
    * known.
-   *
-   * @param sampled what {@link #withTail} has made of a key
    */
   public static long tail(byte[] sampled, int length) {
     return sampled.length <= length ? 0 : ByteBuffer.wrap(sampled, length, Long.BYTES).getLong();
@@ -207,7 +181,6 @@ public final class Keys {
     return hash | 1;
   }
 
-  /** The key of a UUID: its 16 bytes, big endian. */
   public static byte[] ofUuid(UUID value) {
     return ByteBuffer.allocate(2 * Long.BYTES)
         .putLong(value.getMostSignificantBits())

@@ -6,14 +6,12 @@ import java.util.List;
  * What is asked of a layout.
  *
  * @param files the wanted number of files, at least 1
- * @param cuts how rows are cut into files: {@link BoxTree#KIND} or {@link EvenCuts#KIND}
- * @param curve the curve. With adaptive cuts it orders the rows inside each file only, and for
- *     {@link Curve#ZORDER} the tighter one of the two on the sample is taken
- * @param leadingOrders how each of the leading columns is sorted: those that are split and sorted by before the curve
+ * @param cuts {@link BoxTree#KIND} or {@link EvenCuts#KIND}
+ * @param curve with adaptive cuts it orders the rows inside each file only, and for {@link Curve#ZORDER} the tighter one is taken
+ * @param leadingOrders how each of the columns is sorted that are split and sorted by before the curve
  * @param maxBoundaries the wanted number of boundaries per column, in [1, 65536]
- * @param sizeTolerance how far a file's share of the sampled rows may lie from the mean with adaptive
- *     cuts, in [0, 1)
- * @param weights positive weights of the columns after the leading ones; empty for equal ones. Not copied
+ * @param sizeTolerance how far a file's share of the sampled rows may lie from the mean with adaptive cuts, in [0, 1)
+ * @param weights positive weights of the columns after the leading ones; empty for equal ones
  */
 public record LayoutRequest(
     int files,
@@ -23,7 +21,6 @@ public record LayoutRequest(
     int maxBoundaries,
     double sizeTolerance,
     double[] weights) {
-  /** Takes a copy of the list. */
   public LayoutRequest {
     leadingOrders = List.copyOf(leadingOrders);
   }
@@ -31,10 +28,5 @@ public record LayoutRequest(
   /** The same for another number of files. */
   public LayoutRequest of(int number) {
     return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
-  }
-
-  /** The same with other weights. */
-  public LayoutRequest weighing(double[] others) {
-    return new LayoutRequest(files, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, others);
   }
 }

@@ -40,12 +40,7 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
   private static final int ENOUGH_PERCENT = 95;
   private static final int PERCENT = 100;
 
-  /**
-   * Writes the statement that sets a column's metrics mode.
-   *
-   * @param table the table's name, as SQL has it
-   * @param field the column's full name in properties
-   */
+  /** Writes the statement that sets a column's metrics mode. */
   public static String setMode(String table, String field, String mode) {
     return "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')"
         .formatted(table, ClusteringColumn.quotedText(COLUMN_MODE + field), mode);
@@ -61,7 +56,6 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     return type.equals("string") || type.equals("binary");
   }
 
-  /** The mode that keeps a beginning. */
   public static String truncate(int length) {
     return "truncate(" + length + ")";
   }
@@ -74,27 +68,21 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
    * @param unseen how many other rows there are: they have values that differ from those, nobody knows where, because keys were cut
    */
   public record GroupKeys(List<byte[]> keys, List<Long> rows, long unseen) {
-    /**
-     * Counts the sampled rows by the buckets of a column of bytes. Where several values are cut to one key that has a bucket of its own,
-     * the bucket is that of the most frequent one, and the rows of the others are unseen.
-     *
-     * @param ordinal the column's place in the sample
-     * @param tails by row, what tells values apart whose keys were cut, see {@link Keys#tail}
-     */
+    /** Counts sampled rows by bucket; of values cut to one key the most frequent one counts, the others are unseen. */
     public static GroupKeys of(Layout layout, Sample sample, int ordinal, long[] tails) {
       KeyColumn column = sample.columns().get(ordinal);
-      BytesBoundaries boundaries =
+      Boundaries boundaries =
           layout.columns().stream()
               .filter(each -> each.ordinal() == ordinal)
-              .map(each -> (BytesBoundaries) each.boundaries())
+              .map(LayoutColumn::boundaries)
               .findFirst()
-              .orElse(new BytesBoundaries(new byte[0][]));
+              .orElseGet(() -> Boundaries.of(column.take(new int[0]), 1));
       List<byte[]> keys = new ArrayList<>();
       smallest(column).ifPresent(keys::add);
       if (keys.isEmpty()) {
         return new GroupKeys(List.of(), List.of(), 0);
       }
-      keys.addAll(Arrays.asList(boundaries.values()));
+      keys.addAll(Arrays.asList(boundaries.bytes()));
       int[] rows = new int[keys.size()];
       int[] same = new int[keys.size()];
       boolean[] ofCut = new boolean[keys.size()];
@@ -140,13 +128,7 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     }
   }
 
-  /**
-   * Judges a column.
-   *
-   * @param isText whether its keys are counted in characters of UTF-8, not in bytes
-   * @param kept the characters or bytes that bounds keep, 0 if none
-   * @param groups what is known of it in each file group, looked at once
-   */
+  /** Judges a column, of which bounds keep so many characters, or bytes unless it is text; 0 if there are none. */
   public static MetricsCheck of(boolean isText, int kept, Iterable<GroupKeys> groups) {
     NavigableMap<Integer, Long> needs = new TreeMap<>();
     long rows = 0;
@@ -179,11 +161,6 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     private final Deque<Run> runs = new ArrayDeque<>();
     private long parted;
 
-    /**
-     * Takes what is added to.
-     *
-     * @param needs by how many characters are needed, how many rows are told apart by so many
-     */
     Runs(NavigableMap<Integer, Long> needs) {
       this.needs = needs;
     }
@@ -232,7 +209,6 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     return PERCENT * apart >= ENOUGH_PERCENT * rows;
   }
 
-  /** Whether what is kept is enough. */
   public boolean isEnough() {
     return isEnough(apart, rows);
   }

@@ -40,7 +40,7 @@ public final class Placement implements Serializable {
 
   private void prepare() {
     int ofCurve = columns - leading;
-    interleaving = ofCurve == 0 ? null : ZOrderCurve.of(ofCurve);
+    interleaving = ofCurve == 0 ? null : new ZOrderCurve(ofCurve);
     hilbert = ofCurve == 0 || curve == Curve.ZORDER ? null : HilbertCurve.of(ofCurve);
   }
 
@@ -49,7 +49,6 @@ public final class Placement implements Serializable {
     return this;
   }
 
-  /** The number of files. */
   public int files() {
     return cuts.files();
   }
@@ -59,13 +58,7 @@ public final class Placement implements Serializable {
     return cuts instanceof BoxTree tree && tree.needsTieBreakers();
   }
 
-  /**
-   * The file of a row.
-   *
-   * @param packed its positions
-   * @param tieBreaker any number that depends on the row alone; rows that nothing else tells apart are spread by it
-   * @return in [0, {@link #files})
-   */
+  /** The file of a row: the tie breaker, any number that depends on the row alone, spreads rows over the files of their leaf. */
   public int file(long packed, long tieBreaker) {
     if (cuts instanceof BoxTree tree) {
       return tree.file(tree.leaf(packed), tieBreaker);
@@ -73,23 +66,12 @@ public final class Placement implements Serializable {
     return ((EvenCuts) cuts).file(global(packed));
   }
 
-  /**
-   * The index of a row: its place among the rows of its file, after the values of the leading columns.
-   *
-   * @param packed its positions
-   * @return in [0, 2^63)
-   */
+  /** The index of a row: its place among the rows of its file, after the values of the leading columns. */
   public long index(long packed) {
     return cuts instanceof BoxTree tree ? inBox(packed, tree, tree.leaf(packed)) : global(packed);
   }
 
-  /**
-   * The same index, found sooner where the file is known already.
-   *
-   * @param packed its positions
-   * @param file what {@link #file} says of the row
-   * @return in [0, 2^63)
-   */
+  /** The same index, found sooner where the file is known already. */
   public long index(long packed, int file) {
     return cuts instanceof BoxTree tree ? inBox(packed, tree, tree.leafOf(file)) : global(packed);
   }
@@ -107,7 +89,6 @@ public final class Placement implements Serializable {
     return packed >>> ofCurve << ofCurve | onCurve(interleaved);
   }
 
-  /** The index on the curve over the box of the row's leaf. */
   private long inBox(long packed, BoxTree tree, int leaf) {
     long interleaved = 0;
     for (int column = leading; column < columns; column++) {

@@ -9,7 +9,6 @@ import java.util.List;
  * @param order how it is sorted
  */
 public record PrefixColumn(List<String> parts, PrefixOrder order) {
-  /** Takes a copy of the list. */
   public PrefixColumn {
     parts = List.copyOf(parts);
   }

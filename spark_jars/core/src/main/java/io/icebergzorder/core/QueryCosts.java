@@ -109,7 +109,6 @@ final class QueryCosts implements BoxCosts {
       }
     }
 
-    /** Takes the doubling that was asked about. */
     void deal(double step, double[] read) {
       slice /= step;
       System.arraycopy(ofColumnThen, 0, ofColumn, 0, boxes.length);
@@ -158,15 +157,8 @@ final class QueryCosts implements BoxCosts {
   }
 
   /**
-   * The costs of boxes for a workload, or those of extents where no query counts: boxes that want no sampled row, or all of
-   * them by the clustering columns, do not.
-   *
-   * @param below by active column and position, the sampled rows below it
-   * @param rows the number of sampled rows, at least 1
-   * @param boxes what the queries want
-   * @param extents the cost for queries that nobody foresaw
-   * @param share the share of the queries that are known, in [0, 1]
-   * @param leading the number of leading columns, by which boxes are not cut
+   * The costs of boxes for a workload, or those of extents where no query counts: boxes that want no sampled row, or all of them by the
+   * clustering columns, do not.
    */
   static BoxCosts of(
       int[][] below, int rows, QueryBoxes boxes, ExtentCosts extents, double share, int leading) {

@@ -4,7 +4,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /** The ranks of the values of columns of one type together: equal values have one rank, from 0 without gaps. */
@@ -13,18 +12,14 @@ public final class Ranks {
   private long[] longs = new long[0];
   private byte[][] texts = new byte[0][];
 
-  /**
-   * Ranks values.
-   *
-   * @param columns at least one, all of one domain
-   * @param kept what is kept of a key of bytes; not called for longs
-   */
+  /** Ranks the values of columns of one domain, of whose keys of bytes so much is kept. */
   Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
-      longs = columns.stream().flatMapToLong(Ranks::longs).sorted().distinct().toArray();
+      longs = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey)).sorted().distinct().toArray();
     } else {
-      texts = distinct(columns.stream().flatMap(this::texts).sorted(Arrays::compareUnsigned).toArray(byte[][]::new));
+      Stream<byte[]> all = columns.stream().flatMap(column -> rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row))));
+      texts = distinct(all.sorted(Arrays::compareUnsigned).toArray(byte[][]::new));
     }
   }
 
@@ -33,25 +28,13 @@ public final class Ranks {
     return among(UnaryOperator.identity(), columns);
   }
 
-  /**
-   * Ranks the values of columns.
-   *
-   * @param kept what is kept of a key of bytes; not called for longs
-   */
+  /** Ranks the values of columns, of whose keys of bytes so much is kept. */
   public static Ranks among(UnaryOperator<byte[]> kept, KeyColumn... columns) {
     return new Ranks(List.of(columns), kept);
   }
 
   private static IntStream rowsWithValue(KeyColumn column) {
     return IntStream.range(0, column.size()).filter(row -> column.state(row) == KeyColumn.VALUE);
-  }
-
-  private static LongStream longs(KeyColumn column) {
-    return rowsWithValue(column).mapToLong(column::longKey);
-  }
-
-  private Stream<byte[]> texts(KeyColumn column) {
-    return rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row)));
   }
 
   private static byte[][] distinct(byte[][] ordered) {
@@ -64,7 +47,6 @@ public final class Ranks {
     return Arrays.copyOf(ordered, count);
   }
 
-  /** The number of ranks. */
   public int size() {
     return Math.max(longs.length, texts.length);
   }
@@ -79,15 +61,6 @@ public final class Ranks {
   public int countBelow(byte[] key) {
     int place = Arrays.binarySearch(texts, key, Arrays::compareUnsigned);
     return place >= 0 ? place : -place - 1;
-  }
-
-  /** The position of each value in a layout, by its column of these values. */
-  public int[] positions(LayoutColumn column) {
-    if (column.boundaries() instanceof LongBoundaries of) {
-      return Arrays.stream(longs).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
-    }
-    BytesBoundaries of = (BytesBoundaries) column.boundaries();
-    return Arrays.stream(texts).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
   }
 
   /** The rank of each row's value, -1 where there is none. */

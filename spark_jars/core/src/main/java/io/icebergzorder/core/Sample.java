@@ -8,20 +8,8 @@ import java.util.List;
  * @param columns the keys of each clustering column, all with the same rows in the same order
  */
 public record Sample(List<KeyColumn> columns) {
-  /**
-   * Checks the sample.
-   *
-   * @throws IllegalArgumentException if the columns differ in their number of rows
-   */
   public Sample {
     columns = List.copyOf(columns);
-    for (KeyColumn column : columns) {
-      if (column.size() != columns.get(0).size()) {
-        throw new IllegalArgumentException(
-            "Cannot build a sample, because its columns have %d and %d rows"
-                .formatted(columns.get(0).size(), column.size()));
-      }
-    }
   }
 
   /** The number of sampled rows; 0 without columns. */
@@ -29,7 +17,6 @@ public record Sample(List<KeyColumn> columns) {
     return columns.isEmpty() ? 0 : columns.get(0).size();
   }
 
-  /** Takes rows by their places. */
   public Sample take(int[] rows) {
     return new Sample(columns.stream().map(keys -> keys.take(rows)).toList());
   }

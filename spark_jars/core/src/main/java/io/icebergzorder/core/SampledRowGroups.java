@@ -64,7 +64,6 @@ public final class SampledRowGroups {
    * @param offsets where its row groups begin; empty if that is not known
    */
   public record ManifestFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
-    /** Takes a copy of the list. */
     public ManifestFile {
       offsets = List.copyOf(offsets);
     }
@@ -102,16 +101,7 @@ public final class SampledRowGroups {
    */
   public record RowGroup(int number, Range range, long firstPosition, long sampledRows, long rows) {}
 
-  /**
-   * Chooses the row groups that a sample is read from.
-   *
-   * @param files the data files of a file group
-   * @param rows how many rows are wanted, at least 1
-   * @param outputFiles how many files are to be written
-   * @param seed on what it depends besides
-   * @param areClusters whether the row groups are known to be clusters, by every column: then more of them are read
-   * @return by data file, in the order of the files, those of its row groups that are read; empty if all is to be read
-   */
+  /** Chooses by data file the row groups to read for so many rows, more if they are known to be clusters; empty if all are read. */
   public static Optional<List<List<RowGroup>>> of(
       List<ManifestFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
     long total = files.stream().mapToLong(ManifestFile::rows).sum();
@@ -154,8 +144,8 @@ public final class SampledRowGroups {
   }
 
   /**
-   * Row groups of equal sizes that would be as many, for the bytes of those that points fall into: with unequal sizes, few hold most
-   * of the rows.
+   * Row groups of equal sizes that would be as many, for the bytes of those that points fall into: with unequal sizes, few hold most of the
+   * rows.
    */
   private long effective() {
     BigInteger sum = BigInteger.ZERO;
@@ -257,7 +247,6 @@ public final class SampledRowGroups {
     return wanted;
   }
 
-  /** The rows that are sampled if a point stands for so many. */
   private long sampled(long rowsPerPoint) {
     long rows = 0;
     for (int at = 0; at < hits.length; at++) {

@@ -26,12 +26,7 @@ public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColu
     prefix = List.copyOf(prefix);
   }
 
-  /**
-   * Reads a sort order. Whether the columns exist, or one is named twice, only the schema can tell.
-   *
-   * @throws IllegalArgumentException if the text is not a sort order; the message names the position
-   *     as a number of characters (code points) before it
-   */
+  /** Reads a sort order. Whether the columns exist, or one is named twice, only the schema can tell. */
   public static SortOrder parse(String text) {
     return new SortOrderParser(text, "parse sort_order").sortOrder();
   }
@@ -53,13 +48,5 @@ public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColu
     List<PrefixColumn> before =
         prefix.stream().map(column -> new PrefixColumn(nameOf.apply(column.parts()), column.order())).toList();
     return new SortOrder(curve, columns.stream().map(nameOf).toList(), before);
-  }
-
-  /** The parts of one name, as {@link ClusteringColumn#name} writes it. */
-  static List<String> parseName(String name) {
-    SortOrderParser parser = new SortOrderParser(name, "parse sort_order");
-    List<String> parts = parser.column();
-    parser.end();
-    return parts;
   }
 }

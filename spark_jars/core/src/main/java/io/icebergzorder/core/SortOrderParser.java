@@ -21,11 +21,7 @@ final class SortOrderParser {
   private final int[] characters;
   private int next;
 
-  /**
-   * Starts at the beginning of a text.
-   *
-   * @param action what cannot be done if the text is wrong, for messages
-   */
+  /** Reads a text; {@code action} is what messages say cannot be done. */
   SortOrderParser(String text, String action) {
     this.text = text;
     this.action = action;

@@ -15,17 +15,6 @@ final class SplitBoxes {
   private final int[][] rightLows;
   private final int[][] rightHighs;
 
-  /**
-   * Measures the boxes.
-   *
-   * @param positions by active column and sampled row
-   * @param leading the number of leading columns, by which boxes are not measured
-   * @param cut the active column that splits
-   * @param ordered rows in its order
-   * @param from the first place of the interval in that order
-   * @param to the place after its last
-   * @param edges the numbers of rows on the left side of each cut, ascending
-   */
   SplitBoxes(char[][] positions, int leading, int cut, int[] ordered, int from, int to, int[] edges) {
     int columns = positions.length - leading;
     this.rows = to - from;
@@ -75,15 +64,7 @@ final class SplitBoxes {
     }
   }
 
-  /**
-   * The expected cost of a split, or infinity where it is not below a bound.
-   *
-   * @param costs of boxes
-   * @param cut the rows on the left side, one of the edges
-   * @param share the files on the left side
-   * @param files the files on both
-   * @param bound what the cost matters below
-   */
+  /** The expected cost of a split into {@code share} files and the rest, or infinity where it is not below a bound. */
   double cost(BoxCosts costs, int cut, int share, int files, double bound) {
     int edge = Arrays.binarySearch(edges, cut);
     double left = cut * costs.of(leftLows[edge], leftHighs[edge], share);

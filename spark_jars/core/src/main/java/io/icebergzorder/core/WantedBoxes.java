@@ -24,14 +24,7 @@ import java.util.stream.IntStream;
 record WantedBoxes(
     int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
 
-  /**
-   * Takes the boxes that want some sampled rows, and not all of them by the clustering columns.
-   *
-   * @param below by active column and position, the sampled rows below it
-   * @param boxes what the queries want
-   * @param rows the number of sampled rows
-   * @param leading the number of leading columns
-   */
+  /** Takes the boxes that want some sampled rows, and not all of them by the clustering columns. */
   static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
     int columns = below.length;
     int[] counts = new int[boxes.weights().length];
@@ -68,10 +61,7 @@ record WantedBoxes(
     return new WantedBoxes(low, high, isDrawn, boxes.lower(), ends, weights).merged(kept);
   }
 
-  /**
-   * The boxes that want a single position of a column that no other query wants. The query must be asked less than twice as
-   * often as the one that is asked least: otherwise it asks again itself.
-   */
+  /** The boxes of queries, asked less than twice as often as the rarest, for a position that no other query wants. */
   private static int[] drawn(QueryBoxes boxes, int[] kept, int column) {
     double least = Arrays.stream(kept).mapToDouble(box -> boxes.weights()[boxes.query()[box]]).min().orElse(0);
     int[] lower = boxes.lower()[column];
@@ -106,44 +96,26 @@ record WantedBoxes(
     return only(Arrays.copyOf(first, places.size())).weighing(Arrays.copyOf(sums, places.size()));
   }
 
-  /** How many boxes there are. */
   int count() {
     return weights.length;
   }
 
-  /** The same with other weights. */
   WantedBoxes weighing(double[] others) {
     return new WantedBoxes(low, high, isDrawn, starts, ends, others);
   }
 
-  /** Some of the boxes. */
   WantedBoxes only(int[] boxes) {
-    int columns = low.length;
-    WantedBoxes some =
-        new WantedBoxes(
-            new int[columns][], new int[columns][], new boolean[columns][], new int[columns][], new int[columns][],
-            new double[boxes.length]);
-    for (int column = 0; column < columns; column++) {
-      some.low[column] = taken(low[column], boxes);
-      some.high[column] = taken(high[column], boxes);
-      some.starts[column] = taken(starts[column], boxes);
-      some.ends[column] = taken(ends[column], boxes);
-      some.isDrawn[column] = new boolean[boxes.length];
+    boolean[][] drawn = new boolean[low.length][boxes.length];
+    for (int column = 0; column < drawn.length; column++) {
       for (int i = 0; i < boxes.length; i++) {
-        some.isDrawn[column][i] = isDrawn[column][boxes[i]];
+        drawn[column][i] = isDrawn[column][boxes[i]];
       }
     }
-    for (int i = 0; i < boxes.length; i++) {
-      some.weights[i] = weights[boxes[i]];
-    }
-    return some;
+    double[] ofBoxes = Arrays.stream(boxes).mapToDouble(box -> weights[box]).toArray();
+    return new WantedBoxes(taken(low, boxes), taken(high, boxes), drawn, taken(starts, boxes), taken(ends, boxes), ofBoxes);
   }
 
-  private static int[] taken(int[] values, int[] places) {
-    int[] taken = new int[places.length];
-    for (int i = 0; i < places.length; i++) {
-      taken[i] = values[places[i]];
-    }
-    return taken;
+  private static int[][] taken(int[][] columns, int[] boxes) {
+    return Arrays.stream(columns).map(column -> Arrays.stream(boxes).map(box -> column[box]).toArray()).toArray(int[][]::new);
   }
 }

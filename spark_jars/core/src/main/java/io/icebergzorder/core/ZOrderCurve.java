@@ -15,16 +15,16 @@ package io.icebergzorder.core;
  * <p>Source: G. M. Morton, "A Computer Oriented Geodetic Data Base and a New Technique in File
  * Sequencing", IBM 1966.
  */
-public final class ZOrderCurve {
+final class ZOrderCurve {
   /** The most bits an index has, so that it is a non-negative long. */
-  public static final int MAX_INDEX_BITS = Long.SIZE - 1;
+  static final int MAX_INDEX_BITS = Long.SIZE - 1;
 
   private final int columns;
 
   /** The bits of every byte, {@code columns} apart. */
   private final long[] ofByte = new long[256];
 
-  private ZOrderCurve(int columns) {
+  ZOrderCurve(int columns) {
     this.columns = columns;
     for (int value = 0; value < ofByte.length; value++) {
       for (int bit = 0; bit < Byte.SIZE && bit * columns < MAX_INDEX_BITS; bit++) {
@@ -33,28 +33,8 @@ public final class ZOrderCurve {
     }
   }
 
-  /**
-   * The curve through so many dimensions.
-   *
-   * @param columns in [1, 63]
-   * @throws IllegalArgumentException if columns lies outside its interval
-   */
-  public static ZOrderCurve of(int columns) {
-    if (columns < 1 || columns > MAX_INDEX_BITS) {
-      throw new IllegalArgumentException(
-          "Cannot interleave %d columns, because they must be in [1, %d]".formatted(columns, MAX_INDEX_BITS));
-    }
-    return new ZOrderCurve(columns);
-  }
-
-  /**
-   * What one column adds to the index of a row, without allocation: bit i of the position goes to bit
-   * {@code i * columns + columns - 1 - column}.
-   *
-   * @param position in [0, 2^bits), where columns * bits is at most 63
-   * @param column the place of the column, in [0, columns)
-   */
-  public long share(int position, int column) {
+  /** What a column adds to the index: bit i of its position goes to bit {@code i * columns + columns - 1 - column}. */
+  long share(int position, int column) {
     long high = position >>> Byte.SIZE == 0 ? 0 : ofByte[position >>> Byte.SIZE] << Byte.SIZE * columns;
     return (high | ofByte[position & 0xFF]) << columns - 1 - column;
   }

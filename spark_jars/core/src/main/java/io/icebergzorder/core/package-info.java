@@ -6,9 +6,8 @@
  * {@link io.icebergzorder.core.Sample sample} of the
  * {@link io.icebergzorder.core.ClusteringColumn clustering columns} holds
  * {@link io.icebergzorder.core.Keys keys}; keys give
- * {@link io.icebergzorder.core.Boundaries boundaries}, these give
- * {@link io.icebergzorder.core.Positions positions}, these give the
- * {@link io.icebergzorder.core.ZOrderCurve index}, and the sorted sample indexes give the
+ * {@link io.icebergzorder.core.Boundaries boundaries}, these give positions, these give the
+ * {@link io.icebergzorder.core.Placement index}, and the sorted sample indexes give the
  * {@link io.icebergzorder.core.EvenCuts cuts}: together the
  * {@link io.icebergzorder.core.Layout layout}.
  *

@@ -14,75 +14,36 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The golden files that pytest reads too: both engines give the same layout, bit for bit. They are made by
- * {@code make golden}, never by a test, and must be exactly the cases listed here.
+ * {@code make golden}, never by a test; pytest sees to it that they are all there.
  */
 class GoldenTest {
-  /** The layouts; beside them there are {@link #OTHERS}. */
-  private static final List<String> CASES =
-      List.of(
-          "adaptive", "adaptive_all_left_out", "adaptive_constant_and_null",
-          "adaptive_eight_columns", "adaptive_exact", "adaptive_heavy", "adaptive_heavy_bytes",
-          "adaptive_heavy_hitters", "adaptive_left_out", "adaptive_long_prefix",
-          "adaptive_more_files_than_rows", "adaptive_more_heavy_than_boundaries", "adaptive_names",
-          "adaptive_no_row", "adaptive_one_boundary", "adaptive_one_boundary_for_two",
-          "adaptive_one_file", "adaptive_one_row", "adaptive_shipdate_partkey",
-          "adaptive_three_mixed", "adaptive_ties", "adaptive_tolerance", "adaptive_weights",
-          "adaptive_wide_tolerance", "all_left_out", "constant_and_null", "curve_left_out",
-          "curve_left_out_even", "eight_columns", "heavy_bytes", "heavy_hitters", "hilbert",
-          "hilbert_adaptive", "hilbert_eight", "hilbert_eight_adaptive", "hilbert_one",
-          "hilbert_three", "left_out", "long_prefix", "more_heavy_than_boundaries", "names",
-          "no_row", "one_boundary", "one_boundary_for_two", "one_row", "prefix", "prefix_adaptive",
-          "prefix_descending", "prefix_descending_nulls_first", "prefix_hilbert", "prefix_left_out",
-          "prefix_two", "prefix_two_even", "shipdate_partkey", "three_mixed", "ties", "type_binary",
-          "type_boolean", "type_date", "type_decimal_18_0", "type_decimal_38_10",
-          "type_decimal_9_2", "type_double", "type_fixed_3", "type_float", "type_int", "type_long",
-          "type_string", "type_time", "type_timestamp", "type_timestamp_ns", "type_timestamptz",
-          "type_timestamptz_ns", "type_uuid");
-
   private static final String SORT_ORDER = "sort_order";
   private static final String COLUMN_WEIGHTS = "column_weights";
 
-  /** See {@link SampledRowGroupsTest}. */
   static final String SAMPLED_ROW_GROUPS = "sampled_row_groups";
-
-  /** See {@link MetricsCheckTest}. */
   static final String METRICS_CHECK = "metrics_check";
-
-  /** See {@link SettledGoldenTest}. */
   static final String SETTLED = "settled";
-
-  /** See {@link UpkeepGoldenTest}. */
   static final String UPKEEP = "upkeep";
-
-  /** Upkeep by queries, see {@link UpkeepGoldenTest}. */
   static final String UPKEEP_QUERIES = "upkeep_queries";
-
-  /** See {@link RegionsGoldenTest}. */
-  static final String REGIONS = "regions";
-
-  /** See {@link QueriesGoldenTest}. */
+  static final String GROUP_CUTS = "group_cuts";
   static final String QUERIES = "queries";
-
-  /** Boxes over keys, see {@link PositionBoxesGoldenTest}. */
   static final String POSITION_BOXES = "position_boxes";
-
-  /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, GROUP_CUTS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
@@ -90,12 +51,7 @@ class GoldenTest {
   private static final HexFormat HEX = HexFormat.of();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
-  @Test
-  void noFileIsMissingOrExtra() throws IOException {
-    assertEquals(new TreeSet<>(CASES), new TreeSet<>(cases()));
-  }
-
-  /** The names of the files that are there, so that a case not listed yet is checked all the same. */
+  /** The names of the files that are there, but for those of other tests. */
   static List<String> cases() throws IOException {
     try (Stream<Path> files = Files.list(DIRECTORY)) {
       return files
@@ -124,10 +80,10 @@ class GoldenTest {
     assertSame(expected, "keys", perRow(keys, GoldenTest::key));
     assertSame(expected, "states", perRow(keys, (column, row) -> NODES.numberNode(column.state(row))));
     int max = golden.get("boundaries").intValue();
+    Map<KeyColumn, Boundaries> boundaries = new IdentityHashMap<>();
+    keys.forEach(column -> boundaries.put(column, Boundaries.of(column, max)));
     assertSame(
-        expected,
-        "buckets",
-        perRow(keys, (column, row) -> NODES.numberNode(Boundaries.of(column, max).bucketOf(column, row))));
+        expected, "buckets", perRow(keys, (column, row) -> NODES.numberNode(boundaries.get(column).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
     Layout layout = Layout.fit(columns, sample, request(golden));
@@ -140,7 +96,6 @@ class GoldenTest {
     assertSame(expected, "file", MAPPER.valueToTree(files));
     assertEquals(expected.get("layout").textValue(), layout.toJson());
     assertEquals(expected.get("hash").textValue(), layout.hash());
-    assertEquals(layout.toJson(), Layout.fromJson(layout.toJson()).toJson());
   }
 
   private static LayoutRequest request(JsonNode golden) {

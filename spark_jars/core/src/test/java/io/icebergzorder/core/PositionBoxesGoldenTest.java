@@ -35,7 +35,7 @@ class PositionBoxesGoldenTest {
     return cases;
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void positionsAreTheSame(JsonNode golden) {
     List<KeyBox> boxes = boxes(golden.get("boxes"));
@@ -50,7 +50,7 @@ class PositionBoxesGoldenTest {
     }
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void whatIsSharedAndWhatCoversIsTheSame(JsonNode golden) {
     List<KeyBox> boxes = boxes(golden.get("boxes"));

@@ -1,7 +1,6 @@
 package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -9,15 +8,12 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of cuts from a workload, which pytest reads too: both engines grow the same trees, bit for bit. */
@@ -31,7 +27,7 @@ class QueriesGoldenTest {
     return cases;
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void treeIsTheSame(JsonNode golden) {
     int[][] positions = of(golden, "positions", int[][].class);
@@ -98,55 +94,5 @@ class QueriesGoldenTest {
 
   private static KeyColumn longs(long[] keys) {
     return KeyColumn.ofLongs(keys, new byte[keys.length]);
-  }
-
-  @Test
-  void boxesThatDoNotFitAreRefused() {
-    int[][] one = {{0}};
-    int[][] two = {{0, 0}};
-    int[] first = {0};
-    double[] once = {1};
-    for (Runnable wrong :
-        List.<Runnable>of(
-            () -> new QueryBoxes(one, two, first, once),
-            () -> new QueryBoxes(two, two, first, once),
-            () -> new QueryBoxes(one, new int[0][], first, once),
-            () -> new QueryBoxes(one, one, new int[] {1}, once),
-            () -> new QueryBoxes(one, one, new int[] {-1}, once),
-            () -> new QueryBoxes(one, one, first, new double[] {-1}),
-            () -> new QueryBoxes(one, one, first, new double[] {Double.NaN}),
-            () -> new QueryBoxes(one, one, first, new double[] {Double.POSITIVE_INFINITY}))) {
-      assertThrows(IllegalArgumentException.class, wrong::run);
-    }
-  }
-
-  @ParameterizedTest
-  @CsvSource({"2", "3", "4"})
-  void twoThousandFilesForFiveHundredQueries(int columns) {
-    int rows = 200_000;
-    Random random = new Random(columns);
-    int[][] positions = new int[columns][];
-    int[][] lower = new int[columns][500];
-    int[][] upper = new int[columns][500];
-    for (int column = 0; column < columns; column++) {
-      positions[column] = random.ints(rows, 0, 4_096).map(place -> place * 16).toArray();
-      for (int query = 0; query < 500; query++) {
-        boolean filters = query % columns == column || random.nextInt(4) == 0;
-        lower[column][query] = filters ? random.nextInt(4_096) * 16 : 0;
-        upper[column][query] =
-            filters ? Math.min(65_535, lower[column][query] + random.nextInt(2) * random.nextInt(6_000)) : 65_535;
-      }
-    }
-    double[] weights = new double[500];
-    Arrays.fill(weights, 1);
-    QueryBoxes boxes = new QueryBoxes(lower, upper, IntStream.range(0, 500).toArray(), weights);
-    double[] equal = IntStream.range(0, columns).mapToDouble(column -> 1).toArray();
-    for (int repeat = 0; repeat < 3; repeat++) {
-      long start = System.nanoTime();
-      BoxTree tree = BoxTreeGrower.grow(positions, rows, 16, 2_000, 0.5, equal, 0, boxes, 0.95);
-      System.out.printf(
-          "2,000 files of %d columns for 500 queries: %d ms%n", columns, (System.nanoTime() - start) / 1_000_000);
-      assertEquals(2_000, tree.leaves());
-    }
   }
 }

@@ -24,27 +24,15 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden files of reports, which pytest reads too: both engines report the same of the same files, bit for bit. */
 class ReportGoldenTest {
-  private static final List<String> CASES =
-      List.of(
-          "report_alike", "report_compacted_later", "report_deep", "report_empty", "report_endless", "report_extremes",
-          "report_first_layer_compacted", "report_hostile", "report_many_partitions", "report_one_file", "report_prefix", "report_relaid",
-          "report_settled", "report_unsettled", "report_without_bounds");
-
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
   private static final JsonMapper MAPPER = new JsonMapper();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
-
-  @Test
-  void noFileIsMissingOrExtra() throws IOException {
-    assertEquals(CASES, cases());
-  }
 
   static List<String> cases() throws IOException {
     try (Stream<Path> files = Files.list(DIRECTORY)) {
@@ -112,7 +100,7 @@ class ReportGoldenTest {
       addedBy = new long[files.count()];
       Arrays.fill(addedBy, -1);
     }
-    JsonNode by = golden.get("by");
+    String by = golden.get("by").textValue();
     List<String> metrics = new ArrayList<>();
     golden.get("columns").forEach(column -> metrics.add(column.get("metrics").textValue()));
     return new TableFacts(
@@ -127,7 +115,7 @@ class ReportGoldenTest {
             snapshots,
             addedBy,
             files,
-            each -> each.isBy(by.get(0).textValue(), by.get(1).textValue(), Curve.of(by.get(2).textValue()))));
+            each -> each.isBy(by)));
   }
 
   static LayoutRequest layout(JsonNode layout) {

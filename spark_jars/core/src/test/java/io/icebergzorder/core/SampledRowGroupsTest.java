@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class SampledRowGroupsTest {
   private static final int ROWS = 200;
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void rowGroupsAreTheSame(JsonNode golden) {
     List<ManifestFile> files = files(golden.get("files"));

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** The golden file of what is settled, which pytest reads too: the engines know the rewrites of each other. */
@@ -74,15 +73,14 @@ class SettledGoldenTest {
     JsonNode rewrites = document.get("rewrites");
     List<SnapshotFacts> snapshots = new ArrayList<>();
     rewrites.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
-    Set<Long> found = Set.copyOf(MAPPER.convertValue(rewrites.get("found"), new TypeReference<List<Long>>() {}));
-    assertEquals(found, Gathering.rewritesTo(rewrites.get("target").longValue(), snapshots));
+    Map<Long, String> found = MAPPER.convertValue(rewrites.get("found"), new TypeReference<Map<Long, String>>() {});
+    long target = rewrites.get("target").longValue();
+    assertEquals(found, Gathering.rewritesLike(snapshots, target, each -> each.isBy("zorder(a, b)"), ""));
     assertEquals(10, document.get("small").size());
     for (JsonNode small : document.get("small")) {
       long[] sizes = MAPPER.convertValue(small.get("sizes"), long[].class);
-      long[] written = new long[sizes.length];
-      for (int file = 0; file < sizes.length; file++) {
-        written[file] = small.get("rewrites").get(file).asLong(Gathering.NONE);
-      }
+      List<String> written = new ArrayList<>();
+      small.get("rewrites").forEach(each -> written.add(each.asText(Gathering.NONE)));
       boolean[] gathered = MAPPER.convertValue(small.get("gathered"), boolean[].class);
       assertArrayEquals(gathered, Gathering.gathered(sizes, written), small.toString());
     }
@@ -90,6 +88,18 @@ class SettledGoldenTest {
     for (JsonNode few : document.get("counts")) {
       boolean areFew = Gathering.makesFew(few.get("files").intValue(), few.get("new_files").intValue());
       assertEquals(few.get("are_few").booleanValue(), areFew, few.toString());
+    }
+  }
+
+  @Test
+  void budgetsAreTheSame() throws IOException {
+    JsonNode budgets = GoldenTest.read(GoldenTest.SETTLED).get("budgets");
+    assertEquals(7, budgets.size());
+    for (JsonNode golden : budgets) {
+      List<SnapshotFacts> snapshots = new ArrayList<>();
+      golden.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
+      Map<Long, String> runs = MAPPER.convertValue(golden.get("runs"), new TypeReference<Map<Long, String>>() {});
+      assertEquals(golden.get("budget").longValue(), Gathering.rewriteBudget(runs, snapshots), golden.get("name").textValue());
     }
   }
 

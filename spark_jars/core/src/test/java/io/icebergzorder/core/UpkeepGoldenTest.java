@@ -10,18 +10,13 @@ import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.upkeep.AskedQueries;
-import io.icebergzorder.core.upkeep.Choice;
 import io.icebergzorder.core.upkeep.Gain;
-import io.icebergzorder.core.upkeep.Region;
-import io.icebergzorder.core.upkeep.RegionSizes;
-import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,17 +42,6 @@ class UpkeepGoldenTest {
   }
 
   @ParameterizedTest
-  @MethodSource("casesOfQueries")
-  void regionsAreTheSame(JsonNode golden) {
-    RegionSizes sizes = new RegionSizes(golden.get("bound").longValue(), 1, true);
-    Regions found = Regions.cut(ReportGoldenTest.files(golden), golden.get("spread").intValue(), sizes, request(golden));
-    int[][] regions = MAPPER.convertValue(golden.get("expected").get("regions"), int[][].class);
-    assertArrayEquals(regions, found.regions().stream().map(Region::files).toArray(int[][]::new));
-    JsonNode expected = golden.get("expected").get("of_regions");
-    assertEquals(expected.isNull() ? OptionalDouble.empty() : OptionalDouble.of(expected.doubleValue()), found.expected());
-  }
-
-  @ParameterizedTest
   @MethodSource("cases")
   void choiceIsTheSame(JsonNode golden) {
     String name = golden.get("name").textValue();
@@ -65,8 +49,8 @@ class UpkeepGoldenTest {
     DataFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
-    int[] runs = MAPPER.convertValue(golden.get("runs"), int[].class);
-    Choice choice = Gain.choose(files, calledFor, isDue, runs, golden.get("spread").intValue(), request(golden));
+    long budget = golden.get("budget").longValue();
+    Gain.Choice choice = Gain.choose(files, calledFor, isDue, budget, golden.get("spread").intValue(), request(golden));
     assertArrayEquals(MAPPER.convertValue(expected.get("files"), int[].class), choice.files(), name);
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
@@ -85,7 +69,6 @@ class UpkeepGoldenTest {
     return new UpkeepRequest(
         golden.get("max_scan_ratio").doubleValue(),
         size -> (int) Math.max(1, (size + target - 1) / target),
-        size -> (int) Math.max(1, (3 * size + 2 * target - 1) / (2 * target)),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class),

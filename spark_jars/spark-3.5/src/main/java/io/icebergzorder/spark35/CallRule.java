@@ -1,15 +1,17 @@
 package io.icebergzorder.spark35;
 
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.procedure.AddedProcedure;
-import io.icebergzorder.spark.procedure.ExtendedProcedure;
+import io.icebergzorder.spark.procedure.CallArguments;
 import io.icebergzorder.spark.procedure.Procedures;
+import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchProcedureException;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.CallArgument;
@@ -17,15 +19,16 @@ import org.apache.spark.sql.catalyst.plans.logical.CallStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.NamedArgument;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.iceberg.catalog.Procedure;
 import org.apache.spark.sql.connector.iceberg.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.iceberg.catalog.ProcedureParameter;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import scala.Product;
 
-/**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other CALL is left for Iceberg to
- * resolve, or to refuse.
- */
+/** Puts our {@link Procedures} into a CALL in an Iceberg catalog. Every other CALL is left for Iceberg. */
 final class CallRule extends Rule<LogicalPlan> {
   private final transient SparkSession session;
 
@@ -50,15 +53,13 @@ final class CallRule extends Rule<LogicalPlan> {
   }
 
   private static Procedure procedure(Procedures.NamedProcedure named, ProcedureCatalog catalog) {
-    if (named.definition() instanceof AddedProcedure added) {
-      return new AddedSparkProcedure(named.tables(), added);
+    if (named.added() != null) {
+      return new Added(named.tables(), named.added());
     }
     try {
-      return new ExtendedSparkProcedure(
-          named.tables(), (ExtendedProcedure) named.definition(), catalog.loadProcedure(named.identifier()));
+      return new Extended(named.tables(), catalog.loadProcedure(named.identifier()));
     } catch (NoSuchProcedureException e) {
-      throw new IllegalStateException(
-          String.format("Cannot call %s, because catalog %s has no such procedure", named.identifier(), catalog.name()), e);
+      throw new IllegalStateException(e);
     }
   }
 
@@ -93,7 +94,7 @@ final class CallRule extends Rule<LogicalPlan> {
     }
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(
-          String.format("Cannot call %s, because %s", procedure.description(), String.join(", ", wrong)));
+          "Cannot call %s, because %s".formatted(procedure.description(), String.join(", ", wrong)));
     }
     return List.of(values);
   }
@@ -104,10 +105,75 @@ final class CallRule extends Rule<LogicalPlan> {
 
   private static int place(ProcedureParameter[] parameters, String name) {
     for (int i = 0; i < parameters.length; i++) {
-      if (parameters[i].name().toLowerCase(Locale.ROOT).equals(name.toLowerCase(Locale.ROOT))) {
+      if (parameters[i].name().equalsIgnoreCase(name)) {
         return i;
       }
     }
     return -1;
+  }
+
+  /** A procedure that Iceberg does not have. */
+  private record Added(TableCatalog catalog, Procedures.AddedProcedure procedure) implements Procedure {
+    @Override
+    public ProcedureParameter[] parameters() {
+      return Arrays.stream(procedure.parameters().fields()).map(Added::parameter).toArray(ProcedureParameter[]::new);
+    }
+
+    private static ProcedureParameter parameter(StructField field) {
+      return field.nullable()
+          ? ProcedureParameter.optional(field.name(), field.dataType())
+          : ProcedureParameter.required(field.name(), field.dataType());
+    }
+
+    @Override
+    public StructType outputType() {
+      return procedure.output();
+    }
+
+    /** Its name, by which errors call it. */
+    @Override
+    public String description() {
+      return procedure.name();
+    }
+
+    @Override
+    public InternalRow[] call(InternalRow input) {
+      CallArguments arguments = new CallArguments(procedure.parameters(), input);
+      return rows(procedure.body().call(SparkSession.active(), catalog, arguments));
+    }
+  }
+
+  /** Iceberg's procedure that does more; what it does not do more is Iceberg's. */
+  private record Extended(TableCatalog catalog, Procedure iceberg) implements Procedure {
+    @Override
+    public ProcedureParameter[] parameters() {
+      return iceberg.parameters();
+    }
+
+    @Override
+    public StructType outputType() {
+      return iceberg.outputType();
+    }
+
+    @Override
+    public String description() {
+      return iceberg.description();
+    }
+
+    @Override
+    public InternalRow[] call(InternalRow input) {
+      StructField[] fields =
+          Arrays.stream(parameters())
+              .map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()))
+              .toArray(StructField[]::new);
+      CallArguments arguments = new CallArguments(new StructType(fields), input);
+      return RewriteDataFilesProcedure.call(SparkSession.active(), catalog, arguments)
+          .map(CallRule::rows)
+          .orElseGet(() -> iceberg.call(input));
+    }
+  }
+
+  private static InternalRow[] rows(List<Object[]> rows) {
+    return rows.stream().map(GenericInternalRow::new).toArray(InternalRow[]::new);
   }
 }

@@ -1,34 +1,33 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.procedure.AddedProcedure;
-import io.icebergzorder.spark.procedure.ExtendedProcedure;
+import io.icebergzorder.spark.procedure.CallArguments;
 import io.icebergzorder.spark.procedure.Procedures;
+import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
-import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.collection.immutable.Nil$;
-import scala.collection.immutable.Seq;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog, and into DESCRIBE PROCEDURE of
- * them. Every other procedure is left for Spark to resolve, or to refuse.
- */
+/** Puts our {@link Procedures} into a CALL in an Iceberg catalog. Every other procedure is left for Spark. */
 final class ProcedureRule extends Rule<LogicalPlan> {
-  /** By name, because Spark 4.0 does not have it. */
-  private static final String DESCRIBE = "org.apache.spark.sql.execution.command.DescribeProcedureCommand";
-
   private final transient SparkSession session;
 
   ProcedureRule(SparkSession session) {
@@ -37,62 +36,95 @@ final class ProcedureRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    if (plan instanceof Call call && call.procedure() instanceof UnresolvedProcedure unresolved) {
-      FoundProcedure found = find(unresolved.nameParts());
-      return found == null
-          ? plan
-          : new Call(
-              new ResolvedProcedure(found.catalog, found.identifier, found.procedure), call.args(), call.execute());
+    if (!(plan instanceof Call call && call.procedure() instanceof UnresolvedProcedure unresolved)) {
+      return plan;
     }
-    if (plan.getClass().getName().equals(DESCRIBE) && plan.children().head() instanceof UnresolvedIdentifier unresolved) {
-      FoundProcedure found = find(unresolved.nameParts());
-      return found == null
-          ? plan
-          : plan.withNewChildren(CollectionConverters.asScala(List.of(found.resolvedIdentifier())).toList());
-    }
-    return plan;
-  }
-
-  /** One of our procedures by its name, or null if the name is not ours. */
-  private FoundProcedure find(Seq<String> nameParts) {
-    Procedures.NamedProcedure named = Procedures.find(session, CollectionConverters.asJava(nameParts));
+    Procedures.NamedProcedure named = Procedures.find(session, CollectionConverters.asJava(unresolved.nameParts()));
     if (named == null || !(named.catalog() instanceof ProcedureCatalog procedures)) {
-      return null;
+      return plan;
     }
     UnboundProcedure procedure =
-        named.definition() instanceof ExtendedProcedure extended
-            ? new ExtendedSparkProcedure(named.tables(), extended, procedures.loadProcedure(named.identifier()))
-            : new AddedSparkProcedure(named.tables(), (AddedProcedure) named.definition());
-    return new FoundProcedure(procedures, named.identifier(), procedure);
+        named.added() == null
+            ? new Extended(named.tables(), procedures.loadProcedure(named.identifier()).bind(new StructType()))
+            : new Added(named.tables(), named.added());
+    return new Call(new ResolvedProcedure(procedures, named.identifier(), procedure), call.args(), call.execute());
   }
 
-  private record FoundProcedure(ProcedureCatalog catalog, Identifier identifier, UnboundProcedure procedure) {
-    /** DESCRIBE PROCEDURE asks a catalog for the procedure, so it gets one that has it. */
-    @SuppressWarnings("unchecked")
-    LogicalPlan resolvedIdentifier() {
-      return new ResolvedIdentifier(
-          new OneProcedure(catalog, procedure), identifier, (Seq<Attribute>) (Seq<?>) Nil$.MODULE$);
+  /** A procedure that takes the same arguments however it is called. */
+  private interface OfOneForm extends UnboundProcedure, BoundProcedure {
+    @Override
+    default BoundProcedure bind(StructType inputType) {
+      return this;
+    }
+
+    @Override
+    default boolean isDeterministic() {
+      return false;
     }
   }
 
-  /** A catalog of one procedure. */
-  private record OneProcedure(ProcedureCatalog catalog, UnboundProcedure procedure) implements ProcedureCatalog {
-    @Override
-    public void initialize(String name, CaseInsensitiveStringMap options) {}
-
+  /** A procedure that Iceberg does not have. */
+  private record Added(TableCatalog catalog, Procedures.AddedProcedure procedure) implements OfOneForm {
     @Override
     public String name() {
-      return catalog.name();
+      return procedure.name();
     }
 
     @Override
-    public UnboundProcedure loadProcedure(Identifier identifier) {
-      return procedure;
+    public String description() {
+      return procedure.name();
     }
 
     @Override
-    public Identifier[] listProcedures(String[] namespace) {
-      return new Identifier[0];
+    public ProcedureParameter[] parameters() {
+      return Arrays.stream(procedure.parameters().fields()).map(Added::parameter).toArray(ProcedureParameter[]::new);
+    }
+
+    private static ProcedureParameter parameter(StructField field) {
+      ProcedureParameter.Builder builder = ProcedureParameter.in(field.name(), field.dataType());
+      return field.nullable() ? builder.defaultValue("NULL").build() : builder.build();
+    }
+
+    @Override
+    public Iterator<Scan> call(InternalRow input) {
+      CallArguments arguments = new CallArguments(procedure.parameters(), input);
+      return rows(procedure.output(), procedure.body().call(SparkSession.active(), catalog, arguments));
     }
   }
+
+  /** Iceberg's procedure that does more; what it does not do more is Iceberg's. */
+  private record Extended(TableCatalog catalog, BoundProcedure iceberg) implements OfOneForm {
+    @Override
+    public String name() {
+      return iceberg.name();
+    }
+
+    @Override
+    public String description() {
+      return iceberg.description();
+    }
+
+    @Override
+    public ProcedureParameter[] parameters() {
+      return iceberg.parameters();
+    }
+
+    @Override
+    public Iterator<Scan> call(InternalRow input) {
+      StructField[] fields =
+          Arrays.stream(parameters())
+              .map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()))
+              .toArray(StructField[]::new);
+      CallArguments arguments = new CallArguments(new StructType(fields), input);
+      return RewriteDataFilesProcedure.call(SparkSession.active(), catalog, arguments)
+          .map(rows -> rows(RewriteDataFilesProcedure.OUTPUT, rows))
+          .orElseGet(() -> iceberg.call(input));
+    }
+  }
+
+  private static Iterator<Scan> rows(StructType schema, List<Object[]> rows) {
+    return List.<Scan>of(new Rows(schema, rows.stream().map(GenericInternalRow::new).toArray(InternalRow[]::new))).iterator();
+  }
+
+  private record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {}
 }

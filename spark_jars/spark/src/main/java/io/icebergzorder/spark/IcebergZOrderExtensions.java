@@ -37,49 +37,41 @@ public final class IcebergZOrderExtensions extends AbstractFunction1<SparkSessio
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
-    if (!SEEN.add(extensions)) {
-      return BoxedUnit.UNIT;
-    }
-    if (javaVersion() < JAVA) {
-      LOG.warn("Cannot offer strategy 'zorder', because iceberg-zorder needs Java {} and this is {}", JAVA, javaVersion());
-      return BoxedUnit.UNIT;
-    }
-    String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
-    String seam = seam(minorVersion(version));
-    if (seam == null) {
-      LOG.warn(
-          "Cannot offer strategy 'zorder', because iceberg-zorder has no part for Spark {}: it serves Spark 3.5, 4.0 and 4.1",
-          version);
-      return BoxedUnit.UNIT;
-    }
-
-    try {
-      Class.forName(ICEBERG_MARKER, false, IcebergZOrderExtensions.class.getClassLoader());
-    } catch (ClassNotFoundException | LinkageError e) {
-      LOG.warn(
-          "Cannot offer strategy 'zorder', because Iceberg's Spark runtime is not visible to the iceberg-zorder jar:"
-              + " put both jars in the same place (spark.jars, spark.jars.packages or the jars directory)");
-      return BoxedUnit.UNIT;
-    }
-
-    try {
-      load(seam).accept(extensions);
-    } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
-      LOG.warn("Cannot offer strategy 'zorder', because its part for Spark {} does not fit this installation", version, e);
+    if (SEEN.add(extensions)) {
+      String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+      String why = whyNot(version);
+      try {
+        if (why == null) {
+          load(seam(version)).accept(extensions);
+        } else {
+          LOG.warn("Cannot offer strategy 'zorder', because {}", why);
+        }
+      } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
+        LOG.warn("Cannot offer strategy 'zorder', because its part for Spark {} does not fit this installation", version, e);
+      }
     }
     return BoxedUnit.UNIT;
   }
 
-  private static String seam(String line) {
-    switch (line) {
-      case "3.5":
-        return SEAM_3_5;
-      case "4.0":
-      case "4.1":
-        return SEAM_4;
-      default:
-        return null;
+  private static String whyNot(String version) {
+    if (javaVersion() < JAVA) {
+      return "iceberg-zorder needs Java " + JAVA + " and this is " + javaVersion();
     }
+    if (seam(version) == null) {
+      return "iceberg-zorder has no part for Spark " + version + ": it serves Spark 3.5, 4.0 and 4.1";
+    }
+    try {
+      Class.forName(ICEBERG_MARKER, false, IcebergZOrderExtensions.class.getClassLoader());
+    } catch (ClassNotFoundException | LinkageError e) {
+      return "Iceberg's Spark runtime is not visible to the iceberg-zorder jar: put both jars in the same place"
+          + " (spark.jars, spark.jars.packages or the jars directory)";
+    }
+    return null;
+  }
+
+  private static String seam(String version) {
+    String line = minorVersion(version);
+    return line.equals("3.5") ? SEAM_3_5 : line.equals("4.0") || line.equals("4.1") ? SEAM_4 : null;
   }
 
   /** 8 for "1.8", 17 for "17". */

@@ -51,12 +51,10 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     ranges = Collections.unmodifiableMap(limited);
   }
 
-  /** A box that limits one column. */
   public static KeyBox of(List<String> name, KeyRange range) {
     return new KeyBox(Map.of(name, range));
   }
 
-  /** The range of a column. */
   public KeyRange range(List<String> name) {
     return ranges.getOrDefault(name, KeyRange.EVERYTHING);
   }
@@ -80,12 +78,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     return new KeyBox(found);
   }
 
-  /**
-   * Covers boxes by fewer ones: neighbours are joined.
-   *
-   * @param most how many there are to be at most, at least 1
-   * @return different ones, which hold all that the given ones do, in their order
-   */
+  /** Joins neighbours until there are at most so many boxes; they hold all that the given ones do. */
   public static List<KeyBox> cover(Collection<KeyBox> boxes, int most) {
     TreeSet<KeyBox> ordered = new TreeSet<>(ORDER);
     ordered.addAll(boxes);

@@ -12,36 +12,24 @@ import java.util.Objects;
  *   VALUES     before 3     before 7     NAN     NULL     END
  *      | ... 2     | 3 ... 6    | 7 ...   |  NaN   |  NULL  |
  * </pre>
+ *
+ * @param state {@link KeyColumn#VALUE}, {@link KeyColumn#NAN}, {@link KeyColumn#NULL}, or the number after it for the end
+ * @param number the key that it stands before, if that is a number; else null
+ * @param bytes the key that it stands before, if that is bytes; else null
  */
-public final class KeyEdge implements Comparable<KeyEdge> {
-  /** Before all values. */
+public record KeyEdge(int state, Long number, byte[] bytes) implements Comparable<KeyEdge> {
   public static final KeyEdge VALUES = new KeyEdge(KeyColumn.VALUE, null, null);
 
-  /** Before NaN. */
   public static final KeyEdge NAN = new KeyEdge(KeyColumn.NAN, null, null);
 
-  /** Before NULL. */
   public static final KeyEdge NULL = new KeyEdge(KeyColumn.NULL, null, null);
 
-  /** Behind everything. */
   public static final KeyEdge END = new KeyEdge(KeyColumn.NULL + 1, null, null);
 
-  private final int state;
-  private final Long number;
-  private final byte[] bytes;
-
-  private KeyEdge(int state, Long number, byte[] bytes) {
-    this.state = state;
-    this.number = number;
-    this.bytes = bytes;
-  }
-
-  /** The edge before a key. */
   public static KeyEdge before(long key) {
     return new KeyEdge(KeyColumn.VALUE, key, null);
   }
 
-  /** The edge before a key, which is not copied. */
   public static KeyEdge before(byte[] key) {
     return new KeyEdge(KeyColumn.VALUE, null, key);
   }
@@ -54,21 +42,6 @@ public final class KeyEdge implements Comparable<KeyEdge> {
   /** The edge behind a key of bytes, of which the next is longer by a zero. */
   public static KeyEdge behind(byte[] key) {
     return before(Arrays.copyOf(key, key.length + 1));
-  }
-
-  /** {@link KeyColumn#VALUE}, {@link KeyColumn#NAN}, {@link KeyColumn#NULL}, or the number after it for the end. */
-  public int state() {
-    return state;
-  }
-
-  /** The key that it stands before, if that is a number; else null. */
-  public Long number() {
-    return number;
-  }
-
-  /** The key that it stands before, if that is bytes, not a copy; else null. */
-  public byte[] bytes() {
-    return bytes;
   }
 
   /** Whether it stands before a key. */
@@ -89,10 +62,7 @@ public final class KeyEdge implements Comparable<KeyEdge> {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof KeyEdge edge
-        && state == edge.state
-        && Objects.equals(number, edge.number)
-        && Arrays.equals(bytes, edge.bytes);
+    return other instanceof KeyEdge edge && compareTo(edge) == 0;
   }
 
   @Override

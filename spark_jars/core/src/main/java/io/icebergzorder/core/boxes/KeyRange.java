@@ -19,12 +19,10 @@ public record KeyRange(KeyEdge start, KeyEdge stop) {
   /** NULL alone. */
   public static final KeyRange NULLS = new KeyRange(KeyEdge.NULL, KeyEdge.END);
 
-  /** Whether nothing is in it. */
   public boolean isEmpty() {
     return start.compareTo(stop) >= 0;
   }
 
-  /** What is in both. */
   public KeyRange met(KeyRange other) {
     return new KeyRange(later(start, other.start), earlier(stop, other.stop));
   }

@@ -1,10 +1,8 @@
 package io.icebergzorder.core.boxes;
 
 import io.icebergzorder.core.Boundaries;
-import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.LongBoundaries;
 import io.icebergzorder.core.QueryBoxes;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,11 +20,7 @@ public final class PositionBoxes {
    */
   public record Query(List<KeyBox> boxes, double weight) {}
 
-  /**
-   * Finds the positions that the rows may have which queries want. Queries that want nothing are left out.
-   *
-   * @param columns the active columns of a layout; others do not count
-   */
+  /** Finds the positions that the rows may have which queries want. Queries that want nothing are left out. */
   public static QueryBoxes of(List<Query> queries, List<LayoutColumn> columns) {
     List<Query> wanting = queries.stream().filter(query -> !query.boxes().isEmpty()).toList();
     List<KeyBox> boxes = new ArrayList<>();
@@ -68,9 +62,7 @@ public final class PositionBoxes {
   /** The bucket that begins at an edge, or that the key behind it is in. */
   private static int bucket(KeyEdge edge, Boundaries boundaries) {
     if (edge.hasKey()) {
-      return boundaries instanceof LongBoundaries longs
-          ? longs.bucket(edge.number())
-          : ((BytesBoundaries) boundaries).bucket(edge.bytes());
+      return edge.number() != null ? boundaries.bucket(edge.number()) : boundaries.bucket(edge.bytes());
     }
     return switch (edge.state()) {
       case KeyColumn.VALUE -> 0;
@@ -81,8 +73,6 @@ public final class PositionBoxes {
   }
 
   private static int countBelow(KeyEdge edge, Boundaries boundaries) {
-    return boundaries instanceof LongBoundaries longs
-        ? longs.countBelow(edge.number())
-        : ((BytesBoundaries) boundaries).countBelow(edge.bytes());
+    return edge.number() != null ? boundaries.countBelow(edge.number()) : boundaries.countBelow(edge.bytes());
   }
 }

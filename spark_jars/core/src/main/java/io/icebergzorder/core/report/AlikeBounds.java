@@ -15,12 +15,6 @@ final class AlikeBounds {
 
   private AlikeBounds() {}
 
-  /**
-   * Looks for such files.
-   *
-   * @param metricsMode what the table keeps of the column, such as {@code truncate(16)}
-   * @return by file; none of a column that is kept in full, or is neither text nor binary
-   */
   static boolean[] of(ColumnBounds bounds, String metricsMode) {
     boolean[] found = new boolean[bounds.size()];
     if (!areCut(bounds, metricsMode)) {

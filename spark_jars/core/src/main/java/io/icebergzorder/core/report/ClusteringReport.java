@@ -20,7 +20,6 @@ public record ClusteringReport(
    */
   public record Finding(String code, String severity, String about) {}
 
-  /** Computes a report. */
   public static ClusteringReport of(TableFacts facts) {
     return new Measurement(facts).report();
   }

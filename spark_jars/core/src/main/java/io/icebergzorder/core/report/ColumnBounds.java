@@ -3,6 +3,7 @@ package io.icebergzorder.core.report;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.ScanMeasurement;
 import java.util.Arrays;
 
 /**
@@ -17,7 +18,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** Of so many values hardly two rows share one. */
   private static final long MOST = (1L << 48) - 1;
 
-  /** The number of files. */
   public int size() {
     return valued.length;
   }
@@ -32,7 +32,14 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
     return hasValues(file) && lower.state(file) == KeyColumn.VALUE && upper.state(file) == KeyColumn.VALUE;
   }
 
-  /** Whether some file is bounded. */
+  ScanMeasurement.Bounds measured() {
+    boolean[] mayHave = new boolean[valued.length];
+    for (int file = 0; file < mayHave.length; file++) {
+      mayHave[file] = hasValues(file);
+    }
+    return new ScanMeasurement.Bounds(lower, upper, mayHave);
+  }
+
   boolean isAnyBounded() {
     for (int file = 0; file < valued.length; file++) {
       if (isBounded(file)) {
@@ -78,7 +85,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
     return none(column, valued);
   }
 
-  /** Takes files by their places. */
   public ColumnBounds take(int[] places) {
     double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();
     return new ColumnBounds(column, lower.take(places), upper.take(places), shares);

@@ -12,27 +12,22 @@ import java.util.List;
  * @param columns the clustering columns, at least one
  */
 public record DataFiles(int[] partitions, long[] rows, long[] sizes, List<ColumnBounds> columns) {
-  /** Takes a copy of the list. */
   public DataFiles {
     columns = List.copyOf(columns);
   }
 
-  /** The number of files. */
   public int count() {
     return sizes.length;
   }
 
-  /** Bytes of all files. */
   public long bytes() {
     return Arrays.stream(sizes).sum();
   }
 
-  /** Rows of all files. */
   public long allRows() {
     return Arrays.stream(rows).sum();
   }
 
-  /** Takes files by their places. */
   public DataFiles take(int[] places) {
     return new DataFiles(
         Arrays.stream(places).map(place -> partitions[place]).toArray(),

@@ -19,14 +19,7 @@ import java.util.stream.IntStream;
  *     that is reported on: another one would make the same again
  */
 public record LayoutHistory(boolean isLaidOut, int newerFiles, long newerBytes, int settledFiles) {
-  /**
-   * Reads the history of a branch.
-   *
-   * @param snapshots the snapshots of the branch, oldest first
-   * @param addedBy the snapshot that added each data file; it may not be kept any more
-   * @param files the data files
-   * @param isSame tells whether a rewrite of ours was by the order that is reported on
-   */
+  /** Reads the snapshots of a branch, oldest first; {@code addedBy} has the snapshot that added each file. */
   public static LayoutHistory of(
       List<SnapshotFacts> snapshots, long[] addedBy, DataFiles files, Predicate<SnapshotFacts> isSame) {
     Set<Long> later = new HashSet<>();

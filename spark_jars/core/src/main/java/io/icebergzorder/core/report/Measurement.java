@@ -1,6 +1,13 @@
 package io.icebergzorder.core.report;
 
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.EvenCuts;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
@@ -8,10 +15,10 @@ import io.icebergzorder.core.report.ClusteringReport.SizeReport;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Computes a report. */
 final class Measurement {
   private static final long ROWS_OF_A_FILE = 200;
   private static final long LEAST_ROWS = 20_000;
@@ -33,7 +40,35 @@ final class Measurement {
     long wanted = Math.min(Math.max(ROWS_OF_A_FILE * expected, LEAST_ROWS), MOST_ROWS);
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
-    this.groups = Attainable.partitions(files, rows, facts.sizes().expectedFiles(), facts.layout());
+    this.groups = laidOut(rows, sizes);
+  }
+
+  /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
+  private Map<Integer, SampledGroup> laidOut(SpreadRows spread, long[] sizes) {
+    long[] rows = new long[sizes.length];
+    for (int file = 0; file < files.count(); file++) {
+      rows[files.partitions()[file]] += files.rows()[file];
+    }
+    int[] numbers = Arrays.stream(spread.places()).map(file -> files.partitions()[file]).toArray();
+    int[][] rowsOf = DataFiles.placesByNumber(numbers, sizes.length);
+    List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
+    LayoutRequest wanted = facts.layout();
+    LayoutRequest ofOne =
+        new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, wanted.leadingOrders(), 1, wanted.sizeTolerance(), new double[0]);
+    Layout oneFile = Layout.fit(columns, sample.take(new int[0]), ofOne);
+    Map<Integer, SampledGroup> found = new TreeMap<>();
+    for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
+      Sample fitted = sample.take(everyOther(rowsOf[number], 0));
+      Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
+      int count = facts.sizes().expectedFiles().applyAsInt(sizes[number]);
+      Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
+      found.put(number, new SampledGroup(layout, fitted, heldOut, rows[number], sizes[number]));
+    }
+    return found;
+  }
+
+  private static int[] everyOther(int[] places, int first) {
+    return IntStream.range(0, (places.length + 1 - first) / 2).map(i -> places[2 * i + first]).toArray();
   }
 
   ClusteringReport report() {
@@ -72,7 +107,9 @@ final class Measurement {
   private Double scanFraction(int place) {
     ColumnBounds bounds = files.columns().get(place);
     if (bounds.isAnyBounded()) {
-      return ScanFraction.ofRows(bounds, files.sizes(), sample.columns().get(place));
+      Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
+      List<ScanMeasurement.Bounds> measured = List.of(bounds.measured());
+      return orNull(ScanMeasurement.of(List.of(new MeasuredGroup(lookedFor, sample.rows(), files.sizes(), measured)), 0));
     }
     boolean isRead = IntStream.range(0, files.count()).anyMatch(bounds::hasValues) && files.bytes() > 0;
     return isRead ? (Double) 1.0 : null;
@@ -82,7 +119,10 @@ final class Measurement {
     if (groups.isEmpty()) {
       return null;
     }
-    double prediction = ScanPrediction.of(List.copyOf(groups.values()), place, UnaryOperator.identity());
-    return Double.isNaN(prediction) ? null : (Double) prediction;
+    return orNull(ScanPrediction.of(List.copyOf(groups.values()), place, UnaryOperator.identity()));
+  }
+
+  private static Double orNull(double fraction) {
+    return Double.isNaN(fraction) ? null : (Double) fraction;
   }
 }

@@ -19,8 +19,8 @@ import java.util.Set;
  * <p>The places of the rows are an additive recurrence on powers of the inverse of the root of x^(d+1) = x + 1 (M. Roberts, The
  * Unreasonable Effectiveness of Quasirandom Sequences, 2018). It fills a box evenly however many rows are drawn, and needs no seed.
  *
- * @param sample the rows' keys. A column is NULL in the share of a file's rows that have no value; where a file has no bounds, its
- *     values are spread over those of all files, and are NULL if no file has any
+ * @param sample the rows' keys. A column is NULL in the share of a file's rows that have no value; where a file has no bounds, its values
+ *     are spread over those of all files, and are NULL if no file has any
  * @param places the place of the file of each row, ascending
  */
 public record SpreadRows(Sample sample, int[] places) {
@@ -30,11 +30,7 @@ public record SpreadRows(Sample sample, int[] places) {
   /** Types whose values may be of any length; the keys of others are numbers of as many bytes. */
   private static final Set<String> OF_ANY_LENGTH = Set.of("string", "binary");
 
-  /**
-   * Spreads rows between the bounds of data files.
-   *
-   * @param rows how many rows, about, at least 1: every file with rows gets one at least, and else its share
-   */
+  /** Spreads about so many rows between the bounds; every file with rows gets one at least. */
   public static SpreadRows of(DataFiles files, int rows) {
     int[] places = places(files.rows(), rows);
     double[] steps = steps(files.columns().size() + 1);

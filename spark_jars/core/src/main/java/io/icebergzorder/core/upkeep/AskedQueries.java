@@ -18,14 +18,16 @@ public record AskedQueries(List<PositionBoxes.Query> queries, boolean[] mayFind,
     queries = List.copyOf(queries);
   }
 
-  /** By file the weight of the queries that read it, of so many files. */
+  /** By file the share of the queries, by their weights, that read it. */
   double[] reach(int files) {
     double[] found = new double[files];
-    for (int query = 0; query < reads.length; query++) {
-      boolean wantsNothing = queries.get(query).boxes().isEmpty();
-      for (int file = 0; file < files; file++) {
-        found[file] += reads[query][file] && !wantsNothing ? queries.get(query).weight() : 0;
+    double total = weight();
+    for (int file = 0; file < files; file++) {
+      for (int query = 0; query < reads.length; query++) {
+        boolean isRead = reads[query][file] && !queries.get(query).boxes().isEmpty();
+        found[file] += isRead ? queries.get(query).weight() : 0;
       }
+      found[file] /= total;
     }
     return found;
   }
@@ -37,16 +39,5 @@ public record AskedQueries(List<PositionBoxes.Query> queries, boolean[] mayFind,
       weight += query.weight();
     }
     return weight;
-  }
-
-  /** The same of some files, by their places. */
-  AskedQueries take(int[] places) {
-    boolean[][] taken = new boolean[reads.length][places.length];
-    for (int query = 0; query < taken.length; query++) {
-      for (int place = 0; place < places.length; place++) {
-        taken[query][place] = reads[query][places[place]];
-      }
-    }
-    return new AskedQueries(queries, mayFind, taken, share);
   }
 }

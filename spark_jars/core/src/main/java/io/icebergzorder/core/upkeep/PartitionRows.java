@@ -13,18 +13,17 @@ import io.icebergzorder.core.report.SpreadRows;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /**
  * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
  *
- * <p>What a file costs is its bytes by the share of the rows that it is read for by {@code column = value} with the value of each of
- * them, averaged over the columns: summed up over all files, that is the bytes which such filters read.
+ * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
+ * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
  *
  * <p>The order of sums is part of the figures: Python adds up in the same one.
  */
-class PartitionRows {
+final class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
   static final int LEAST_OF_A_FILE = 40;
 
@@ -32,23 +31,67 @@ class PartitionRows {
   private static final long MOST_LOOKED_AT = 100_000_000;
 
   private final DataFiles files;
-  private final List<Boolean> areOpen;
+  private final UpkeepRequest request;
   private final List<ClusteringColumn> names;
   private final Sample sample;
   private final int[] places;
-  private final List<RankedColumn> columns = new ArrayList<>();
+  private final List<Column> columns = new ArrayList<>();
   private final double weight;
 
-  /** By file, the share of the rows that it is read for, in [0, 1]. */
+  /** By file, the share of the filters that read it, in [0, 1]. */
   private final double[] reach;
 
+  /** Null where files are judged by equality. */
+  private final WantedRanks wanted;
+
   /**
-   * A rewrite of some files.
+   * A column of the rows.
    *
-   * @param cost what the new files cost
-   * @param reach for each row of these files, in their order, the share of the rows that its new file is read for
+   * @param weight what it counts in averages, 0 or more
+   * @param ranks ranks of the rows' values among these and the bounds of the files; -1 without a value
+   * @param below for each rank and one more, the rows whose values are below
+   * @param values the values, by their ranks
    */
-  record Rewritten(double cost, double[] reach) {}
+  record Column(double weight, int[] ranks, int[] below, Ranks values) {
+    /** Ranks the keys of rows among the bounds of files. */
+    static Column of(Ranks all, KeyColumn keys, double weight) {
+      int[] ranks = all.of(keys);
+      int[] below = new int[Math.max(1, all.size()) + 1];
+      Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
+      Arrays.parallelPrefix(below, Integer::sum);
+      return new Column(below[below.length - 1] > 0 ? weight : 0, ranks, below, all);
+    }
+
+    /** What share of the values lies between two ranks, both included. */
+    double share(int lower, int upper) {
+      return (double) (below[upper + 1] - below[lower]) / Math.max(1, below[below.length - 1]);
+    }
+
+    /** Finds between which ranks the rows of new files are. */
+    Ends ends(NewFiles made) {
+      int count = made.counts.length;
+      Ends ends = new Ends(new int[count], new int[count], new boolean[count]);
+      Arrays.fill(ends.low, below.length - 2);
+      Arrays.fill(ends.high, -1);
+      for (int row = 0; row < made.rows.length; row++) {
+        int rank = ranks[made.rows[row]];
+        int file = made.file[row];
+        ends.lacks[file] |= rank < 0;
+        ends.low[file] = rank < 0 ? ends.low[file] : Math.min(ends.low[file], rank);
+        ends.high[file] = Math.max(ends.high[file], rank);
+      }
+      return ends;
+    }
+  }
+
+  /**
+   * Between which ranks new files are, by their numbers.
+   *
+   * @param low the smallest one
+   * @param high the largest one; -1 without values
+   * @param lacks whether they have rows without a value
+   */
+  record Ends(int[] low, int[] high, boolean[] lacks) {}
 
   /**
    * The files that a rewrite makes of some rows.
@@ -56,17 +99,17 @@ class PartitionRows {
    * @param rows the rows, ascending
    * @param file for each of them the number of its file
    * @param counts by number, how many rows the file has
-   * @param layout what sends the rows there; null for one file
-   * @param share so many times the number of files that there are to be, in (0, 1]
+   * @param smaller so many times what extent it has do the files have that it stands for, in (0, 1]
    */
-  record NewFiles(int[] rows, int[] file, int[] counts, Layout layout, double share) {}
+  record NewFiles(int[] rows, int[] file, int[] counts, double smaller) {}
 
-  /** Spreads rows between bounds, for what files are judged by; parameters are those of the constructors. */
-  static PartitionRows of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
-    return request.goesByQueries(files)
-        ? new WorkloadRows(files, rows, request, like)
-        : new PartitionRows(files, rows, request.kept(), request.weights(), like);
-  }
+  /**
+   * A rewrite of some files.
+   *
+   * @param cost what the new files cost
+   * @param reach for each row of these files, in their order, the reach of its new file
+   */
+  record Rewritten(double cost, double[] reach) {}
 
   /**
    * Spreads rows between bounds.
@@ -74,56 +117,46 @@ class PartitionRows {
    * @param described the data files, at least one; of a column without any bounds nothing is known, but that every file with values is
    *     read for it, and that a layout cuts it: its rows get values in an order that no other column follows
    * @param rows how many rows are spread, about
-   * @param kept for each column, what new lower/upper bounds keep of a key of bytes
-   * @param weights for each column, what it counts in averages, 0 or more: 0 where new files get no bounds
+   * @param request how files are judged and written
    * @param like files whose rows show how columns go together: the rows of each other file are taken to lie as those of these that are
    *     within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row; null for none
    */
-  PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights, boolean[] like) {
-    areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
-    files = spanned(described);
-    names = files.columns().stream().map(ColumnBounds::column).toList();
+  PartitionRows(DataFiles described, int rows, UpkeepRequest request, boolean[] like) {
+    this.request = request;
+    List<ColumnBounds> bounds = described.columns().stream().map(each -> each.isOpen() ? each.spanned() : each).toList();
+    files = new DataFiles(described.partitions(), described.rows(), described.sizes(), bounds);
+    names = bounds.stream().map(ColumnBounds::column).toList();
     SpreadRows spread = SpreadRows.of(files, rows);
     places = spread.places();
     sample = like == null ? spread.sample() : spread.sample().take(alike(spread, files, like));
-    reach = new double[files.count()];
+    double[] byEquality = new double[files.count()];
     double sum = 0;
-    for (int place = 0; place < names.size(); place++) {
-      RankedColumn column =
-          RankedColumn.of(
-              files.columns().get(place),
-              sample.columns().get(place),
-              areOpen.get(place) ? UnaryOperator.identity() : kept.get(place),
-              weights[place]);
+    for (int place = 0; place < bounds.size(); place++) {
+      ColumnBounds of = bounds.get(place);
+      Ranks all = Ranks.among(request.kept().get(place), of.lower(), of.upper(), sample.columns().get(place));
+      Column column = Column.of(all, sample.columns().get(place), request.weights()[place]);
+      int[] lower = all.of(of.lower());
+      int[] upper = all.of(of.upper());
+      for (int file = 0; file < byEquality.length; file++) {
+        // A file without bounds is read for all values, one without values for none.
+        double share = of.isBounded(file) ? column.share(lower[file], upper[file]) : of.hasValues(file) ? 1 : 0;
+        byEquality[file] += column.weight() * share;
+      }
       columns.add(column);
       sum += column.weight();
-      for (int file = 0; file < reach.length; file++) {
-        reach[file] += column.weight() * column.reach()[file];
-      }
     }
     weight = sum == 0 ? 1 : sum;
-    for (int file = 0; file < reach.length; file++) {
-      reach[file] /= weight;
-    }
+    boolean isByQueries = request.goesByQueries(described);
+    wanted = isByQueries ? new WantedRanks(request, names, columns) : null;
+    reach =
+        isByQueries
+            ? request.queries().orElseThrow().reach(files.count())
+            : Arrays.stream(byEquality).map(each -> each / weight).toArray();
   }
 
-  private static DataFiles spanned(DataFiles files) {
-    List<ColumnBounds> columns = files.columns().stream().map(column -> column.isOpen() ? column.spanned() : column).toList();
-    return new DataFiles(files.partitions(), files.rows(), files.sizes(), columns);
-  }
-
-  /** For a file, the share of the rows that it is read for, in [0, 1]. */
+  /** For a file, the share of the filters that read it, in [0, 1]. */
   double reach(int file) {
     return reach[file];
-  }
-
-  List<RankedColumn> columns() {
-    return columns;
-  }
-
-  /** The file of each row. */
-  int[] places() {
-    return places;
   }
 
   /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
@@ -145,17 +178,16 @@ class PartitionRows {
       while (end < places.length && places[end] == file) {
         end++;
       }
-      if (like[file]) {
-        continue;
-      }
-      int[] inside =
-          IntStream.range(0, known.length)
-              .filter(row -> columns.stream().allMatch(column -> column.has(file, row)))
-              .map(row -> known[row])
-              .toArray();
-      int count = end - start;
-      for (int row = 0; count <= inside.length && row < count; row++) {
-        found[start + row] = inside[(int) ((2L * row + 1) * inside.length / (2L * count))];
+      if (!like[file]) {
+        int[] inside =
+            IntStream.range(0, known.length)
+                .filter(row -> columns.stream().allMatch(column -> column.has(file, row)))
+                .map(row -> known[row])
+                .toArray();
+        int count = end - start;
+        for (int row = 0; count <= inside.length && row < count; row++) {
+          found[start + row] = inside[(int) ((2L * row + 1) * inside.length / (2L * count))];
+        }
       }
     }
     return found;
@@ -164,16 +196,14 @@ class PartitionRows {
   /** Tells which rows lie within the bounds of files in a column, by ranks. */
   private record Inside(ColumnBounds bounds, int[] lower, int[] upper, int[] rows) {
     static Inside of(ColumnBounds bounds, KeyColumn keys) {
-      Ranks all = Ranks.among(UnaryOperator.identity(), bounds.lower(), bounds.upper(), keys);
+      Ranks all = Ranks.among(bounds.lower(), bounds.upper(), keys);
       return new Inside(bounds, all.of(bounds.lower()), all.of(bounds.upper()), all.of(keys));
     }
 
     boolean has(int file, int row) {
-      if (!bounds.isBounded(file)) {
-        return true;
-      }
       // Rows without a value lie in any file that has such rows.
-      return rows[row] < 0 ? bounds.valued()[file] < 1 : lower[file] <= rows[row] && rows[row] <= upper[file];
+      return !bounds.isBounded(file)
+          || (rows[row] < 0 ? bounds.valued()[file] < 1 : lower[file] <= rows[row] && rows[row] <= upper[file]);
     }
   }
 
@@ -181,31 +211,9 @@ class PartitionRows {
   double cost(int[] of) {
     double cost = 0;
     for (int file : of) {
-      cost += files.sizes()[file] * reach(file);
+      cost += files.sizes()[file] * reach[file];
     }
     return cost;
-  }
-
-  /**
-   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value,
-   * and where no file has bounds, so that it is not known.
-   */
-  double[] spans(int[] of) {
-    boolean[] isMine = new boolean[files.count()];
-    Arrays.stream(of).forEach(file -> isMine[file] = true);
-    double[] spans = new double[columns.size()];
-    for (int place = 0; place < spans.length; place++) {
-      RankedColumn column = columns.get(place);
-      int low = Integer.MAX_VALUE;
-      int high = -1;
-      for (int row = 0; row < places.length; row++) {
-        int rank = isMine[places[row]] ? column.ranks()[row] : -1;
-        low = rank < 0 ? low : Math.min(low, rank);
-        high = Math.max(high, rank);
-      }
-      spans[place] = high < 0 || areOpen.get(place) ? 1 : column.share(low, high);
-    }
-    return spans;
   }
 
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
@@ -222,29 +230,37 @@ class PartitionRows {
     return sums;
   }
 
-  /**
-   * Predicts what a rewrite of some files makes.
-   *
-   * @param of their places, at least one
-   * @param count the number of new files
-   * @param request what is asked of the layout, but for that number
-   */
-  Rewritten rewritten(int[] of, int count, LayoutRequest request) {
+  /** Whether files that are chosen for what they gain are written to more files: those of less than half. */
+  boolean isFiner(int[] of) {
+    return 2 * bytes(of) < files.bytes();
+  }
+
+  private long bytes(int[] of) {
+    return Arrays.stream(of).mapToLong(file -> files.sizes()[file]).sum();
+  }
+
+  /** Predicts what all files cost once some are rewritten, whose places ascend. */
+  double after(int[] of, boolean forGain) {
+    double today = cost(IntStream.range(0, files.count()).toArray());
+    return of.length == 0 ? today : today - cost(of) + rewritten(of, forGain).cost();
+  }
+
+  /** Predicts a rewrite of some files, at least one. */
+  Rewritten rewritten(int[] of, boolean forGain) {
     boolean[] isMine = new boolean[files.count()];
-    long size = 0;
-    for (int file : of) {
-      isMine[file] = true;
-      size += files.sizes()[file];
-    }
+    Arrays.stream(of).forEach(file -> isMine[file] = true);
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
+    long size = bytes(of);
+    int count = request.expectedFiles().applyAsInt(forGain && isFiner(of) ? UpkeepRequest.finer(size) : size);
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
-    Layout layout = coarse == 1 ? null : fitted(sample.take(everyOther(rows)), request.of(coarse));
-    int[] file = layout == null ? new int[rows.length] : filesOf(layout, sample.take(rows));
+    int[] file = newFiles(rows, coarse);
     int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
     for (int each : file) {
       counts[each]++;
     }
-    double[] ofFile = reachOf(new NewFiles(rows, file, counts, layout, (double) coarse / count));
+    double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight() > 0).count());
+    NewFiles made = new NewFiles(rows, file, counts, smaller);
+    double[] ofFile = wanted == null ? reachByEquality(made) : wanted.reach(made);
     double bytesOfRow = (double) size / Math.max(1, rows.length);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {
@@ -253,59 +269,34 @@ class PartitionRows {
     return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
   }
 
-  /** By number, the share of the rows that each new file is read for. */
-  double[] reachOf(NewFiles made) {
-    double[] ofFile = new double[made.counts().length];
-    for (RankedColumn column : columns) {
-      addReach(ofFile, column, made.rows(), made.file(), made.counts());
+  /** The new file of each row of a rewrite. */
+  private int[] newFiles(int[] rows, int count) {
+    if (count == 1) {
+      return new int[rows.length];
     }
-    double root = smaller(made.share());
-    for (int each = 0; each < ofFile.length; each++) {
-      ofFile[each] = ofFile[each] / weight * root;
-    }
-    return ofFile;
-  }
-
-  /** So many times what extent files have that are so many times as large. */
-  double smaller(double share) {
-    return root(share, (int) columns.stream().filter(column -> column.weight() > 0).count());
-  }
-
-  Layout fitted(Sample some, LayoutRequest request) {
-    return Layout.fit(names, some, request);
-  }
-
-  List<ClusteringColumn> names() {
-    return names;
-  }
-
-  private static int[] everyOther(int[] rows) {
-    return IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray();
-  }
-
-  private static int[] filesOf(Layout layout, Sample mine) {
+    LayoutRequest wish = request.layout().of(count);
+    Sample mine = sample.take(rows);
+    Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
+    Layout layout = wanted == null ? Layout.fit(names, half, wish) : wanted.fitted(names, half, wish);
     return new SampledGroup(layout, mine, mine, 0, 0).filesOf(mine);
   }
 
-  /** Adds what a column makes of the shares of the rows that new files are read for. */
-  private static void addReach(double[] reach, RankedColumn column, int[] rows, int[] file, int[] counts) {
-    int[] low = new int[reach.length];
-    int[] high = new int[reach.length];
-    Arrays.fill(low, column.below().length - 2);
-    Arrays.fill(high, -1);
-    for (int row = 0; row < rows.length; row++) {
-      int rank = column.ranks()[rows[row]];
-      if (rank >= 0) {
-        low[file[row]] = Math.min(low[file[row]], rank);
-        high[file[row]] = Math.max(high[file[row]], rank);
+  /** By number, the share of the rows that each new file is read for. */
+  private double[] reachByEquality(NewFiles made) {
+    double[] ofFile = new double[made.counts().length];
+    for (Column column : columns) {
+      Ends ends = column.ends(made);
+      for (int file = 0; file < ofFile.length; file++) {
+        int low = ends.low[file];
+        int high = ends.high[file];
+        double share = high < 0 ? 0 : column.share(low, high);
+        // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+        int count = made.counts[file];
+        double span = count > 1 ? (double) (count + 1) / (count - 1) : 1;
+        ofFile[file] += column.weight() * (low < high ? Math.min(share * span, 1) : share);
       }
     }
-    for (int each = 0; each < reach.length; each++) {
-      double share = high[each] < 0 ? 0 : column.share(low[each], high[each]);
-      // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
-      double span = counts[each] > 1 ? (double) (counts[each] + 1) / (counts[each] - 1) : 1;
-      reach[each] += column.weight() * (low[each] < high[each] ? Math.min(share * span, 1) : share);
-    }
+    return Arrays.stream(ofFile).map(each -> each / weight * made.smaller).toArray();
   }
 
   /**

@@ -9,34 +9,19 @@ import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.regex.Pattern;
 
 /** The key of what a rewrite is asked for: rewrites of one key would leave the same as it is. */
 public final class RequestKey {
-  /** In a snapshot's summary: the key of the workload that the rewrite was given. */
-  public static final String WORKLOAD = "zorder.workload-key";
-
   /** What the table properties begin with that tell how files are written. */
   static final String WRITE = "write.";
 
   /** Options that change how a rewrite goes about it, and not how well it leaves files. */
-  private static final Set<String> OF_ONE_RUN =
-      Set.of(
-          "dry-run",
-          "max-concurrent-file-group-rewrites",
-          "max-file-group-input-files",
-          "max-files-to-rewrite",
-          "memory-limit-bytes",
-          "min-age-seconds",
-          "partial-progress.enabled",
-          "partial-progress.max-commits",
-          "partial-progress.max-failed-commits",
-          "remove-dangling-deletes",
-          "rewrite-all",
-          "rewrite-job-order",
-          "sample-seed",
-          "spill-directory",
-          "use-starting-sequence-number");
+  private static final Pattern OF_ONE_RUN =
+      Pattern.compile(
+          "dry-run|max-concurrent-file-group-rewrites|max-file-group-input-files|max-files-to-rewrite|memory-limit-bytes|min-age-seconds"
+              + "|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|spill-directory"
+              + "|use-starting-sequence-number");
 
   private static final int KEY_BYTES = 8;
 
@@ -67,7 +52,7 @@ public final class RequestKey {
       Map<String, String> options,
       Map<String, String> properties) {
     List<String> written = new ArrayList<>();
-    options.forEach((name, value) -> written.add(OF_ONE_RUN.contains(name) ? "" : name + "=" + value));
+    options.forEach((name, value) -> written.add(OF_ONE_RUN.matcher(name).matches() ? "" : name + "=" + value));
     properties.forEach((name, value) -> written.add(name.startsWith(WRITE) ? name + "=" + value : ""));
     List<String> lines = new ArrayList<>(List.of(sortOrder, where, "schema " + schemaId, "spec " + specId, target + " bytes"));
     written.stream().filter(line -> !line.isEmpty()).sorted(BY_CODE_POINTS).forEach(lines::add);

@@ -4,7 +4,6 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -18,10 +17,10 @@ import java.util.stream.Collectors;
  * @param runs the snapshots of these rewrites, and the rewrite: it is one for all its commits
  */
 public record Settled(Set<Long> newer, Map<Long, String> runs) {
-  /** In a snapshot's summary: the key of what the rewrite was asked for. */
+  /** In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload. */
   public static final String REQUEST = "zorder.request";
 
-  /** In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did. */
+  /** In a snapshot's summary: what tells the commits of a rewrite from those of others. */
   public static final String REWRITE_ID = "zorder.rewrite-id";
 
   /** In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on. */
@@ -29,8 +28,6 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
 
   /** Why data files are left that are settled. */
   public static final String WHY = "as a rewrite by the same request left them, and nothing has come since";
-
-  static final String HASH = "zorder.layout-hash";
 
   /**
    * Finds what is settled.
@@ -45,7 +42,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     for (SnapshotFacts each : snapshots) {
       // Writers may copy what the summary before theirs has.
       if (each.operation().equals(SnapshotFacts.REPLACE) && request.equals(each.summary().get(REQUEST))) {
-        runs.put(each.id(), rewriteId(each));
+        runs.put(each.id(), each.summary().getOrDefault(REWRITE_ID, ""));
         last = each;
       }
     }
@@ -77,16 +74,9 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     return areOfOne || (newer != null && addedBy.stream().noneMatch(newer::contains));
   }
 
-  /** What the commits of a rewrite of ours have in common. */
-  static String rewriteId(SnapshotFacts commit) {
-    return commit.summary().getOrDefault(REWRITE_ID, commit.summary().getOrDefault(HASH, ""));
-  }
-
-  /** Why nothing is rewritten where all files are settled. */
-  public static String whyNothing(String table, int files) {
-    return String.format(
-        Locale.ROOT,
-        "Nothing to rewrite in %s: its %,d data files are %s. To rewrite them anyway, set option rewrite-all to true.",
-        table, files, WHY);
+  /** The key of the queries that a rewrite of ours was for; empty where there were none. */
+  static String workload(SnapshotFacts commit) {
+    String request = commit.summary().getOrDefault(REQUEST, "");
+    return request.contains(" ") ? request.substring(request.indexOf(' ') + 1) : "";
   }
 }

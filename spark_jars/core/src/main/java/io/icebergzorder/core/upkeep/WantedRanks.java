@@ -1,57 +1,66 @@
 package io.icebergzorder.core.upkeep;
 
-import io.icebergzorder.core.BoxTree;
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.LayoutColumn;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
+import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.boxes.KeyEdge;
 import io.icebergzorder.core.boxes.KeyRange;
+import io.icebergzorder.core.boxes.PositionBoxes;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/**
- * What boxes of queries want of a column of the rows of a partition.
- *
- * @param place the column's place
- * @param column the column
- * @param first by box, the first rank that it wants
- * @param last the last one; before the first one if the box lies between two ranks
- * @param nulls whether it wants rows without a value
- */
-record WantedRanks(int place, RankedColumn column, int[] first, int[] last, boolean[] nulls) {
-  /**
-   * Between which ranks new files are, by their numbers.
-   *
-   * @param low the smallest one
-   * @param high the largest one; -1 without values
-   * @param lacks whether they have rows without a value
-   */
-  record Ends(int[] low, int[] high, boolean[] lacks) {}
+/** What the queries of a workload want of the rows of a partition. */
+final class WantedRanks {
+  private final AskedQueries queries;
+  private final List<PositionBoxes.Query> asked;
+
+  /** By box, the place of its query among those that are asked. */
+  private final int[] query;
+
+  private final List<OfColumn> columns = new ArrayList<>();
 
   /**
-   * Finds ranks.
+   * What boxes want of a column.
    *
-   * @param ranges what boxes want
-   * @param kept what is kept of a key of bytes: a value is wanted if anything is that begins like it
+   * @param first by box, the first rank that it wants
+   * @param last the last one; before the first one if the box lies between two ranks
+   * @param nulls whether it wants rows without a value
    */
-  static WantedRanks of(int place, RankedColumn column, List<KeyRange> ranges, UnaryOperator<byte[]> kept) {
+  private record OfColumn(PartitionRows.Column column, int[] first, int[] last, boolean[] nulls) {}
+
+  /** Finds what they want. */
+  WantedRanks(UpkeepRequest request, List<ClusteringColumn> names, List<PartitionRows.Column> ranked) {
+    queries = request.queries().orElseThrow();
+    asked =
+        IntStream.range(0, queries.queries().size())
+            .filter(each -> queries.mayFind()[each] && !queries.queries().get(each).boxes().isEmpty())
+            .mapToObj(queries.queries()::get)
+            .toList();
+    query = IntStream.range(0, asked.size()).flatMap(each -> asked.get(each).boxes().stream().mapToInt(box -> each)).toArray();
+    for (int place = 0; place < names.size(); place++) {
+      if (request.weights()[place] > 0) {
+        List<String> name = names.get(place).parts();
+        List<KeyRange> ranges = asked.stream().flatMap(each -> each.boxes().stream()).map(box -> box.range(name)).toList();
+        columns.add(wanted(ranked.get(place), ranges, request.kept().get(place)));
+      }
+    }
+  }
+
+  /** A value is wanted if anything is that begins like what is kept of it. */
+  private static OfColumn wanted(PartitionRows.Column column, List<KeyRange> ranges, UnaryOperator<byte[]> kept) {
     Ranks values = column.values();
-    return new WantedRanks(
-        place,
+    boolean[] nulls = new boolean[ranges.size()];
+    IntStream.range(0, nulls.length).forEach(box -> nulls[box] = ranges.get(box).stop().equals(KeyEdge.END));
+    return new OfColumn(
         column,
         ranges.stream().mapToInt(range -> before(range.start(), values, kept)).toArray(),
         ranges.stream().mapToInt(range -> before(range.stop(), values, UnaryOperator.identity()) - 1).toArray(),
-        flags(ranges));
-  }
-
-  private static boolean[] flags(List<KeyRange> ranges) {
-    boolean[] nulls = new boolean[ranges.size()];
-    IntStream.range(0, nulls.length).forEach(box -> nulls[box] = ranges.get(box).stop().equals(KeyEdge.END));
-    return nulls;
+        nulls);
   }
 
   /** How many values are before an edge. */
@@ -62,121 +71,45 @@ record WantedRanks(int place, RankedColumn column, int[] first, int[] last, bool
     return edge.state() == KeyColumn.VALUE ? 0 : values.size();
   }
 
-  /**
-   * Finds between which ranks new files are.
-   *
-   * <p>Of the few rows that are spread in what a new file has of a data file of today, the outermost lie inside of what the real rows
-   * span: n even draws leave as much again, at either end, as lies between two of them. But no row lies outside of the bounds of its file
-   * of today, or of what the layout sends to the new one.
-   *
-   * @param places the data file of each row
-   */
-  Ends ends(PartitionRows.NewFiles made, int[] places) {
-    int count = made.counts().length;
-    Ends all = new Ends(new int[count], new int[count], new boolean[count]);
-    Arrays.fill(all.low, Math.max(1, column.values().size()) - 1);
-    Arrays.fill(all.high, -1);
-    int[][] regions = regions(made);
-    int[] low = new int[count];
-    int[] high = new int[count];
-    int[] rows = new int[count];
-    for (int start = 0, end; start < made.rows().length; start = end) {
-      int source = places[made.rows()[start]];
-      List<Integer> met = new ArrayList<>();
-      for (end = start; end < made.rows().length && places[made.rows()[end]] == source; end++) {
-        int file = made.file()[end];
-        if (rows[file]++ == 0) {
-          met.add(file);
-          low[file] = Integer.MAX_VALUE;
-          high[file] = -1;
+  /** Fits a layout to some rows, for the queries. */
+  Layout fitted(List<ClusteringColumn> names, Sample some, LayoutRequest request) {
+    return Layout.fit(names, some, request, uncut -> PositionBoxes.of(asked, uncut.columns()), queries.share());
+  }
+
+  /** By number, the share of the queries that read each new file. */
+  double[] reach(PartitionRows.NewFiles made) {
+    List<PartitionRows.Ends> ends = columns.stream().map(each -> each.column.ends(made)).toList();
+    double[] found = new double[made.counts().length];
+    for (int file = 0; file < found.length; file++) {
+      double[] ofQueries = new double[asked.size()];
+      for (int box = 0; box < query.length; box++) {
+        double read = 1;
+        for (int place = 0; place < ends.size(); place++) {
+          read *= read(columns.get(place), ends.get(place), file, box, made.smaller());
         }
-        int rank = column.ranks()[made.rows()[end]];
-        all.lacks[file] |= rank < 0;
-        low[file] = rank < 0 ? low[file] : Math.min(low[file], rank);
-        high[file] = Math.max(high[file], rank);
+        ofQueries[query[box]] += read;
       }
-      for (int file : met) {
-        if (high[file] >= 0) {
-          int[] widened = widened(source, low[file], high[file], rows[file], regions[0][file], regions[1][file]);
-          all.low[file] = Math.min(all.low[file], widened[0]);
-          all.high[file] = Math.max(all.high[file], widened[1]);
-        }
-        rows[file] = 0;
+      double weight = 0;
+      for (int each = 0; each < ofQueries.length; each++) {
+        weight += asked.get(each).weight() * Math.min(ofQueries[each], 1);
       }
+      found[file] = made.counts()[file] > 0 ? weight / queries.weight() : 0;
     }
-    return all;
+    return found;
   }
 
-  private int[] widened(int source, int low, int high, int rows, int begin, int end) {
-    int least = column.lower()[source];
-    int most = column.upper()[source];
-    boolean isBounded = least >= 0 && most >= 0;
-    int gap = rows > 1 ? (high - low) / (rows - 1) : column.values().size();
-    int first = Math.max(Math.max(low - gap, isBounded ? least : 0), begin);
-    int last = Math.min(Math.min(high + gap, isBounded ? most : column.values().size() - 1), end);
-    return new int[] {Math.min(low, first), Math.max(high, last)};
-  }
-
-  /** Between which ranks a layout cuts new files, by their numbers; those of a column that is sorted by leave no room. */
-  private int[][] regions(PartitionRows.NewFiles made) {
-    int count = made.counts().length;
-    int size = column.values().size();
-    int[] first = new int[count];
-    int[] last = new int[count];
-    Arrays.fill(last, size - 1);
-    Layout layout = made.layout();
-    if (layout == null || !(layout.cuts() instanceof BoxTree tree)) {
-      return new int[][] {first, last};
-    }
-    int number = IntStream.range(0, layout.columns().size()).filter(i -> layout.columns().get(i).ordinal() == place).findFirst().orElse(-1);
-    if (number < 0) {
-      return new int[][] {first, last};
-    }
-    if (number < layout.leading()) {
-      Arrays.fill(first, size);
-      Arrays.fill(last, -1);
-      return new int[][] {first, last};
-    }
-    LayoutColumn of = layout.columns().get(number);
-    int[] positions = column.values().positions(of);
-    BoxTree.Regions regions = tree.regions();
-    for (int file = 0; file < count; file++) {
-      first[file] = below(positions, regions.first()[file][number]);
-      last[file] = below(positions, regions.last()[file][number] + 1) - 1;
-    }
-    return new int[][] {first, last};
-  }
-
-  /** How many of ascending positions are below one. */
-  private static int below(int[] ascending, int position) {
-    int low = 0;
-    int high = ascending.length;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (ascending[middle] < position) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-
-  /** What share of a new file a box reads by this column, once it is cut into slices of so large a share. */
-  double read(Ends ends, int file, int box, double slices) {
-    if (nulls[box] && ends.lacks[file]) {
+  /** What share of a new file a box reads by a column, once it is cut into slices of so large a share. */
+  private static double read(OfColumn of, PartitionRows.Ends ends, int file, int box, double slices) {
+    int low = ends.low()[file];
+    int high = ends.high()[file];
+    if (of.nulls[box] && ends.lacks()[file]) {
       return 1;
     }
-    int low = ends.low[file];
-    int high = ends.high[file];
-    if (first[box] > high || last[box] < low) {
+    if (of.first[box] > high || of.last[box] < low) {
       return 0;
     }
-    if (slices == 1) {
-      return 1;
-    }
-    int inside = Math.min(last[box], high) - Math.max(first[box], low) + 1;
+    int inside = Math.min(of.last[box], high) - Math.max(of.first[box], low) + 1;
     // Of what is wanted, and the two slices at its ends, as layouts are grown by.
-    return Math.min((double) inside / Math.max(1, high - low + 1) + slices, 1);
+    return slices == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + slices, 1);
   }
 }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /** Plans as people read them. */
@@ -18,8 +19,7 @@ final class PlanText {
   static String of(RewritePlan plan) {
     List<String> lines = new ArrayList<>();
     lines.add(
-        String.format(
-            Locale.ROOT,
+        text(
             "Rewrite of %s (branch %s, %s) by %s%s",
             plan.table(),
             plan.branch(),
@@ -27,87 +27,67 @@ final class PlanText {
             plan.sortOrder(),
             plan.where().map(where -> " where " + where).orElse("")));
     plan.message().ifPresent(lines::add);
-    lines.add(
-        String.format(
-            Locale.ROOT, "  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
-    List<PlannedFileGroup> groups = plan.groups();
-    groups.stream().limit(MOST).map(PlanText::chosen).forEach(lines::add);
-    addRest(lines, groups.size(), "file groups are rewritten");
-    List<LeftFiles> left = plan.left();
-    left.stream().limit(MOST).map(PlanText::left).forEach(lines::add);
-    addRest(lines, left.size(), "are left");
+    lines.add(text("  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
+    add(lines, plan.groups(), PlanText::chosen, "file groups are rewritten");
+    add(lines, plan.left(), PlanText::left, "are left");
     if (!plan.scanFractions().isEmpty()) {
-      lines.add("  predicted scan fraction of column = value among all new files: "
+      lines.add(
+          "  predicted scan fraction of column = value among all new files: "
               + fractions(plan.scanFractions(), plan.scanFractionsBefore()));
     }
-    plan.predicates().forEach(each -> lines.add("  predicted share read by " + predicate(each)));
-    plan.workload().ifPresent(each -> lines.add("  predicted share read by " + workload(each)));
+    for (PredicateScan each : plan.predicates()) {
+      lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
+    }
+    plan.workload().ifPresent(each ->
+        lines.add(
+            text(
+                "  predicted share read by the %,d queries of the workload on average: %s",
+                each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds()
-        .ifPresent(
-            seconds ->
-                lines.add(
-                    String.format(Locale.ROOT, "  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
+        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
   }
 
-  private static void addRest(List<String> lines, int all, String what) {
-    if (all > MOST) {
-      lines.add(String.format(Locale.ROOT, "  ... and %,d more %s", all - MOST, what));
+  private static <T> void add(List<String> lines, List<T> all, Function<T, String> line, String what) {
+    all.stream().limit(MOST).map(line).forEach(lines::add);
+    if (all.size() > MOST) {
+      lines.add(text("  ... and %,d more %s", all.size() - MOST, what));
     }
   }
 
   private static String chosen(PlannedFileGroup group) {
-    String line =
-        String.format(
-            Locale.ROOT,
-            "  rewrite %s into %,d files: %s",
-            files(group.partition(), group.files().size(), group.bytes(), group.rows()),
-            group.expectedFiles(),
-            group.reason());
-    return line + group.layout().map(layout -> "; predicted scan fraction " + fractions(layout.scanFractions(), layout.scanFractionsBefore())).orElse("");
+    String files = files(group.partition(), group.files().size(), group.bytes(), group.rows());
+    String predicted =
+        group.layout()
+            .map(each -> "; predicted scan fraction " + fractions(each.scanFractions(), each.scanFractionsBefore()))
+            .orElse("");
+    return text("  rewrite %s into %,d files: %s%s", files, group.expectedFiles(), group.reason(), predicted);
   }
 
   private static String left(LeftFiles group) {
-    return String.format(
-        Locale.ROOT,
-        "  leave %s: %s",
-        files(group.partition(), group.files().size(), group.bytes(), group.rows()),
-        group.reason());
+    return text(
+        "  leave %s: %s", files(group.partition(), group.files().size(), group.bytes(), group.rows()), group.reason());
   }
 
   private static String files(String partition, int files, long bytes, long rows) {
-    return String.format(
-        Locale.ROOT, "%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
-  }
-
-  private static String predicate(PredicateScan found) {
-    return String.format("%s: %s", found.predicate(), shares(found.predicted(), found.before()));
-  }
-
-  private static String workload(WorkloadScan found) {
-    return String.format(
-        Locale.ROOT,
-        "the %,d queries of the workload on average: %s",
-        found.queries(),
-        shares(found.predicted(), found.before()));
+    return text("%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
   }
 
   private static String shares(OptionalDouble predicted, OptionalDouble before) {
-    return String.format("%s (%s today)", percent(predicted), percent(before));
+    return text("%s (%s today)", percent(predicted), percent(before));
   }
 
   private static String percent(OptionalDouble share) {
-    return share.isPresent() ? String.format(Locale.ROOT, "%.1f%%", 100 * share.getAsDouble()) : "?";
+    return share.isPresent() ? text("%.1f%%", 100 * share.getAsDouble()) : "?";
   }
 
   private static String fractions(Map<String, Double> fractions, Map<String, Double> before) {
-    return fractions.entrySet().stream()
-        .map(
-            entry ->
-                String.format(
-                    Locale.ROOT,
-                    "%s %.1f%% (%.1f%% today)",
-                    entry.getKey(), 100 * entry.getValue(), 100 * before.get(entry.getKey())))
+    return fractions.keySet().stream()
+        .map(column -> text("%s %.1f%% (%.1f%% today)", column, 100 * fractions.get(column), 100 * before.get(column)))
         .collect(Collectors.joining(", "));
+  }
+
+  private static String text(String format, Object... of) {
+    return String.format(Locale.ROOT, format, of);
   }
 }

@@ -2,17 +2,16 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.RewriteRun;
-import io.icebergzorder.spark.sample.FittedGroup;
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;
-import io.icebergzorder.spark.sample.PredicateFractions;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -186,9 +185,7 @@ public final class RewritePlan {
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
-    return plan.workload()
-        .map(workload -> FittedLayouts.read(workload, groups, List.of()))
-        .map(WorkloadScan::of);
+    return plan.workload().map(workload -> FittedLayouts.read(workload, groups, List.of())).map(WorkloadScan::of);
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
@@ -240,13 +237,14 @@ public final class RewritePlan {
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
-    List<PredicateFractions.Fraction> found =
-        fitted
-            .map(layouts -> PredicateFractions.of(plan, layouts, conditions))
-            .orElse(Collections.nCopies(conditions.size(), PredicateFractions.Fraction.OF_NOTHING));
-    return IntStream.range(0, found.size())
-        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), found.get(i).before(), found.get(i).predicted()))
+    List<BytesRead> read = fitted.map(layouts -> layouts.read(plan, conditions)).orElse(List.of());
+    return IntStream.range(0, conditions.size())
+        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), share(read, 0, i), share(read, 1, i)))
         .toList();
+  }
+
+  private static OptionalDouble share(List<BytesRead> read, int place, int condition) {
+    return read.isEmpty() ? OptionalDouble.empty() : read.get(place).share(condition);
   }
 
   private RewritePlan sampledAsIs() {
@@ -259,7 +257,7 @@ public final class RewritePlan {
       return new RewritePlan(plan, Optional.of(layouts), List.of());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
+      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(table()), e);
     }
   }
 
@@ -299,7 +297,7 @@ public final class RewritePlan {
       return run(session, since);
     } catch (InterruptedException e) {
       interrupted = true;
-      String message = String.format("Cannot complete the rewrite of %s, because it was interrupted", table());
+      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(table());
       throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
     } finally {
       // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
@@ -319,7 +317,7 @@ public final class RewritePlan {
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
     if (fitted.isEmpty()) {
       FittedLayouts layouts = new LayoutFitter(session, plan).fitted();
-      layouts.messages(List.of()).forEach(LOG::warn);
+      layouts.told(List.of()).forEach(LOG::warn);
       return new RewritePlan(plan, Optional.of(layouts), List.of()).run(session, since);
     }
     FittedLayouts layouts = fitted.get();
@@ -341,7 +339,7 @@ public final class RewritePlan {
    * and none is taken away while {@code "version"} is 1.
    */
   public String toJson() {
-    return PlanJson.of(this);
+    return ApiJson.of(this);
   }
 
   /** The plan as a text of several lines. */

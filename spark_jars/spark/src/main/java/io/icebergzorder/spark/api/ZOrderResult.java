@@ -16,23 +16,20 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   private final String message;
   private final List<ColumnScan> scanFractions;
   private final Optional<WorkloadScan> workload;
-  private final DryRun dryRun;
+  private final RewritePlan dryRun;
 
   private ZOrderResult(
       RewriteDataFiles.Result counts,
       String message,
       List<ColumnScan> scanFractions,
       Optional<WorkloadScan> workload,
-      DryRun dryRun) {
+      RewritePlan dryRun) {
     this.counts = counts;
     this.message = message;
-    this.scanFractions = List.copyOf(scanFractions);
+    this.scanFractions = scanFractions;
     this.workload = workload;
     this.dryRun = dryRun;
   }
-
-  /** The counts that would be, which Iceberg's result has from files that were written. */
-  private record DryRun(int files, int newFiles, long bytes, OptionalDouble seconds, List<PredicateScan> predicates) {}
 
   private static RewriteDataFiles.Result none() {
     return ImmutableRewriteDataFiles.Result.builder().build();
@@ -53,20 +50,14 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
         null);
   }
 
-  /** Of a plan that was sampled only. */
+  /** Of a plan that was sampled only: the counts that would be, which Iceberg's result has from files that were written. */
   static ZOrderResult dryRun(RewritePlan plan, String message) {
-    List<PlannedFileGroup> groups = plan.groups();
     return new ZOrderResult(
         none(),
         "Dry run: nothing was written." + (message == null ? "" : " " + message),
         columns(plan.scanFractionsBefore(), plan.scanFractions(), Map.of()),
-        groups.isEmpty() ? Optional.empty() : plan.workload(),
-        new DryRun(
-            groups.stream().mapToInt(group -> group.files().size()).sum(),
-            groups.stream().mapToInt(group -> group.layout().map(PlannedLayout::files).orElse(0)).sum(),
-            groups.stream().mapToLong(PlannedFileGroup::bytes).sum(),
-            groups.isEmpty() ? OptionalDouble.empty() : plan.expectedSeconds(),
-            plan.predicates()));
+        plan.groups().isEmpty() ? Optional.empty() : plan.workload(),
+        plan);
   }
 
   private static List<ColumnScan> columns(
@@ -104,7 +95,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   /** Of a dry run, how long the rewrite is expected to take, by the rewrites before it; empty if there were none. */
   public OptionalDouble expectedSeconds() {
-    return dryRun == null ? OptionalDouble.empty() : dryRun.seconds();
+    return dryRun == null ? OptionalDouble.empty() : dryRun.expectedSeconds();
   }
 
   /** Of a dry run, what was asked for by conditions; see {@link RewritePlan#sampled(List)}. */
@@ -124,17 +115,23 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   @Override
   public int addedDataFilesCount() {
-    return dryRun == null ? counts.addedDataFilesCount() : dryRun.newFiles();
+    return dryRun == null
+        ? counts.addedDataFilesCount()
+        : dryRun.groups().stream().mapToInt(each -> each.layout().map(PlannedLayout::files).orElse(0)).sum();
   }
 
   @Override
   public int rewrittenDataFilesCount() {
-    return dryRun == null ? counts.rewrittenDataFilesCount() : dryRun.files();
+    return dryRun == null
+        ? counts.rewrittenDataFilesCount()
+        : dryRun.groups().stream().mapToInt(each -> each.files().size()).sum();
   }
 
   @Override
   public long rewrittenBytesCount() {
-    return dryRun == null ? counts.rewrittenBytesCount() : dryRun.bytes();
+    return dryRun == null
+        ? counts.rewrittenBytesCount()
+        : dryRun.groups().stream().mapToLong(PlannedFileGroup::bytes).sum();
   }
 
   @Override
@@ -149,6 +146,6 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   /** The result as JSON, with the keys of {@code RewriteResult} in Python. */
   public String toJson() {
-    return ResultJson.of(this);
+    return ApiJson.of(this);
   }
 }

@@ -5,55 +5,40 @@ import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.report.ColumnBounds;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.DoubleStream;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
-/**
- * Collects the bounds of a column in data files as keys, in the order in which the files are added. Nothing of a file is kept but
- * numbers and keys, so that the files of a large table fit in little memory.
- */
+/** Collects the bounds of a column in data files as keys, in the order in which the files are added. */
 public final class BoundKeys {
-  private static final int FIRST_CAPACITY = 64;
-
   private final ClusteringColumn column;
   private final int fieldId;
   private final Type type;
-  private final KeyColumnBuilder lower;
-  private final KeyColumnBuilder upper;
-  private double[] valued = new double[FIRST_CAPACITY];
-  private int size;
+  private final List<Object> lower = new ArrayList<>();
+  private final List<Object> upper = new ArrayList<>();
+  private final DoubleStream.Builder valued = DoubleStream.builder();
 
-  /**
-   * Begins without files.
-   *
-   * @param column the column
-   * @param field the same in the table's schema, of a primitive type
-   */
   public BoundKeys(ClusteringColumn column, Types.NestedField field) {
     this.column = column;
     this.fieldId = field.fieldId();
     this.type = field.type();
-    this.lower = new KeyColumnBuilder(column.domain());
-    this.upper = new KeyColumnBuilder(column.domain());
   }
 
   /** Adds a file, which has the metrics of the column if its manifest does. */
   public void add(ContentFile<?> file) {
-    lower.add(type, file.lowerBounds(), fieldId);
-    upper.add(type, file.upperBounds(), fieldId);
-    if (size == valued.length) {
-      valued = Arrays.copyOf(valued, 2 * size);
-    }
-    valued[size++] = valued(file);
+    lower.add(key(file.lowerBounds()));
+    upper.add(key(file.upperBounds()));
+    valued.add(valued(file));
   }
 
-  /** The bounds of the files that were added. */
+  /** What was added; nothing is afterwards. */
   public ColumnBounds bounds() {
-    return new ColumnBounds(column, lower.keys(), upper.keys(), Arrays.copyOf(valued, size));
+    return new ColumnBounds(column, keys(lower), keys(upper), valued.build().toArray());
   }
 
   /** The share of the rows that have a value, neither NULL nor NaN; 1 where it is not known. */
@@ -71,48 +56,25 @@ public final class BoundKeys {
     return count == null ? otherwise : count;
   }
 
-  /** Keys of one end, which grow file by file. */
-  private static final class KeyColumnBuilder {
-    private final boolean isLong;
-    private long[] longs = new long[0];
-    private byte[][] texts = new byte[0][];
-    private byte[] states = new byte[FIRST_CAPACITY];
-    private int size;
-
-    KeyColumnBuilder(KeyDomain domain) {
-      isLong = domain == KeyDomain.LONG;
-      resize(FIRST_CAPACITY);
+  /** The key of a bound, or null. */
+  private Object key(Map<Integer, ByteBuffer> bounds) {
+    ByteBuffer bound = bounds == null ? null : bounds.get(fieldId);
+    // A text is not decoded, for its key is its bytes.
+    Object value = bound == null ? null : type.typeId() == Type.TypeID.STRING ? bound : Conversions.fromByteBuffer(type, bound);
+    // Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
+    if (value == null || value instanceof Number number && Double.isNaN(number.doubleValue())) {
+      return null;
     }
+    return column.domain() == KeyDomain.LONG ? (Object) ValueKeys.ofLong(value) : ValueKeys.ofBytes(value);
+  }
 
-    private void resize(int length) {
-      states = Arrays.copyOf(states, length);
-      longs = isLong ? Arrays.copyOf(longs, length) : longs;
-      texts = isLong ? texts : Arrays.copyOf(texts, length);
+  private KeyColumn keys(List<Object> keys) {
+    byte[] states = new byte[keys.size()];
+    for (int file = 0; file < states.length; file++) {
+      states[file] = keys.get(file) == null ? KeyColumn.NULL : KeyColumn.VALUE;
     }
-
-    void add(Type type, Map<Integer, ByteBuffer> bounds, int fieldId) {
-      if (size == states.length) {
-        resize(2 * size);
-      }
-      ByteBuffer bound = bounds == null ? null : bounds.get(fieldId);
-      Object value = bound == null ? null : type.typeId() == Type.TypeID.STRING ? bound : Conversions.fromByteBuffer(type, bound);
-      // Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
-      boolean isNone = value == null || value instanceof Number number && Double.isNaN(number.doubleValue());
-      states[size] = isNone ? KeyColumn.NULL : KeyColumn.VALUE;
-      if (!isNone && isLong) {
-        longs[size] = ValueKeys.ofLong(value);
-      } else if (!isNone) {
-        // A text is not decoded, for its key is its bytes.
-        texts[size] = ValueKeys.ofBytes(value);
-      }
-      size++;
-    }
-
-    KeyColumn keys() {
-      byte[] ofFiles = Arrays.copyOf(states, size);
-      return isLong
-          ? KeyColumn.ofLongs(Arrays.copyOf(longs, size), ofFiles)
-          : KeyColumn.ofBytes(Arrays.copyOf(texts, size), ofFiles);
-    }
+    return column.domain() == KeyDomain.LONG
+        ? KeyColumn.ofLongs(keys.stream().mapToLong(key -> key == null ? 0 : (Long) key).toArray(), states)
+        : KeyColumn.ofBytes(keys.toArray(byte[][]::new), states);
   }
 }

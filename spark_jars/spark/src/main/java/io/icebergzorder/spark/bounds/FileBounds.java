@@ -14,25 +14,17 @@ public final class FileBounds {
   private final Map<String, Integer> places = new HashMap<>();
   private final List<ColumnBounds> columns;
 
-  /**
-   * Reads bounds.
-   *
-   * @param columns the columns, of primitive types in the schema
-   * @param forEach visits the files, with the metrics of the columns
-   */
   public FileBounds(List<ClusteringColumn> columns, Schema schema, Consumer<Consumer<DataFile>> forEach) {
     List<BoundKeys> keys =
         columns.stream().map(column -> new BoundKeys(column, schema.findField(String.join(".", column.parts())))).toList();
-    forEach.accept(
-        file -> {
-          if (places.putIfAbsent(file.location(), places.size()) == null) {
-            keys.forEach(column -> column.add(file));
-          }
-        });
+    forEach.accept(file -> {
+      if (places.putIfAbsent(file.location(), places.size()) == null) {
+        keys.forEach(column -> column.add(file));
+      }
+    });
     this.columns = keys.stream().map(BoundKeys::bounds).toList();
   }
 
-  /** The bounds of each column in some of the files. */
   public List<ColumnBounds> of(List<String> locations) {
     int[] found = locations.stream().mapToInt(places::get).toArray();
     return columns.stream().map(column -> column.take(found)).toList();

@@ -50,27 +50,22 @@ public final class KeptBounds {
     return missing;
   }
 
-  /** The name of the table property that says what is kept of a column. */
   public static String property(ClusteringColumn column) {
     return MetricsCheck.COLUMN_MODE + String.join(".", column.parts());
   }
 
-  /** The mode of a column, as a property has it. */
   public String mode(ClusteringColumn column) {
     return modes.get(column).toString();
   }
 
-  /** Whether anything is kept of a column's values. */
   public boolean areKept(ClusteringColumn column) {
     return areKept(modes.get(column));
   }
 
-  /** Whether anything is kept of values by a mode. */
   public static boolean areKept(MetricsModes.MetricsMode mode) {
     return !(mode instanceof MetricsModes.None || mode instanceof MetricsModes.Counts);
   }
 
-  /** Whether values are of a type that is cut. */
   public static boolean isCut(ClusteringColumn column) {
     return MetricsCheck.isCut(column.type());
   }

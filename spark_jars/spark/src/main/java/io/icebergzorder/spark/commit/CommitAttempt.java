@@ -15,12 +15,12 @@ import org.apache.iceberg.metrics.LoggingMetricsReporter;
 import org.apache.iceberg.metrics.MetricsReporter;
 
 /**
- * One commit on its way to the catalog, Iceberg's own retries included: it is checked against the very metadata that it is to
- * replace, and it is known whether it was sent.
+ * One commit on its way to the catalog, Iceberg's own retries included: it is checked against the very metadata that it
+ * is to replace, and it is known whether it was sent.
  *
- * <p>Iceberg hands each try, with the metadata that it is based on, to the table's operations, and a catalog takes it only if
- * that metadata is still the table's: what is checked there holds when the commit does. (Snapshot updates take a validator of
- * their own from Iceberg 1.11 on only.)
+ * <p>Iceberg hands each try, with the metadata that it is based on, to the table's operations, and a catalog takes it
+ * only if that metadata is still the table's: what is checked there holds when the commit does. (Snapshot updates take
+ * a validator of their own from Iceberg 1.11 on only.)
  */
 final class CommitAttempt {
   private final Table table;
@@ -28,19 +28,12 @@ final class CommitAttempt {
   private final BiConsumer<TableMetadata, TableMetadata> check;
   private boolean mayBeCommitted;
 
-  /**
-   * Prepares a commit.
-   *
-   * @param start what the rewrite began from; null if it is none
-   * @param check throws whatever speaks against replacing some metadata, its first argument, by other
-   */
   CommitAttempt(Table table, Snapshot start, BiConsumer<TableMetadata, TableMetadata> check) {
     this.table = table;
     this.start = start;
     this.check = check;
   }
 
-  /** The table to commit to. */
   Table table() {
     // Iceberg stages file groups of no other tables.
     TableOperations operations = ((HasTableOperations) table).operations();

@@ -19,12 +19,14 @@ import org.apache.iceberg.util.SnapshotUtil;
 /**
  * Finds equality deletes, committed since a rewrite began, that would delete other rows after it than before.
  *
- * <p>New files that keep the sequence number of the starting snapshot stay subject to equality deletes committed since, and
- * Iceberg takes none of them for a conflict. But such a delete reaches only files of its own partition of its own spec, or all files
- * if that spec is unpartitioned. Where rows move from one spec to another, it could lose those that it had reached, or reach others.
+ * <p>New files that keep the sequence number of the starting snapshot stay subject to equality deletes committed since,
+ * and Iceberg takes none of them for a conflict. But such a delete reaches only files of its own partition of its own
+ * spec, or all files if that spec is unpartitioned. Where rows move from one spec to another, it could lose those that
+ * it had reached, or reach others.
  *
- * <p>And Iceberg's snapshot producers drop the delete files that are older than every data file of the manifests that they keep,
- * with no thought of files that they are about to add with an older sequence number. What is dropped is told by the new snapshot.
+ * <p>And Iceberg's snapshot producers drop the delete files that are older than every data file of the manifests that
+ * they keep, with no thought of files that they are about to add with an older sequence number. What is dropped is told
+ * by the new snapshot.
  */
 final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetadata> {
   private final Table table;
@@ -34,12 +36,6 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
   private final PartitionSet moved;
   private final PartitionSet written;
 
-  /**
-   * Prepares the check of a commit.
-   *
-   * @param start the snapshot that the rewrite began from
-   * @param groups rewritten file groups, with their new files
-   */
   EqualityDeleteCheck(Table table, String branch, Snapshot start, Collection<RewriteFileGroup> groups) {
     this.table = table;
     this.branch = branch;
@@ -62,11 +58,7 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
     partitions.add(file.specId(), file.partition());
   }
 
-  /**
-   * Looks through the snapshots since the starting one, and at the one that is to follow them.
-   *
-   * @throws ValidationException if there is such a delete
-   */
+  /** Looks through the snapshots since the starting one, and at the one that is to follow them. */
   @Override
   public void accept(TableMetadata base, TableMetadata replacement) {
     SnapshotRef head = base.ref(branch);

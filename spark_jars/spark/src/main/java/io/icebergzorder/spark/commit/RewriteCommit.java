@@ -10,10 +10,12 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableUtil;
+import org.apache.iceberg.UpdateProperties;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -24,8 +26,8 @@ import org.apache.iceberg.exceptions.ValidationException;
 /**
  * Replaces rewritten data files by new ones, through Iceberg's commit manager.
  *
- * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing is
- * deleted, because the new files may be the table's.
+ * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing
+ * is deleted, because the new files may be the table's.
  */
 public final class RewriteCommit {
   private final Table table;
@@ -36,12 +38,6 @@ public final class RewriteCommit {
   private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
   private boolean areAllDone = true;
 
-  /**
-   * Prepares commits.
-   *
-   * @param startingSnapshotId what the rewrite began from
-   * @param summary what the summary of a snapshot says of the file groups in it
-   */
   public RewriteCommit(
       Table table,
       String branch,
@@ -53,21 +49,14 @@ public final class RewriteCommit {
     this.start = table.snapshot(startingSnapshotId);
     if (start == null) {
       throw new IllegalStateException(
-          String.format(
-              "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again.",
-              table.name(), startingSnapshotId));
+          "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again."
+              .formatted(table.name(), startingSnapshotId));
     }
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.summary = summary;
   }
 
-  /**
-   * Commits file groups in one snapshot.
-   *
-   * @throws UnknownCommitException if nobody knows whether the commit took place; the message says what to do
-   * @throws RuntimeException if the commit failed; the message says why, and what to do
-   */
   public void commit(Collection<RewriteFileGroup> groups) {
     CommitAttempt attempt = new CommitAttempt(table, start, check(groups));
     try {
@@ -81,11 +70,10 @@ public final class RewriteCommit {
       areAllDone = wereAllDone;
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
-          String.format(
-              "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
+          ("Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
                   + " files were deleted and the table is as that operation left it. Run the rewrite again; to lose less to"
-                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.",
-              table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
+                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.")
+              .formatted(table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
           e);
     } catch (Throwable e) {
       // Iceberg marks the failures after which it is certain that nothing was committed, and has cleaned up after them.
@@ -95,17 +83,15 @@ public final class RewriteCommit {
       if (!attempt.mayBeCommitted()) {
         abort(groups);
         throw new RuntimeException(
-            String.format(
-                "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted.",
-                table.name(), Failures.rootMessage(e)),
+            "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted."
+                .formatted(table.name(), Failures.rootMessage(e)),
             e);
       }
       throw new UnknownCommitException(
-          String.format(
-              "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
+          ("Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
                   + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
-                  + " remove_orphan_files collect what is left over.",
-              table.name()),
+                  + " remove_orphan_files collect what is left over.")
+              .formatted(table.name()),
           e);
     }
   }
@@ -135,5 +121,31 @@ public final class RewriteCommit {
   public void abort(Collection<RewriteFileGroup> groups) {
     RewriteDataFilesCommitManager manager = manager(table, Map.of());
     groups.forEach(manager::abortFileGroup);
+  }
+
+  /** Sets properties; the others stay as they are, those that somebody else sets at the same time among them. */
+  public static void setProperties(Table table, Map<String, String> properties) {
+    CommitAttempt attempt = new CommitAttempt(table, null, (base, replacement) -> {});
+    try {
+      UpdateProperties update = attempt.table().updateProperties();
+      properties.forEach(update::set);
+      update.commit();
+    } catch (RuntimeException e) {
+      String what =
+          properties.entrySet().stream()
+              .map(each -> each.getKey() + " = '" + each.getValue() + "'")
+              .collect(Collectors.joining(", "));
+      if (attempt.mayBeCommitted()) {
+        throw new UnknownCommitException(
+            ("Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: look at the"
+                    + " table's properties.")
+                .formatted(what, table.name()),
+            e);
+      }
+      throw new RuntimeException(
+          "Cannot set %s on %s, because %s. Nothing else was done."
+              .formatted(what, table.name(), Failures.rootMessage(e).strip().replaceFirst("\\.$", "")),
+          e);
+    }
   }
 }

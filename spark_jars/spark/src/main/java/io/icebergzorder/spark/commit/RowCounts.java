@@ -14,19 +14,11 @@ import org.apache.iceberg.util.ContentFileUtil;
 /**
  * How many rows the new files of a file group may have: those of its old files, less deleted ones.
  *
- * <p>Manifests tell this apart from what the rewrite read. Without deletes, and with deletion vectors, the count is exact. A
- * position delete file may name a row twice, and rows of other data files; of an equality delete file nobody knows how many rows
- * it matches without reading them. There the count is an interval.
- *
- * @param least rows at least
- * @param most rows at most
+ * <p>Manifests tell this apart from what the rewrite read. Without deletes, and with deletion vectors, the count is
+ * exact. A position delete file may name a row twice, and rows of other data files; of an equality delete file nobody
+ * knows how many rows it matches without reading them. There the count is an interval.
  */
 public record RowCounts(long least, long most) {
-  /**
-   * Checks the new files of a file group.
-   *
-   * @throws IllegalStateException if rows are missing, or there are too many
-   */
   public static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
     RowCounts expected = of(group.fileScanTasks());
     long rows = added.stream().mapToLong(DataFile::recordCount).sum();
@@ -40,7 +32,6 @@ public record RowCounts(long least, long most) {
     }
   }
 
-  /** The rows that are left of whole data files. */
   static RowCounts of(List<FileScanTask> tasks) {
     long least = 0;
     long most = 0;

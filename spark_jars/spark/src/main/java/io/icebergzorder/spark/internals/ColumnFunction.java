@@ -6,15 +6,14 @@ import org.apache.spark.sql.types.DataType;
 /**
  * A function that rows pass through, by way of {@link FunctionScope}.
  *
- * <p>It has an {@code invoke} for every Java type that Spark may hand it; Spark looks up the one that matches
- * {@link ScalarFunction#inputTypes()} and calls it directly. For a NULL of a primitive type Spark does not call at all and returns
- * NULL. Its class is public because the code that Spark generates calls it.
+ * <p>It has an {@code invoke} for every Java type that Spark may hand it; Spark looks up the one that matches {@link
+ * ScalarFunction#inputTypes()} and calls it directly. For a NULL of a primitive type Spark does not call at all and
+ * returns NULL. Its class is public because the code that Spark generates calls it.
  */
 public abstract class ColumnFunction<R> implements ScalarFunction<R> {
   private final DataType resultType;
   private final DataType[] inputTypes;
 
-  /** Takes the types of the result and of the arguments. */
   protected ColumnFunction(DataType resultType, DataType... inputTypes) {
     this.resultType = resultType;
     this.inputTypes = inputTypes;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.internals;
 
 /**
- * Counts the file groups that fail one after the other, each tried alone. Where ten of them fail alike, and none is done meanwhile, others
- * would fail, too: access is denied, or storage is gone.
+ * Counts the file groups that fail one after the other, each tried alone. Where ten of them fail alike, and none is
+ * done meanwhile, others would fail, too: access is denied, or storage is gone.
  */
 public final class FailureStreak {
   private static final int MOST = 10;

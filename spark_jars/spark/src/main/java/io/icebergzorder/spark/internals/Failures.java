@@ -16,7 +16,6 @@ public final class Failures {
     return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
   }
 
-  /** The innermost cause. */
   static Throwable root(Throwable failure) {
     Throwable cause = failure;
     while (cause.getCause() != null) {

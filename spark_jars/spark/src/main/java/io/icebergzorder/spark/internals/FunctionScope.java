@@ -10,16 +10,12 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * Calls of Java objects from data frame columns, by way of Spark's function catalogs: the public path on which Spark
- * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions and what they share.
- */
+/** Calls of Java objects from data frames through Spark's function catalogs, which generate direct calls; forgotten in the end. */
 public final class FunctionScope implements AutoCloseable {
   private final RewriteSession session;
   private final List<String> names = new ArrayList<>();
   private final List<Shared<?>> shared = new ArrayList<>();
 
-  /** Opens a scope in the session of a rewrite. */
   public FunctionScope(RewriteSession session) {
     this.session = session;
   }
@@ -36,7 +32,6 @@ public final class FunctionScope implements AutoCloseable {
     return sent;
   }
 
-  /** A column that calls a function. */
   public Column call(ScalarFunction<?> function, Column... arguments) {
     String name = SessionCatalog.register(new SelfBound(function));
     names.add(name);

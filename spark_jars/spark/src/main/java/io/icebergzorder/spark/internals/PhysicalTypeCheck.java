@@ -32,11 +32,12 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 
 /**
- * Checks in Parquet footers whether Iceberg's readers in Spark read imported files correctly. A rewrite would make wrong values
- * permanent, for every engine.
+ * Checks in Parquet footers whether Iceberg's readers in Spark read imported files correctly. A rewrite would make
+ * wrong values permanent, for every engine.
  *
- * <p>It reads the footers of files whose manifest entry has no split offsets, which Iceberg's own writers always set. If the table has a
- * name mapping, which files without field ids need, it reads the footers of all its files. It skips encrypted files.
+ * <p>It reads the footers of files whose manifest entry has no split offsets, which Iceberg's own writers always set.
+ * If the table has a name mapping, which files without field ids need, it reads the footers of all its files. It skips
+ * encrypted files.
  */
 public final class PhysicalTypeCheck {
   private static final int FILES_PER_TASK = 16;
@@ -45,14 +46,9 @@ public final class PhysicalTypeCheck {
 
   private PhysicalTypeCheck() {}
 
-  /** A column that some or all readers misread. */
   private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
 
-  /**
-   * Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct.
-   *
-   * @throws IllegalArgumentException if no reader reads a column correctly, naming file, column and type
-   */
+  /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
   public static void check(RewriteSession session, Table table, Collection<DataFile> files) {
     boolean hasNameMapping = table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING);
     List<String> locations =
@@ -69,10 +65,9 @@ public final class PhysicalTypeCheck {
     String description = String.format(Locale.ROOT, "Reading the footers of %d files of %s", locations.size(), table.name());
     int tasks = (locations.size() + FILES_PER_TASK - 1) / FILES_PER_TASK;
     List<Mismatch> mismatches =
-        new JobDescription(session.spark())
-            .during(
-                description,
-                () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
+        session.describing(
+            description,
+            () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
     List<Mismatch> unreadable =
         mismatches.stream()
             .filter(each -> each.reading == Reading.NONE)
@@ -98,7 +93,6 @@ public final class PhysicalTypeCheck {
     }
   }
 
-  /** Reads footers on executors. */
   private static final class Footers implements FlatMapFunction<Iterator<String>, Mismatch> {
     private final Table table;
 

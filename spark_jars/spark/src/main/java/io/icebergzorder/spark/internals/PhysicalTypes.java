@@ -14,16 +14,9 @@ import org.apache.iceberg.shaded.org.apache.parquet.schema.PrimitiveType.Primiti
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
-/**
- * Which physical types of Parquet Iceberg's readers in Spark make the right values of.
- *
- * <p>Iceberg's own writers use one physical type per Iceberg type (see "Parquet" in appendix A of its specification). Files that were
- * imported have others, and the readers do not look: they take milliseconds, nanoseconds and decimals of another scale for their own.
- */
+/** Which physical types of Parquet Iceberg's readers in Spark read rightly; imported files may have others than Iceberg's. */
 final class PhysicalTypes {
-  /** How a column has to be read. */
   enum Reading {
-    /** By any reader. */
     ANY,
     /** By rows only: the vectorized reader takes the values for others. */
     ROWS,
@@ -33,7 +26,6 @@ final class PhysicalTypes {
 
   private PhysicalTypes() {}
 
-  /** Returns how a column of a Parquet file has to be read as the table's type. */
   static Reading of(Type.PrimitiveType type, PrimitiveType column) {
     LogicalTypeAnnotation logical = column.getLogicalTypeAnnotation();
     PrimitiveTypeName physical = column.getPrimitiveTypeName();

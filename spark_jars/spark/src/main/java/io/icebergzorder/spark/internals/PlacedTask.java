@@ -3,28 +3,15 @@ package io.icebergzorder.spark.internals;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.Schema;
-import org.apache.iceberg.StructLike;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.TaskContext;
 
 /**
- * A scan task that is read in a certain partition of Spark's, or not at all: whoever knows the number of the partition knows
- * whose rows it has, which has to be true.
- *
- * @param task the part of a data file that is read; it is not split any further
- * @param place the number of the partition
- * @param weight what Iceberg is told of its size, as it puts tasks together
+ * A scan task that is read in a certain partition of Spark's, or not at all: whoever knows the number of the partition
+ * knows whose rows it has, which has to be true. The weight is what Iceberg is told of its size, as it puts tasks together.
  */
-record PlacedTask(FileScanTask task, int place, long weight) implements FileScanTask {
-  /**
-   * Places tasks so that Iceberg puts together again what is together, if it packs bins of this {@link #weight}, one at a time.
-   *
-   * @param partitions the tasks of each, at least one
-   */
+record PlacedTask(FileScanTask task, int place, long weight) implements UnsplitTask {
+  /** Places tasks so that Iceberg puts together again what is together, if it packs bins of this {@link #weight}, one at a time. */
   static List<FileScanTask> of(List<List<FileScanTask>> partitions) {
     // A bin is closed when the next task does not fit: all bins are full, and every task weighs something.
     long weight = weight(partitions);
@@ -43,75 +30,24 @@ record PlacedTask(FileScanTask task, int place, long weight) implements FileScan
     return partitions.stream().mapToInt(List::size).max().orElse(1);
   }
 
-  /**
-   * The data file, which whoever reads the task has to ask for.
-   *
-   * @throws IllegalStateException if it is asked for by a Spark task of another partition
-   */
+  /** The data file, which whoever reads the task has to ask for. */
   @Override
   public DataFile file() {
     TaskContext reading = TaskContext.get();
     return reading == null ? task.file() : fileIn(reading.partitionId());
   }
 
-  /** The data file, for a Spark task of this partition. */
   DataFile fileIn(int partition) {
     if (partition != place) {
       throw new IllegalStateException(
-          String.format(
-              "Cannot rewrite %s, because this Spark reads it in partition %d, and it was planned for partition %d",
-              task.file().location(), partition, place));
+          "Cannot rewrite %s, because this Spark reads it in partition %s, and it was planned for partition %s"
+              .formatted(task.file().location(), partition, place));
     }
     return task.file();
   }
 
   @Override
-  public List<FileScanTask> split(long targetSplitSize) {
-    return List.of(this);
-  }
-
-  @Override
   public long sizeBytes() {
     return weight;
-  }
-
-  @Override
-  public List<DeleteFile> deletes() {
-    return task.deletes();
-  }
-
-  @Override
-  public Schema schema() {
-    return task.schema();
-  }
-
-  @Override
-  public PartitionSpec spec() {
-    return task.spec();
-  }
-
-  @Override
-  public StructLike partition() {
-    return task.partition();
-  }
-
-  @Override
-  public long start() {
-    return task.start();
-  }
-
-  @Override
-  public long length() {
-    return task.length();
-  }
-
-  @Override
-  public Expression residual() {
-    return task.residual();
-  }
-
-  @Override
-  public long estimatedRowsCount() {
-    return task.estimatedRowsCount();
   }
 }

@@ -2,18 +2,11 @@ package io.icebergzorder.spark.internals;
 
 import org.apache.spark.sql.SparkSession;
 
-/**
- * The session that a rewrite runs in: a copy of the caller's, with settings and a {@link SessionCatalog} of its own. The
- * caller's session is left as it is.
- *
- * <p>Spark copies all settings of a session into every task, so there is one catalog for all file groups. Closing the session
- * takes the catalog away.
- */
+/** The session of a rewrite: a copy of the caller's, with settings and one {@link SessionCatalog} of its own. */
 public final class RewriteSession implements AutoCloseable {
   private final SparkSession spark;
   private final String catalog = SessionCatalog.uniqueName();
 
-  /** Copies a session. */
   public RewriteSession(SparkSession session) {
     spark = SparkInternals.cloneSession(session);
     spark.conf().set(setting(), SessionCatalog.class.getName());
@@ -30,14 +23,28 @@ public final class RewriteSession implements AutoCloseable {
     spark.conf().set("spark.sql.iceberg.vectorization.enabled", "false");
   }
 
-  /** Spark's session. */
   public SparkSession spark() {
     return spark;
   }
 
-  /** The name of what is registered with {@link SessionCatalog}, in this session. */
   public String nameOf(String registered) {
     return catalog + "." + registered;
+  }
+
+  /** Something that starts jobs, and may throw whatever it throws. */
+  public interface Action<T, E extends Exception> {
+    T run() throws E;
+  }
+
+  /** Names Spark jobs for the people who watch them; their group stays the caller's, who may cancel them by it. */
+  public <T, E extends Exception> T describing(String description, Action<T, E> action) throws E {
+    String before = spark.sparkContext().getLocalProperty("spark.job.description");
+    spark.sparkContext().setJobDescription(description);
+    try {
+      return action.run();
+    } finally {
+      spark.sparkContext().setJobDescription(before);
+    }
   }
 
   @Override

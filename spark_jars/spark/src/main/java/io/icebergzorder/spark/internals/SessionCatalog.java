@@ -13,38 +13,25 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/**
- * The catalog by which data frames reach Java objects of a rewrite: functions, and tables to write to. Spark instantiates it
- * by its class name, so what it offers is registered here under names that nobody else has.
- */
+/** The catalog by which data frames reach functions and tables of a rewrite. Spark makes it, so they are registered here. */
 public final class SessionCatalog implements FunctionCatalog, TableCatalog {
-  private static final Map<String, UnboundFunction> FUNCTIONS = new ConcurrentHashMap<>();
-  private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();
+  private static final Map<String, Object> OFFERED = new ConcurrentHashMap<>();
 
   private String name;
 
-  /** Offers a function; returns its name in every catalog of this class. */
-  static String register(UnboundFunction function) {
-    String functionName = uniqueName();
-    FUNCTIONS.put(functionName, function);
-    return functionName;
+  /** Offers a function or a table; returns its name in every catalog of this class. */
+  public static String register(Object offered) {
+    String registered = uniqueName();
+    OFFERED.put(registered, offered);
+    return registered;
   }
 
-  /** Offers a table; returns its name in every catalog of this class. */
-  public static String register(Table table) {
-    String tableName = uniqueName();
-    TABLES.put(tableName, table);
-    return tableName;
-  }
-
-  /** Forgets a function or a table. */
   public static void forget(String registered) {
-    FUNCTIONS.remove(registered);
-    TABLES.remove(registered);
+    OFFERED.remove(registered);
   }
 
   /** A name that no catalog, function or table of the user has. */
-  static String uniqueName() {
+  public static String uniqueName() {
     return "iceberg_zorder_" + UUID.randomUUID().toString().replace("-", "");
   }
 
@@ -60,20 +47,18 @@ public final class SessionCatalog implements FunctionCatalog, TableCatalog {
 
   @Override
   public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
-    UnboundFunction function = FUNCTIONS.get(identifier.name());
-    if (function == null) {
-      throw new NoSuchFunctionException(identifier);
+    if (OFFERED.get(identifier.name()) instanceof UnboundFunction function) {
+      return function;
     }
-    return function;
+    throw new NoSuchFunctionException(identifier);
   }
 
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
-    Table table = TABLES.get(identifier.name());
-    if (table == null) {
-      throw new NoSuchTableException(identifier);
+    if (OFFERED.get(identifier.name()) instanceof Table table) {
+      return table;
     }
-    return table;
+    throw new NoSuchTableException(identifier);
   }
 
   @Override

@@ -16,13 +16,14 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 
 /**
- * A value that every task needs and that may be large: it is sent to each executor once and opened there once, where a plain
- * field of a function would travel with each stage and be read anew by each of its tasks.
+ * A value that every task needs and that may be large: it is sent to each executor once and opened there once, where a
+ * plain field of a function would travel with each stage and be read anew by each of its tasks.
  *
- * <p>It may be several values, of which a task needs few: they travel together, and each is opened where it is asked for.
+ * <p>It may be several values, of which a task needs few: they travel together, and each is opened where it is asked
+ * for.
  *
- * <p>It travels as bytes, because Spark writes broadcasts with the serializer that the user has chosen: Kryo may refuse classes
- * that are not registered, and does not honour {@code readResolve}.
+ * <p>It travels as bytes, because Spark writes broadcasts with the serializer that the user has chosen: Kryo may refuse
+ * classes that are not registered, and does not honour {@code readResolve}.
  */
 public final class Shared<T extends Serializable> implements Serializable, AutoCloseable {
   private static final long serialVersionUID = 1L;
@@ -35,7 +36,6 @@ public final class Shared<T extends Serializable> implements Serializable, AutoC
   /** Found once for each task, for it is asked for by each row. */
   private transient T first;
 
-  /** Broadcasts values, until it is closed. */
   Shared(SparkContext context, List<T> values) {
     byte[][] written = values.stream().map(Shared::written).toArray(byte[][]::new);
     this.bytes = JavaSparkContext.fromSparkContext(context).broadcast(written);

@@ -12,7 +12,6 @@ import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.spark.source.SparkTable;
-import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -35,17 +34,17 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
-import org.apache.spark.util.CollectionAccumulator;
 import scala.Product;
+import scala.collection.JavaConverters;
 import scala.collection.Seq;
 import scala.collection.immutable.Nil$;
 
 /**
  * What the rewrite needs of Spark's and Iceberg's insides, on every Spark line.
  *
- * <p>The same methods are there on each, but under signatures that differ: Scala 2.12 and 2.13 have other sequences, and Spark
- * 4 moved sessions and data frames to a package of their own. So they are found by name and number of arguments; one that is
- * missing is a {@link LinkageError}, before anything is written.
+ * <p>The same methods are there on each, but under signatures that differ: Scala 2.12 and 2.13 have other sequences,
+ * and Spark 4 moved sessions and data frames to a package of their own. So they are found by name and number of
+ * arguments; one that is missing is a {@link LinkageError}, before anything is written.
  */
 public final class SparkInternals {
   private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";
@@ -58,43 +57,26 @@ public final class SparkInternals {
     return (SparkSession) call(session, "cloneSession");
   }
 
-  /**
-   * How many tasks run at the same time. With dynamic allocation, executors may not be there yet: it counts as many then as a shuffle has
-   * partitions, if those are more, as Iceberg's scans do.
-   */
+  /** How many tasks run at the same time; with dynamic allocation, what executors to come may run, as in Iceberg's scans. */
   public static int parallelism(SparkSession session) {
     int now = session.sparkContext().defaultParallelism();
     boolean isDynamic = Boolean.parseBoolean(session.conf().get("spark.dynamicAllocation.enabled", "false"));
     return isDynamic ? Math.max(now, session.sessionState().conf().numShufflePartitions()) : now;
   }
 
-  /**
-   * The parts of a table's name, without the quotes.
-   *
-   * @throws AnalysisException if it is no name
-   */
+  /** The parts of a table's name, without the quotes. */
   public static List<String> parseName(SparkSession session, String name) throws AnalysisException {
     return list(call(session.sessionState().sqlParser(), "parseMultipartIdentifier", name), String.class);
   }
 
-  /**
-   * Resolves a SQL predicate against a table.
-   *
-   * @throws AnalysisException if Spark cannot parse or resolve it
-   * @throws IllegalArgumentException if Iceberg has no expression for it
-   */
   public static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
     Object resolved =
         callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
     return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", expressible(resolved));
   }
 
-  /**
-   * Writes two things in a condition in another way. {@code isnan(x)} becomes {@code x <=> NaN}: both are true, false and never NULL for
-   * the same values, and Spark tells its sources of the second alone, which Iceberg takes for its own {@code is_nan}. And
-   * {@code NOT x <=> y}, which would become the same as {@code x <> y}, becomes {@code x IS NULL OR x <> y}: so a comparison that is
-   * turned around never is meant to be true of NULL.
-   */
+  // Spark tells its sources of x <=> NaN, which Iceberg takes for its own is_nan, and not of isnan(x). NOT x <=> y, which
+  // would become the same as x <> y, becomes x IS NULL OR x <> y: so a comparison turned around is never true of NULL.
   private static Object expressible(Object condition) {
     if (condition instanceof IsNaN isNan) {
       DataType type = isNan.child().dataType();
@@ -111,15 +93,10 @@ public final class SparkInternals {
     return expressible.equals(children) ? condition : call(condition, "withNewChildren", seq(expressible));
   }
 
-  /**
-   * A staged scan with the columns {@code _file} (text) and {@code _pos} (long) besides its own: the data file that a row is
-   * in, and its place there.
-   *
-   * <p>The two are added by hand: of a table with row lineage Spark may offer no metadata column but the lineage, because
-   * Iceberg's staged tables have that among their columns.
-   */
+  /** A staged scan with the columns {@code _file} (text) and {@code _pos} (long) besides its own. */
   @SuppressWarnings("unchecked")
   public static Dataset<Row> withFileAndPosition(Dataset<Row> staged) {
+    // By hand: of a table with row lineage Spark may offer no metadata column but the lineage.
     Object relation = call(call(staged, "queryExecution"), "analyzed");
     List<Object> output = new ArrayList<>(list(call(relation, "output"), Object.class));
     output.add(attribute(MetadataColumns.FILE_PATH.name(), DataTypes.StringType));
@@ -138,11 +115,7 @@ public final class SparkInternals {
         AttributeReference.class, name, type, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Nil$.MODULE$);
   }
 
-  /**
-   * Iceberg's Spark table that writes a staged file group.
-   *
-   * @param id the file group's; before Iceberg had a class for this, it travels as a write option
-   */
+  /** Iceberg's Spark table that writes a staged file group. */
   public static org.apache.spark.sql.connector.catalog.Table stagedTable(Table table, String id) {
     try {
       return (org.apache.spark.sql.connector.catalog.Table) construct(Class.forName(REWRITE_TABLE), table, id);
@@ -151,18 +124,6 @@ public final class SparkInternals {
     }
   }
 
-  /** What a task that has ended added to an accumulator. */
-  public static List<?> collected(TaskMetrics metrics, long id) {
-    for (Object accumulator : list(call(metrics, "accumulators"), Object.class)) {
-      // Spark's own have no id here unless they were added to.
-      if (accumulator instanceof CollectionAccumulator<?> collecting && collecting.isRegistered() && collecting.id() == id) {
-        return collecting.value();
-      }
-    }
-    return List.of();
-  }
-
-  /** The files that a task of Iceberg's write has finished. */
   public static List<DataFile> files(WriterCommitMessage message) {
     try {
       return List.of((DataFile[]) filesOfTask().invoke(message));
@@ -219,28 +180,13 @@ public final class SparkInternals {
     }
   }
 
-  /** A Scala sequence as a list. */
   public static <T> List<T> list(Object seq, Class<T> of) {
-    Seq<?> sequence = (Seq<?>) seq;
-    List<T> list = new ArrayList<>();
-    for (int i = 0; i < sequence.length(); i++) {
-      list.add(of.cast(sequence.apply(i)));
-    }
-    return list;
+    return JavaConverters.seqAsJavaList((Seq<?>) seq).stream().map(of::cast).toList();
   }
 
   /** A list as a Scala sequence of the kind that methods take: immutable, which serves 2.12 and 2.13. */
-  public static scala.collection.immutable.List<Object> seq(List<?> list) {
-    scala.collection.immutable.List<Object> seq = empty();
-    for (int i = list.size() - 1; i >= 0; i--) {
-      seq = seq.$colon$colon(list.get(i));
-    }
-    return seq;
-  }
-
-  @SuppressWarnings("unchecked")
-  private static scala.collection.immutable.List<Object> empty() {
-    return (scala.collection.immutable.List<Object>) (scala.collection.immutable.List<?>) Nil$.MODULE$;
+  public static scala.collection.immutable.List<?> seq(List<?> list) {
+    return JavaConverters.asScalaBuffer(list).toList();
   }
 
   /** Calls a method of an object, found by name and number of arguments. */
@@ -302,7 +248,8 @@ public final class SparkInternals {
 
   private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
     return new LinkageError(
-        String.format("Cannot rewrite data files by zorder, because this %s has no %s as expected", owner.getName(), name), cause);
+        "Cannot rewrite data files by zorder, because this %s has no %s as expected"
+            .formatted(owner.getName(), name), cause);
   }
 
   /** What a method threw is thrown as it is, checked or not. */

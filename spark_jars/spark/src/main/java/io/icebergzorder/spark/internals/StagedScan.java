@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.internals;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -14,12 +13,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.Scan;
 
-/**
- * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
- *
- * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it would
- * read the whole table, and a rewrite that writes the whole table back doubles every row.
- */
+/** A data frame over exactly the given tasks. Any other plan is refused: written back, it would double every row. */
 public final class StagedScan implements AutoCloseable {
   private static final String STAGED_SCAN = "org.apache.iceberg.spark.source.SparkStagedScan";
 
@@ -33,11 +27,7 @@ public final class StagedScan implements AutoCloseable {
     this(session, table, tasks, Map.of());
   }
 
-  /**
-   * Stages the tasks of each partition of the data frame.
-   *
-   * @param partitions at least one task in each
-   */
+  /** Stages the tasks of each partition of the data frame. */
   public static StagedScan ofPartitions(SparkSession session, Table table, List<List<FileScanTask>> partitions) {
     List<FileScanTask> placed = PlacedTask.of(partitions);
     Map<String, String> planning =
@@ -52,16 +42,8 @@ public final class StagedScan implements AutoCloseable {
     this.session = session;
     this.table = table;
     this.planning = planning;
-    boolean isStaged = false;
-    try {
-      SparkTableCache.get().add(id, table);
-      ScanTaskSetManager.get().stageTasks(table, id, tasks);
-      isStaged = true;
-    } finally {
-      if (!isStaged) {
-        close();
-      }
-    }
+    SparkTableCache.get().add(id, table);
+    ScanTaskSetManager.get().stageTasks(table, id, tasks);
   }
 
   /** Names the tasks, and the files that a write of them produces, in Iceberg's registries. */
@@ -73,20 +55,12 @@ public final class StagedScan implements AutoCloseable {
     return session.read().format("iceberg").option("scan-task-set-id", id).options(planning).load(id);
   }
 
-  /**
-   * Checks that a query reads the staged tasks and nothing else.
-   *
-   * @throws IllegalStateException if it does not
-   */
+  /** Checks that a query reads the staged tasks and nothing else. */
   public void checkReadsOnlyStaged(Dataset<Row> query) {
     check(SparkInternals.scans(query));
   }
 
-  /**
-   * Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else.
-   *
-   * @throws IllegalStateException if it does not
-   */
+  /** Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else. */
   public void checkIsAllThatIsRead() {
     check(SparkInternals.scansOfExecution(session));
   }
@@ -100,23 +74,9 @@ public final class StagedScan implements AutoCloseable {
     if (!isThisOne) {
       List<String> names = scans.stream().map(scan -> scan == null ? "no scan" : scan.description()).toList();
       throw new IllegalStateException(
-          String.format(
-              "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)",
-              table.name(), names));
+          "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)"
+              .formatted(table.name(), names));
     }
-  }
-
-  /** A name that no column of a data frame has, whether or not case counts. */
-  public static String unusedName(Dataset<Row> rows, String preferred) {
-    String name = preferred;
-    for (int i = 1; contains(rows, name); i++) {
-      name = preferred + "_" + i;
-    }
-    return name;
-  }
-
-  private static boolean contains(Dataset<Row> rows, String name) {
-    return Arrays.stream(rows.columns()).anyMatch(name::equalsIgnoreCase);
   }
 
   @Override

@@ -7,10 +7,7 @@ import java.util.Map;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 
-/**
- * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited to the
- * staged files would append every row a second time.
- */
+/** The versions of Iceberg whose staged scan is known: one that is not limited to staged files would double rows. */
 public final class SupportedVersions {
   /** By minor version of Spark, the minor versions of Iceberg. */
   private static final Map<String, List<String>> ICEBERG =
@@ -18,11 +15,6 @@ public final class SupportedVersions {
 
   private SupportedVersions() {}
 
-  /**
-   * Checks the Iceberg of this session.
-   *
-   * @throws UnsupportedOperationException if it is not known
-   */
   public static void checkIceberg() {
     check(org.apache.spark.package$.MODULE$.SPARK_VERSION(), IcebergBuild.version());
   }
@@ -38,10 +30,9 @@ public final class SupportedVersions {
     List<String> known = ICEBERG.getOrDefault(line, List.of());
     if (!known.contains(IcebergZOrderExtensions.minorVersion(iceberg))) {
       throw new UnsupportedOperationException(
-          String.format(
-              "Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
-                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row",
-              iceberg, line, String.join(" and ", known)));
+          ("Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
+                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row")
+              .formatted(iceberg, line, String.join(" and ", known)));
     }
   }
 }

@@ -5,18 +5,10 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Where the rows of a file group go: to which file of the job, and to which place among the rows of its task.
- *
- * @param placement of the group's layout
- * @param firstFile the number of the group's first file
- * @param filesPerTask how many files a task writes at most
- * @param indexBits the bits of an index, of any group of the job
- */
+/** Where the rows of a file group go: to which file of the job, and to which place among the rows of its task. */
 public record Destination(Placement placement, int firstFile, int filesPerTask, int indexBits) implements Serializable {
   private static final int BITS_OF_LONG = 63;
 
-  /** The destinations of a job, by group. */
   public static List<Destination> of(GroupJob job) {
     int indexBits =
         job.groups().stream().mapToInt(each -> each.layout().bits() * each.layout().columns().size()).max().orElse(0);
@@ -34,23 +26,11 @@ public record Destination(Placement placement, int firstFile, int filesPerTask, 
     return Integer.SIZE - Integer.numberOfLeadingZeros(filesPerTask - 1) <= BITS_OF_LONG - indexBits;
   }
 
-  /**
-   * The number of a row's file.
-   *
-   * @param packed its positions
-   * @param tieBreaker as {@link Placement#file} takes it
-   */
   public int file(long packed, long tieBreaker) {
     return firstFile + placement.file(packed, tieBreaker);
   }
 
-  /**
-   * The place of a row among those of its task, after the values of the leading columns: file by file, if there is room for that, and
-   * by the index in each.
-   *
-   * @param packed its positions
-   * @param file what {@link #file} says of the row
-   */
+  /** The place of a row among those of its task: file by file, if there is room for that, and by the index in each. */
   public long place(long packed, int file) {
     long index = placement.index(packed, file - firstFile);
     return hasFilesInPlaces() ? (long) ((file - firstFile) % filesPerTask) << indexBits | index : index;

@@ -1,28 +1,21 @@
 package io.icebergzorder.spark.jobs;
 
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.spark.plan.PlannedGroup;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.iceberg.actions.RewriteFileGroup;
 
-/**
- * The file groups that one Spark job rewrites. Output files are numbered through, group by group, and each task that writes makes
- * some that follow each other, of one group.
- *
- * @param groups at least one
- * @param isInPlace whether each group is sorted in the task that reads it, and becomes one file there; otherwise rows are sent to the
- *     task that writes their file
- * @param filesPerTask how many files a task writes at most
- */
+/** The file groups that one Spark job rewrites; each task writes output files that follow each other, of one group. */
 public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPerTask) {
   public GroupJob {
     groups = List.copyOf(groups);
   }
 
-  /** Whether there is more than one group. */
   public boolean isShared() {
     return groups.size() > 1;
   }
 
-  /** How many data files are rewritten. */
   public int inputFiles() {
     return groups.stream().mapToInt(each -> each.group().inputFileNum()).sum();
   }
@@ -70,5 +63,23 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
     return List.of(
         new GroupJob(groups.subList(0, middle), isInPlace, filesPerTask),
         new GroupJob(groups.subList(middle, groups.size()), isInPlace, filesPerTask));
+  }
+
+  /** A file group that is to be rewritten, and the layout by which it is. */
+  public record LaidOutGroup(RewriteFileGroup group, Layout layout) {
+    /** Whether its rows may go to more than one partition of the table. */
+    public boolean changesSpec() {
+      return PlannedGroup.changesSpec(group);
+    }
+
+    /** Whether a file may be far larger than was planned, because the layout has found fewer than were. */
+    public boolean hasFewerFiles() {
+      return layout.files() < group.expectedOutputFiles();
+    }
+
+    /** Whether all of its rows go to one file. */
+    boolean isOneFile() {
+      return layout.files() == 1 && group.expectedOutputFiles() == 1 && !changesSpec();
+    }
   }
 }

@@ -1,14 +1,12 @@
 package io.icebergzorder.spark.jobs;
 
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Which file groups share a Spark job: neighbours in the plan, as many as fit the limits of a job, so that thousands of small
- * partitions cost as many tasks and not as many jobs. A group that is larger than that has a job of its own.
- */
+/** Decides which file groups share a Spark job: neighbours, as many as fit, because thousands of jobs would cost much. */
 public final class JobPlanner {
   /** The files that a task reads one after the other where others could read some of them meanwhile. */
   private static final int MOST_FILES_IN_A_ROW = 32;
@@ -27,14 +25,6 @@ public final class JobPlanner {
     this.limits = limits;
   }
 
-  /**
-   * How large a job of several groups may be.
-   *
-   * @param groups at most
-   * @param files output files at most, each of which is a task
-   * @param shuffledBytes input bytes at most, where rows go from task to task: local disks hold them until the job is over
-   * @param parallelism tasks that run at the same time
-   */
   public record Limits(int groups, int files, long shuffledBytes, int parallelism) {
     /** Limits that suit any cluster: a thousand tasks, and as many bytes as a few large files. */
     public static Limits of(int groups, int parallelism) {
@@ -68,12 +58,6 @@ public final class JobPlanner {
     }
   }
 
-  /**
-   * Shares out file groups.
-   *
-   * @param groups in the order in which they are to be rewritten
-   * @return each group in one job; jobs in the order of their first groups, which are in the given order in each
-   */
   public static List<GroupJob> jobs(List<LaidOutGroup> groups, Limits limits) {
     JobPlanner planner = new JobPlanner(limits);
     // With a group for each core, none is idle while another reads.

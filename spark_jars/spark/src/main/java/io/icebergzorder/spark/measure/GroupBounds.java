@@ -7,10 +7,17 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.spark.bounds.BoundKeys;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.iceberg.DataFile;
@@ -22,11 +29,6 @@ public final class GroupBounds {
   private final int[] keyLengths;
   private final LongStream.Builder bytes = LongStream.builder();
 
-  /**
-   * Begins without files.
-   *
-   * @param keyLengths by column of {@link RowOrder#all()}, the bytes at which the keys of samples are cut
-   */
   public GroupBounds(Table table, RowOrder order, int[] keyLengths) {
     this.keyLengths = keyLengths;
     List<ClusteringColumn> all = order.all();
@@ -38,6 +40,20 @@ public final class GroupBounds {
               ? null
               : new BoundKeys(all.get(i), table.schema().findField(String.join(".", all.get(i).parts()))));
     }
+  }
+
+  /** The bounds of some groups' files of today, from the manifests: metrics of all that were listed would take much memory. */
+  public static Map<PlannedGroup, GroupBounds> today(TablePlan plan, Collection<PlannedGroup> groups, int[] keyLengths) {
+    Map<PlannedGroup, GroupBounds> bounds = new LinkedHashMap<>();
+    Map<String, GroupBounds> byLocation = new HashMap<>();
+    for (PlannedGroup group : groups) {
+      GroupBounds ofGroup = new GroupBounds(plan.target().table(), plan.order(), keyLengths);
+      bounds.put(group, ofGroup);
+      group.files().forEach(file -> byLocation.put(file.file().location(), ofGroup));
+    }
+    plan.forEachFileWithBounds(
+        file -> Optional.ofNullable(byLocation.get(file.location())).ifPresent(ofGroup -> ofGroup.add(file)));
+    return bounds;
   }
 
   /** Adds a file, which has the metrics of the columns if its manifest does. */

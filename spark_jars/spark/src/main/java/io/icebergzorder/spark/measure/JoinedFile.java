@@ -3,11 +3,12 @@ package io.icebergzorder.spark.measure;
 import java.nio.ByteBuffer;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Optional;
+import java.util.function.BinaryOperator;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.PartitionSpec;
@@ -15,41 +16,32 @@ import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
 
-/** What data files hold together, which is all that files made of them can hold: their bounds, and how many values and NULLs. */
+/** What data files hold together: bounds, and counts of values and NULLs, as far as each of them tells. */
 final class JoinedFile {
   private final List<Types.NestedField> fields;
-  private final Map<Integer, Long> values = new HashMap<>();
-  private final Map<Integer, Long> nulls = new HashMap<>();
-  private final Map<Integer, Object> lower = new HashMap<>();
-  private final Map<Integer, Object> upper = new HashMap<>();
-  private final Set<Integer> uncounted = new HashSet<>();
-  private final Set<Integer> withoutLower = new HashSet<>();
-  private final Set<Integer> withoutUpper = new HashSet<>();
+  private final Map<Integer, Optional<Long>> values = new HashMap<>();
+  private final Map<Integer, Optional<Long>> nulls = new HashMap<>();
+  private final Map<Integer, Optional<Object>> lower = new HashMap<>();
+  private final Map<Integer, Optional<Object>> upper = new HashMap<>();
   private long rows = 0;
   private long bytes = 0;
 
-  /** Takes the columns that it describes. */
   JoinedFile(List<Types.NestedField> fields) {
     this.fields = fields.stream().filter(field -> field.type().isPrimitiveType()).toList();
   }
 
-  /** Adds a data file, with its metrics. */
   void add(DataFile file) {
     rows += file.recordCount();
     bytes += file.fileSizeInBytes();
     for (Types.NestedField field : fields) {
       Long count = of(file.valueCounts(), field);
       Long empty = of(file.nullValueCounts(), field);
-      if (count == null || empty == null) {
-        uncounted.add(field.fieldId());
-      } else {
-        values.merge(field.fieldId(), count, Long::sum);
-        nulls.merge(field.fieldId(), empty, Long::sum);
-      }
+      join(values, field, empty == null ? null : count, Long::sum);
+      join(nulls, field, count == null ? null : empty, Long::sum);
       if (count == null || !count.equals(empty)) {
         Comparator<Object> order = Comparators.forType(field.type().asPrimitiveType());
-        join(lower, withoutLower, field, of(file.lowerBounds(), field), order);
-        join(upper, withoutUpper, field, of(file.upperBounds(), field), order.reversed());
+        join(lower, field, value(field, of(file.lowerBounds(), field)), BinaryOperator.minBy(order));
+        join(upper, field, value(field, of(file.upperBounds(), field)), BinaryOperator.maxBy(order));
       }
     }
   }
@@ -58,36 +50,52 @@ final class JoinedFile {
     return metrics == null ? null : metrics.get(field.fieldId());
   }
 
-  private static void join(
-      Map<Integer, Object> bounds, Set<Integer> without, Types.NestedField field, ByteBuffer bound, Comparator<Object> order) {
+  /** NaN, which old writers left in bounds, bounds nothing. */
+  private static Object value(Types.NestedField field, ByteBuffer bound) {
     Object value = bound == null ? null : Conversions.fromByteBuffer(field.type(), bound);
-    if (value == null || value instanceof Float real && real.isNaN() || value instanceof Double number && number.isNaN()) {
-      without.add(field.fieldId());
-    } else {
-      bounds.merge(field.fieldId(), value, (one, other) -> order.compare(one, other) <= 0 ? one : other);
-    }
+    return value instanceof Number number && Double.isNaN(number.doubleValue()) ? null : value;
   }
 
-  /** Describes the files that were added as one, which is in no partition; without bounds and counts that one of them does not tell. */
+  private static <T> void join(Map<Integer, Optional<T>> all, Types.NestedField field, T next, BinaryOperator<T> both) {
+    all.merge(
+        field.fieldId(),
+        Optional.ofNullable(next),
+        (one, other) -> one.isPresent() && other.isPresent() ? Optional.of(both.apply(one.get(), other.get())) : Optional.empty());
+  }
+
   DataFile file() {
-    values.keySet().removeAll(uncounted);
-    nulls.keySet().removeAll(uncounted);
-    return org.apache.iceberg.DataFiles.builder(PartitionSpec.unpartitioned())
-        .withPath("joined.parquet")
-        .withFormat(FileFormat.PARQUET)
-        .withFileSizeInBytes(bytes)
-        .withMetrics(
-            new Metrics(Math.max(1, rows), null, values, nulls, Map.of(), written(lower, withoutLower), written(upper, withoutUpper)))
-        .build();
+    return described(bytes, Math.max(1, rows), known(values), known(nulls), written(lower), written(upper));
   }
 
-  private Map<Integer, ByteBuffer> written(Map<Integer, Object> bounds, Set<Integer> without) {
+  private static Map<Integer, Long> known(Map<Integer, Optional<Long>> counts) {
+    Map<Integer, Long> known = new HashMap<>();
+    counts.forEach((field, count) -> count.ifPresent(each -> known.put(field, each)));
+    return known;
+  }
+
+  private Map<Integer, ByteBuffer> written(Map<Integer, Optional<Object>> bounds) {
     Map<Integer, ByteBuffer> written = new HashMap<>();
     for (Types.NestedField field : fields) {
-      if (bounds.containsKey(field.fieldId()) && !without.contains(field.fieldId())) {
-        written.put(field.fieldId(), Conversions.toByteBuffer(field.type(), bounds.get(field.fieldId())));
-      }
+      bounds
+          .getOrDefault(field.fieldId(), Optional.empty())
+          .ifPresent(value -> written.put(field.fieldId(), Conversions.toByteBuffer(field.type(), value)));
     }
     return written;
+  }
+
+  /** A file that is in no partition, so that Iceberg can judge it by its metrics. */
+  static DataFile described(
+      long bytes,
+      long rows,
+      Map<Integer, Long> values,
+      Map<Integer, Long> nulls,
+      Map<Integer, ByteBuffer> lower,
+      Map<Integer, ByteBuffer> upper) {
+    return DataFiles.builder(PartitionSpec.unpartitioned())
+        .withPath("described.parquet")
+        .withFormat(FileFormat.PARQUET)
+        .withFileSizeInBytes(bytes)
+        .withMetrics(new Metrics(rows, null, values, nulls, Map.of(), lower, upper))
+        .build();
   }
 }

@@ -1,9 +1,11 @@
 package io.icebergzorder.spark.measure;
 
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -17,15 +19,12 @@ public final class ScanFractions {
 
   /** Those that files of layouts are predicted to have; empty without a group. */
   public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
-    return byColumn(
-        order,
-        groups.isEmpty(),
-        i -> {
-          ClusteringColumn column = order.all().get(i);
-          return kept.areKept(column)
-              ? ScanPrediction.of(groups, i, kept.kept(column))
-              : ScanPrediction.withoutBounds(groups, i);
-        });
+    return byColumn(order, groups.isEmpty(), i -> {
+      ClusteringColumn column = order.all().get(i);
+      return kept.areKept(column)
+          ? ScanPrediction.of(groups, i, kept.kept(column))
+          : ScanPrediction.withoutBounds(groups, i);
+    });
   }
 
   /** Those that files have by their bounds; empty without a group. */
@@ -45,20 +44,19 @@ public final class ScanFractions {
     return Collections.unmodifiableMap(fractions);
   }
 
-  /** The mean over the columns, by their weights; those of the prefix weigh 1. NaN if there is none. */
-  public static double mean(RowOrder order, Map<String, Double> fractions) {
-    return mean(order, fractions, new double[0]);
+  /** What filters read on average: by the weights of a workload's queries, else over the columns by theirs. NaN if there is nothing. */
+  public static double mean(TablePlan plan, Map<String, Double> fractions, BytesRead read) {
+    return plan.workload().map(workload -> read.mean(workload.weights())).orElseGet(() -> mean(plan.order(), fractions));
   }
 
-  /** The same for a region of a partition, whose columns weigh so many times as much; for all alike if there are no such numbers. */
-  public static double mean(RowOrder order, Map<String, Double> fractions, double[] spans) {
+  private static double mean(RowOrder order, Map<String, Double> fractions) {
     double sum = 0;
     double weights = 0;
     List<ClusteringColumn> columns = order.named();
     for (int i = 0; i < columns.size(); i++) {
       Double fraction = fractions.get(columns.get(i).name());
       if (fraction != null) {
-        double weight = order.weight(i) * (spans.length == 0 ? 1 : spans[i]);
+        double weight = order.weight(i);
         sum += weight * fraction;
         weights += weight;
       }

@@ -10,13 +10,11 @@ public final class PlannedGroup {
   private final RewriteFileGroup planned;
   private final String reason;
   private final boolean isDue;
-  private final double[] spans;
 
-  PlannedGroup(RewriteFileGroup planned, String reason, boolean isDue, double[] spans) {
+  PlannedGroup(RewriteFileGroup planned, String reason, boolean isDue) {
     this.planned = planned;
     this.reason = reason;
     this.isDue = isDue;
-    this.spans = spans;
   }
 
   /** Iceberg's description: partition and number. */
@@ -52,11 +50,6 @@ public final class PlannedGroup {
   /** Whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained. */
   public boolean isDue() {
     return isDue;
-  }
-
-  /** Of a region of a partition, what its layout weighs columns by, see {@link io.icebergzorder.core.upkeep.Region}; not a copy. */
-  public double[] spans() {
-    return spans;
   }
 
   /** Whether its rows may go to more than one partition. */

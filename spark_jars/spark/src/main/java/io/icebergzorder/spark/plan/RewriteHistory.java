@@ -12,10 +12,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.FileScanTask;
@@ -26,11 +24,8 @@ import org.apache.iceberg.util.SnapshotUtil;
 
 /** What the snapshots of a branch tell of earlier rewrites. */
 public final class RewriteHistory {
-  /** The target size of the files of a rewrite, in bytes. */
-  public static final String TARGET_FILE_SIZE = "zorder.target-file-size-bytes";
-
-  /** Who has set it: an option, a property, or the data. */
-  public static final String TARGET_FILE_SIZE_FROM = "zorder.target-file-size-from";
+  /** The target size of the files of a rewrite, in bytes, and after a blank who has set it: an option, a property, or the data. */
+  public static final String TARGET_FILE_SIZE = "zorder.target-file-size";
 
   /** How long a rewrite took until its commit, in milliseconds. */
   public static final String DURATION = "zorder.rewrite-duration-ms";
@@ -50,53 +45,39 @@ public final class RewriteHistory {
     return StreamSupport.stream(SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).spliterator(), false);
   }
 
-  /** The target size of the last rewrite that tells it; without who has set it, a user has. */
+  /** The target size of the last rewrite that tells it. */
   Optional<TargetSize> lastTarget() {
     return newestFirst()
-        .filter(snapshot -> number(snapshot, TARGET_FILE_SIZE) > 0)
+        .map(ResolvedReport::facts)
+        .filter(snapshot -> snapshot.targetFileSize() > 0)
         .findFirst()
-        .map(
-            snapshot ->
-                TargetSize.ofLastLayout(
-                    number(snapshot, TARGET_FILE_SIZE),
-                    snapshot.summary().getOrDefault(TARGET_FILE_SIZE_FROM, TargetSize.OPTION)));
+        .map(snapshot -> TargetSize.ofLastLayout(snapshot.targetFileSize(), snapshot.targetFrom()));
   }
 
-  /** Tells of the data files of a partition whether rewrites by a request have settled them; empty if there was none. */
-  Optional<Predicate<List<FileScanTask>>> settled(String request) {
+  /** Tells of the data files of a partition whether rewrites by a request have settled them. */
+  Predicate<List<FileScanTask>> settled(String request) {
     List<SnapshotFacts> snapshots = oldestFirst();
-    return Settled.by(request, snapshots)
-        .map(
-            settled -> {
-              AddedBy addedBy = new AddedBy(table, snapshots);
-              return files -> settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
-            });
+    Settled settled = Settled.by(request, snapshots).orElse(null);
+    AddedBy addedBy = settled == null ? null : new AddedBy(table, snapshots);
+    return files -> settled != null && settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
   }
 
-  /** Tells of a data file which rewrite to files of a size has written it, see {@link Gathering#rewritesTo}. */
-  ToLongFunction<FileScanTask> rewritesTo(long target) {
-    List<SnapshotFacts> snapshots = oldestFirst();
-    Set<Long> rewrites = Gathering.rewritesTo(target, snapshots);
-    if (rewrites.isEmpty()) {
-      return file -> Gathering.NONE;
-    }
-    AddedBy addedBy = new AddedBy(table, snapshots);
-    return task -> {
-      long snapshot = addedBy.snapshotOf(task.file());
-      return rewrites.contains(snapshot) ? snapshot : Gathering.NONE;
-    };
-  }
+  /**
+   * Earlier rewrites by a sort order, for the same queries, to files of a size.
+   *
+   * @param rewriteOf which of them wrote a data file; empty for others
+   * @param budget bytes that the next one may take for gain, see {@link Gathering#rewriteBudget}
+   */
+  record Like(Function<FileScanTask, String> rewriteOf, long budget) {}
 
-  /** Tells of a data file which rewrite by a sort order, for the same queries, to files of a size has written it; null where none has. */
-  Function<FileScanTask, String> rewritesBy(RowOrder order, String workload, long target) {
+  Like like(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
-    Map<Long, String> rewrites =
-        Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), workload, snapshots);
-    if (rewrites.isEmpty()) {
-      return task -> null;
-    }
-    AddedBy addedBy = new AddedBy(table, snapshots);
-    return task -> rewrites.get(addedBy.snapshotOf(task.file()));
+    Map<Long, String> runs =
+        Gathering.rewritesLike(snapshots, target, each -> each.isBy(order.sortOrder()), workload);
+    AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);
+    return new Like(
+        task -> runs.isEmpty() ? Gathering.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), Gathering.NONE),
+        Gathering.rewriteBudget(runs, snapshots));
   }
 
   private List<SnapshotFacts> oldestFirst() {

@@ -4,30 +4,21 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.plan.selection.AgedSelection;
-import io.icebergzorder.spark.plan.selection.FileLimit;
-import io.icebergzorder.spark.plan.selection.GainSelection;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
-import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
-import io.icebergzorder.spark.plan.selection.SettledSelection;
-import io.icebergzorder.spark.plan.selection.SizeSelection;
 import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
-import java.util.function.ToLongFunction;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
@@ -45,7 +36,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * <ol>
  *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
  *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them, {@link RegionStep} cuts what it chose and {@link FileLimit} leaves some;
+ *   <li>{@link Selection} chooses among them;
  *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
  * </ol>
  */
@@ -71,62 +62,42 @@ public final class RewritePlanner {
           target,
           request.order(),
           List.of(),
-          FileLimit.Limited.not(new Selection.Selected(List.of(), List.of(), message)),
-          true);
+          Selection.Selected.nothing(message));
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
-    List<Selection.PartitionFiles> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
+    List<Selection.SelectedGroup> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
-    Predicate<FileScanTask> isYounger = younger(rules.minAgeSeconds(), table);
+    boolean mayLeave = TablePlan.mayLeaveGroups(request);
     // Of tables of version 1 manifests are read for it.
-    Optional<Predicate<List<FileScanTask>>> settled =
-        TablePlan.mayLeaveGroups(request) && !mends(table, request)
-            ? history.settled(TablePlan.requestKey(request, target))
-            : Optional.empty();
-    Supplier<FileBounds> bounds = once(() -> bounds(request, start));
-    Supplier<KeptBounds> kept = once(() -> kept(table, request));
-    Supplier<Optional<AskedFiles>> queries = once(() -> queries(request, start));
-    ToLongFunction<FileScanTask> sizedBy =
-        TablePlan.mayLeaveGroups(request) ? history.rewritesTo(target.bytes()) : file -> Gathering.NONE;
-    SizeSelection sizes = new SizeSelection(rules, sizedBy);
-    Supplier<Function<FileScanTask, String>> rewriteOf =
-        once(() -> history.rewritesBy(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes()));
+    RewriteHistory.Like like =
+        mayLeave
+            ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
+            : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
+    Predicate<List<FileScanTask>> isSettled =
+        mayLeave && !mends(table, request) ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+    Selection.Facts facts =
+        new Selection.Facts(
+            younger(rules.minAgeSeconds(), table),
+            isSettled,
+            like.rewriteOf(),
+            like.budget(),
+            once(() -> bounds(request, start)),
+            once(() -> kept(table, request)),
+            once(() -> queries(request, start)));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
-            ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
-            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept, queries)).select(scope);
-    FileLimit.Limited taken = FileLimit.taken(rules, new RegionStep(rules, bounds, kept, queries, request).cut(chosen));
-    List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, taken.selected().chosen());
-    boolean isWhole = taken.isAll() && !isAnyYounger(scope, isYounger);
-    return new TablePlan(request, start, history, target, within(request, groups), groups, taken, isWhole);
-  }
-
-  /** Leaves what is settled, and chooses among the rest. */
-  private static Selection unsettled(
-      IcebergRules rules,
-      SizeSelection sizes,
-      ResolvedRequest request,
-      Optional<Predicate<List<FileScanTask>>> settled,
-      Supplier<Function<FileScanTask, String>> rewriteOf,
-      Supplier<FileBounds> bounds,
-      Supplier<KeptBounds> kept,
-      Supplier<Optional<AskedFiles>> queries) {
-    boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
-    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), queries, request, rewriteOf.get());
-    return settled.isEmpty() ? others : new SettledSelection(settled.get(), rules, others);
+            ? Selection.Selected.nothing(nothingIn(table.name(), "the table has no data file"))
+            : new Selection(rules, request, facts).select(scope);
+    List<PlannedGroup> groups = groups(rules, table, chosen.chosen());
+    return new TablePlan(request, start, history, target, within(request, groups), groups, chosen);
   }
 
   private static Predicate<FileScanTask> younger(long seconds, Table table) {
     Predicate<DataFile> younger = new FileScope.LeastAge(seconds, System.currentTimeMillis()).younger(table);
     return task -> younger.test(task.file());
-  }
-
-  private static boolean isAnyYounger(List<Selection.PartitionFiles> scope, Predicate<FileScanTask> isYounger) {
-    return scope.stream().anyMatch(partition -> partition.files().stream().anyMatch(isYounger));
   }
 
   /** Bounds are read only if they are looked at, for metrics of many files are large. */
@@ -178,7 +149,7 @@ public final class RewritePlanner {
   }
 
   /** Data files by partition of the table's current spec. */
-  private static List<Selection.PartitionFiles> byPartition(Table table, List<FileScanTask> files) {
+  private static List<Selection.SelectedGroup> byPartition(Table table, List<FileScanTask> files) {
     Types.StructType type = table.spec().partitionType();
     StructLike ofOtherSpecs = GenericRecord.create(type);
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(type);
@@ -193,12 +164,12 @@ public final class RewritePlanner {
       together.add(file);
     }
     return byPartition.entrySet().stream()
-        .map(entry -> new Selection.PartitionFiles(entry.getKey(), entry.getValue()))
+        .map(entry -> new Selection.SelectedGroup(entry.getKey(), entry.getValue()))
         .toList();
   }
 
   private static List<PlannedGroup> groups(
-      IcebergRules rules, IcebergRules ofAnySize, Table table, List<Selection.SelectedGroup> chosen) {
+      IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
     List<PlannedGroup> groups = new ArrayList<>();
     for (Selection.SelectedGroup group : chosen) {
@@ -209,8 +180,8 @@ public final class RewritePlanner {
               .partitionIndex(number)
               .partition(group.partition())
               .build();
-      boolean isDue = !ofAnySize.worthRewriting(group.files()).isEmpty();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue, group.spans()));
+      boolean isDue = group.files().stream().anyMatch(rules::isDue);
+      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.RequestKey;
-import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
@@ -31,8 +30,7 @@ public final class TablePlan {
   private final TargetSize targetSize;
   private final RowOrder order;
   private final List<PlannedGroup> groups;
-  private final FileLimit.Limited limit;
-  private final boolean isWhole;
+  private final Selection.Selected selected;
 
   /**
    * Takes what was planned.
@@ -42,8 +40,7 @@ public final class TablePlan {
    * @param targetSize the size of new files
    * @param order the order of the rows, within each partition of the files to be written
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
-   * @param limit what there was room for
-   * @param isWhole whether nothing is left for a later rewrite by the same request
+   * @param selected what was chosen, and left
    */
   TablePlan(
       ResolvedRequest request,
@@ -52,16 +49,14 @@ public final class TablePlan {
       TargetSize targetSize,
       RowOrder order,
       List<PlannedGroup> groups,
-      FileLimit.Limited limit,
-      boolean isWhole) {
+      Selection.Selected selected) {
     this.request = request;
     this.start = start;
     this.history = history;
     this.targetSize = targetSize;
     this.order = order;
     this.groups = List.copyOf(groups);
-    this.limit = limit;
-    this.isWhole = isWhole;
+    this.selected = selected;
   }
 
   /** The table. */
@@ -116,12 +111,12 @@ public final class TablePlan {
 
   /** The files that are left alone, with the reasons. */
   public List<Selection.SelectedGroup> left() {
-    return limit.selected().left();
+    return selected.left();
   }
 
   /** Why there is no file group, and what would force one; null if there is one. */
   public String whyNothing() {
-    return limit.selected().whyNothing();
+    return selected.whyNothing();
   }
 
   /** The size of new files. */
@@ -155,24 +150,26 @@ public final class TablePlan {
   static String requestKey(ResolvedRequest request, TargetSize target) {
     Table table = request.target().table();
     String where = request.written().where();
-    return RequestKey.of(
-        request.order().sortOrder(),
-        where == null ? "" : where,
-        table.schema().schemaId(),
-        ResolvedRequest.outputSpec(table, request.options()).specId(),
-        target.bytes(),
-        request.keyedOptions(),
-        table.properties());
+    String key =
+        RequestKey.of(
+            request.order().sortOrder(),
+            where == null ? "" : where,
+            table.schema().schemaId(),
+            ResolvedRequest.outputSpec(table, request.options()).specId(),
+            target.bytes(),
+            request.keyedOptions(),
+            table.properties());
+    return request.workload().map(workload -> key + " " + workload.key()).orElse(key);
   }
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
   public String limitMessage() {
-    return limit.message();
+    return selected.limitMessage();
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */
   public boolean isWhole() {
-    return isWhole;
+    return selected.isWhole();
   }
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */

@@ -21,7 +21,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param origin where the last layout's is from, else the same: "option", "property" or "data"
  */
 public record TargetSize(long bytes, String from, String origin) {
-  static final String OPTION = "option";
+  private static final String OPTION = "option";
   private static final String PROPERTY = "property";
   private static final String LAST_LAYOUT = "last layout";
   private static final String DATA = "data";
@@ -52,7 +52,7 @@ public record TargetSize(long bytes, String from, String origin) {
    * @throws IllegalArgumentException if the option is no number
    */
   static TargetSize of(
-      Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.PartitionFiles> scope) {
+      Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.SelectedGroup> scope) {
     return given(table, request.likeBuiltin(), options)
         .orElseGet(() -> found(options, history, sizes(scope), request.where() != null));
   }
@@ -93,7 +93,7 @@ public record TargetSize(long bytes, String from, String origin) {
     return Math.max(asked, bytes) / Math.min(asked, bytes) >= FAR_OFF;
   }
 
-  private static long[] sizes(List<Selection.PartitionFiles> scope) {
+  private static long[] sizes(List<Selection.SelectedGroup> scope) {
     return scope.stream()
         .mapToLong(partition -> partition.files().stream().mapToLong(file -> file.file().fileSizeInBytes()).sum())
         .toArray();

@@ -1,79 +1,54 @@
 package io.icebergzorder.spark.procedure;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
-import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 
-/** The arguments of a CALL by parameter name, so that their order is the procedure's own affair. */
-public final class CallArguments {
-  private final Map<String, Object> values = new HashMap<>();
-
-  /**
-   * One parameter of a procedure.
-   *
-   * @param name its name
-   * @param type Spark's type of its arguments
-   * @param isRequired whether a CALL must give it
-   */
-  public record Parameter(String name, DataType type, boolean isRequired) {}
-
-  /**
-   * Reads arguments.
-   *
-   * @param parameters the parameters
-   * @param row a value for each, NULL for what was not given
-   */
-  public CallArguments(List<Parameter> parameters, InternalRow row) {
-    for (int i = 0; i < parameters.size(); i++) {
-      if (!row.isNullAt(i)) {
-        values.put(parameters.get(i).name(), row.get(i, parameters.get(i).type()));
-      }
-    }
+/** The arguments of a CALL by parameter name, so that their order is the procedure's own affair: NULL if not given. */
+public record CallArguments(StructType parameters, InternalRow row) {
+  private Object value(String parameter) {
+    int place = parameters.fieldIndex(parameter);
+    return row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
   }
 
-  /** The text of an argument, or null if it was not given. */
-  public String text(String parameter) {
-    Object value = values.get(parameter);
+  String text(String parameter) {
+    Object value = value(parameter);
     return value == null ? null : value.toString();
   }
 
-  /** The whole number of an argument, or null if it was not given. */
-  public Long number(String parameter) {
-    return (Long) values.get(parameter);
+  Long number(String parameter) {
+    return (Long) value(parameter);
   }
 
-  /** Whether an argument was given and is true. */
-  public boolean flag(String parameter) {
-    return Boolean.TRUE.equals(values.get(parameter));
+  boolean flag(String parameter) {
+    return Boolean.TRUE.equals(value(parameter));
   }
 
-  /** The texts of an argument that is a map, as written; empty if it was not given. */
-  public Map<String, String> texts(String parameter) {
+  /** The texts of a map, as written; empty if it was not given. */
+  Map<String, String> texts(String parameter) {
     Map<String, String> texts = new LinkedHashMap<>();
-    MapData map = (MapData) values.get(parameter);
-    if (map == null) {
-      return texts;
-    }
-
-    ArrayData keys = map.keyArray();
-    ArrayData written = map.valueArray();
-    for (int i = 0; i < map.numElements(); i++) {
-      texts.put(keys.getUTF8String(i).toString(), written.isNullAt(i) ? null : written.getUTF8String(i).toString());
+    MapData map = (MapData) value(parameter);
+    if (map != null) {
+      List<String> values = texts(map.valueArray());
+      texts(map.keyArray()).forEach(key -> texts.put(key, values.get(texts.size())));
     }
     return texts;
   }
 
-  /** The texts of an argument that is an array, with null for NULL; empty if it was not given. */
-  public List<String> list(String parameter) {
+  /** The texts of an array, with null for NULL; empty if it was not given. */
+  List<String> list(String parameter) {
+    ArrayData array = (ArrayData) value(parameter);
+    return array == null ? List.of() : texts(array);
+  }
+
+  private static List<String> texts(ArrayData array) {
     List<String> texts = new ArrayList<>();
-    ArrayData array = (ArrayData) values.get(parameter);
-    for (int i = 0; array != null && i < array.numElements(); i++) {
+    for (int i = 0; i < array.numElements(); i++) {
       texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());
     }
     return texts;

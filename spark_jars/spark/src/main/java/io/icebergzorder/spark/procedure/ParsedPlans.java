@@ -12,24 +12,16 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * A session's parser with a rule applied to what it parsed, for where a CALL must be seen before any rule of the analysis can.
+ * A session's parser with a rule applied to what it parsed, for where a CALL must be seen before any rule of the
+ * analysis can.
  *
- * <p>It is a proxy because the methods of a parser differ between Spark lines and have other signatures in Scala 2.12 and 2.13,
- * and because Iceberg asks the session's parser for an interface of its own.
+ * <p>It is a proxy because the methods of a parser differ between Spark lines and have other signatures in Scala 2.12
+ * and 2.13, and because Iceberg asks the session's parser for an interface of its own.
  */
 public final class ParsedPlans {
   private ParsedPlans() {}
 
-  /** A parser whose plans have the rule applied. */
-  public static ParserInterface around(ParserInterface parser, UnaryOperator<LogicalPlan> rule) {
-    return around(parser, rule, text -> null);
-  }
-
-  /**
-   * A parser whose plans have the rule applied.
-   *
-   * @param instead the plan of a statement that the parser is not to see, or null for one that it is
-   */
+  /** A parser whose plans have the rule applied; {@code instead} has plans of statements that it is not to see, or null. */
   public static ParserInterface around(
       ParserInterface parser, UnaryOperator<LogicalPlan> rule, Function<String, LogicalPlan> instead) {
     Set<Class<?>> interfaces = new LinkedHashSet<>();

@@ -1,62 +1,100 @@
 package io.icebergzorder.spark.procedure;
 
+import io.icebergzorder.core.Printable;
+import io.icebergzorder.core.report.ClusteringReport;
+import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
+import io.icebergzorder.core.report.ClusteringReport.SizeReport;
+import io.icebergzorder.spark.api.PlannedFileGroup;
+import io.icebergzorder.spark.api.RewritePlan;
+import io.icebergzorder.spark.api.ZOrderResult;
+import io.icebergzorder.spark.report.TableReport;
+import io.icebergzorder.spark.request.CatalogTable;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableMetadataParser;
+import org.apache.iceberg.io.InputFile;
+import org.apache.iceberg.io.SeekableInputStream;
 import org.apache.iceberg.spark.source.HasIcebergCatalog;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** The procedures that a CALL reaches here. Spark lines differ in how a CALL arrives; this is what they share. */
 public final class Procedures {
-  /** Every procedure: another one is added here, and nowhere else. */
-  private static final List<ProcedureDefinition> ALL =
-      List.of(
-          new RewriteDataFilesProcedure(),
-          new ZOrderMetadataProcedure(),
-          new ZOrderPlanProcedure(),
-          new ZOrderReportProcedure(),
-          new ZOrderRewriteProcedure());
-
   private static final String NAMESPACE = "system";
+
+  public static final List<AddedProcedure> ADDED =
+      List.of(
+          new AddedProcedure(
+              "zorder_metadata",
+              "`table` STRING NOT NULL, snapshot_id BIGINT",
+              "location STRING NOT NULL, content BINARY NOT NULL",
+              Procedures::metadata),
+          new AddedProcedure(
+              "zorder_plan",
+              RewriteDataFilesProcedure.REQUEST + ", sampled BOOLEAN, predicates ARRAY<STRING>",
+              "data_files_count INT NOT NULL, selected_data_files_count INT NOT NULL, file_groups_count INT NOT NULL,"
+                  + " expected_data_files_count INT NOT NULL, reason STRING, plan STRING NOT NULL",
+              Procedures::plan),
+          new AddedProcedure(
+              "zorder_report",
+              "`table` STRING NOT NULL, columns STRING, `where` STRING, branch STRING",
+              "total_file_count INT NOT NULL, total_bytes BIGINT NOT NULL, total_rows BIGINT NOT NULL,"
+                  + " scan_fractions MAP<STRING, DOUBLE> NOT NULL, attainable MAP<STRING, DOUBLE> NOT NULL,"
+                  + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
+                  + " largest_bytes BIGINT NOT NULL, badly_sized_files INT NOT NULL, files_after_rewrite INT NOT NULL,"
+                  + " findings STRING NOT NULL",
+              Procedures::report),
+          new AddedProcedure(
+              "zorder_rewrite",
+              RewriteDataFilesProcedure.REQUEST,
+              RewriteDataFilesProcedure.COUNTS + ", message STRING, result STRING NOT NULL",
+              Procedures::rewrite));
 
   private Procedures() {}
 
-  /**
-   * A procedure, as a CALL names it in an Iceberg catalog.
-   *
-   * @param catalog the catalog, which is a {@link TableCatalog}
-   * @param identifier the procedure's namespace and name, as written
-   * @param definition the procedure
-   */
-  public record NamedProcedure(CatalogPlugin catalog, Identifier identifier, ProcedureDefinition definition) {
-    /** The catalog, as one of tables. */
+  /** A procedure that Iceberg does not have: parameters that may be left out are nullable. */
+  public record AddedProcedure(String name, StructType parameters, StructType output, Body body) {
+    AddedProcedure(String name, String parameters, String output, Body body) {
+      this(name, StructType.fromDDL(parameters), StructType.fromDDL(output), body);
+    }
+
+    /** From the arguments of a CALL in a catalog to rows of the output, as Spark holds values inside. */
+    public interface Body {
+      List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments);
+    }
+  }
+
+  /** A procedure, as a CALL names it in an Iceberg catalog: one that is added, or null for Iceberg's {@code rewrite_data_files}. */
+  public record NamedProcedure(CatalogPlugin catalog, Identifier identifier, AddedProcedure added) {
     public TableCatalog tables() {
       return (TableCatalog) catalog;
     }
   }
 
-  /** The procedures that Iceberg does not have. */
-  public static List<AddedProcedure> added() {
-    return ALL.stream().filter(AddedProcedure.class::isInstance).map(AddedProcedure.class::cast).toList();
-  }
-
-  /** The procedures that Iceberg has, too. */
-  public static List<ExtendedProcedure> extended() {
-    return ALL.stream().filter(ExtendedProcedure.class::isInstance).map(ExtendedProcedure.class::cast).toList();
-  }
-
-  /**
-   * Finds out what a CALL calls. A catalog is looked up only for a name that is one of these procedures'.
-   *
-   * @param nameParts catalog (or none, for the current one), namespace, name
-   * @return null if the name is no such procedure's, or the catalog not Iceberg's
-   */
+  /** What a CALL calls; null if it is none of these. A catalog is looked up only for the name of one of them. */
   public static NamedProcedure find(SparkSession session, List<String> nameParts) {
-    ProcedureDefinition definition = named(nameParts.get(nameParts.size() - 1).toLowerCase(Locale.ROOT));
-    if (definition == null) {
+    String name = nameParts.get(nameParts.size() - 1).toLowerCase(Locale.ROOT);
+    AddedProcedure added = ADDED.stream().filter(each -> each.name().equals(name)).findFirst().orElse(null);
+    if (added == null && !name.equals(RewriteDataFilesProcedure.NAME)) {
       return null;
     }
     CatalogManager manager = session.sessionState().catalogManager();
@@ -69,11 +107,109 @@ public final class Procedures {
     if (!(catalog instanceof HasIcebergCatalog && catalog instanceof TableCatalog)) {
       return null;
     }
-    Identifier identifier = Identifier.of(new String[] {inCatalog.get(0)}, inCatalog.get(1));
-    return new NamedProcedure(catalog, identifier, definition);
+    return new NamedProcedure(catalog, Identifier.of(new String[] {inCatalog.get(0)}, inCatalog.get(1)), added);
   }
 
-  private static ProcedureDefinition named(String name) {
-    return ALL.stream().filter(procedure -> procedure.name().equals(name)).findFirst().orElse(null);
+  /** A table's newest metadata file, or of a snapshot the manifest list and the manifests, which Python's report measures. */
+  private static List<Object[]> metadata(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+    String name = arguments.text("table");
+    CatalogTable loaded = CatalogTable.load(session, catalog, name, "report on");
+    if (loaded.branch() != null) {
+      throw new IllegalArgumentException(
+          "Cannot report on %s, because a branch is named by argument branch".formatted(name.replace("`", "")));
+    }
+    Table table = loaded.table();
+    // A caching catalog hands out tables as they were when they were first loaded.
+    table.refresh();
+    Long snapshotId = arguments.number("snapshot_id");
+    if (snapshotId == null) {
+      TableMetadata metadata = ((HasTableOperations) table).operations().current();
+      byte[] json = TableMetadataParser.toJson(metadata).getBytes(StandardCharsets.UTF_8);
+      return List.<Object[]>of(new Object[] {text(metadata.metadataFileLocation()), json});
+    }
+    Snapshot snapshot = table.snapshot(snapshotId);
+    if (snapshot == null) {
+      throw new IllegalArgumentException(
+          "Cannot report on snapshot %s, because %s has no such snapshot".formatted(snapshotId, table.name()));
+    }
+    List<Object[]> rows = new ArrayList<>();
+    rows.add(content(table.io().newInputFile(snapshot.manifestListLocation())));
+    for (ManifestFile manifest : snapshot.allManifests(table.io())) {
+      rows.add(content(table.io().newInputFile(manifest)));
+    }
+    return rows;
+  }
+
+  private static Object[] content(InputFile file) {
+    try (SeekableInputStream stream = file.newStream()) {
+      return new Object[] {text(file.location()), stream.readAllBytes()};
+    } catch (IOException e) {
+      throw new UncheckedIOException("Cannot read " + file.location(), e);
+    }
+  }
+
+  /** What a rewrite would do with the same arguments; it reads metadata only, unless it is to sample. */
+  private static List<Object[]> plan(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+    boolean isSampled = arguments.flag("sampled");
+    List<String> predicates = arguments.list("predicates");
+    if (!isSampled && !predicates.isEmpty()) {
+      throw new IllegalArgumentException("Cannot use predicates, because it is for sampled");
+    }
+    RewritePlan planned = RewriteDataFilesProcedure.request(session, catalog, arguments).plan();
+    RewritePlan plan = isSampled ? planned.sampled(predicates) : planned;
+    List<PlannedFileGroup> groups = plan.groups();
+    int selected = groups.stream().mapToInt(group -> group.files().size()).sum();
+    int left = plan.left().stream().mapToInt(each -> each.files().size()).sum();
+    int expected = groups.stream().mapToInt(PlannedFileGroup::expectedFiles).sum();
+    Object[] row = {
+      selected + left, selected, groups.size(), expected, text(plan.message().orElse(null)), text(plan.toString())
+    };
+    return List.<Object[]>of(row);
+  }
+
+  private static List<Object[]> report(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+    CatalogTable table = CatalogTable.load(session, catalog, arguments.text("table"), "report on");
+    ClusteringReport report =
+        TableReport.of(table, arguments.text("columns"), arguments.text("where"), arguments.text("branch"));
+    SizeReport sizes = report.fileSizes();
+    String findings =
+        report.findings().stream()
+            .map(each -> each.severity() + " " + each.code() + (each.about().isEmpty() ? "" : ": " + Printable.of(each.about())))
+            .collect(Collectors.joining("\n"));
+    Object[] row = {
+      report.totalFileCount(),
+      report.totalBytes(),
+      report.totalRows(),
+      byColumn(report, ColumnReport::scanFraction),
+      byColumn(report, ColumnReport::attainable),
+      sizes.target(),
+      sizes.smallest(),
+      sizes.median(),
+      sizes.largest(),
+      sizes.badlySized(),
+      sizes.afterRewrite(),
+      text(findings)
+    };
+    return List.<Object[]>of(row);
+  }
+
+  private static ArrayBasedMapData byColumn(ClusteringReport report, Function<ColumnReport, Double> figure) {
+    List<ColumnReport> known = report.columns().stream().filter(column -> figure.apply(column) != null).toList();
+    Object[] names = known.stream().map(column -> text(column.name())).toArray();
+    Object[] figures = known.stream().map(figure).toArray();
+    return new ArrayBasedMapData(new GenericArrayData(names), new GenericArrayData(figures));
+  }
+
+  /** A rewrite, with a message and all figures, for which the columns of Iceberg's procedure have no room. */
+  private static List<Object[]> rewrite(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+    ZOrderResult result = RewriteDataFilesProcedure.request(session, catalog, arguments).execute();
+    List<Object> row = new ArrayList<>(Arrays.asList(RewriteDataFilesProcedure.counts(result)));
+    row.add(text(result.message().orElse(null)));
+    row.add(text(result.toJson()));
+    return List.<Object[]>of(row.toArray());
+  }
+
+  private static UTF8String text(String value) {
+    return UTF8String.fromString(value);
   }
 }

@@ -17,32 +17,15 @@ public final class AskedFiles {
   private final List<FileCondition> conditions;
   private final Map<String, Asked> asked = new HashMap<>();
 
-  /**
-   * The queries of a file.
-   *
-   * @param mayFind those that may find rows in its partition
-   * @param read those that read it
-   */
   private record Asked(BitSet mayFind, BitSet read) {}
 
-  /**
-   * Looks at files.
-   *
-   * @param table the table that the workload was resolved against
-   * @param caseSensitive whether the names in its filters differ by case
-   * @param forEach visits the files, with the metrics of columns that are named
-   */
   public AskedFiles(
       Workload workload, Table table, boolean caseSensitive, BiConsumer<Collection<String>, Consumer<DataFile>> forEach) {
     this.workload = workload;
     this.conditions = workload.conditions().stream().map(each -> new FileCondition(table, each, caseSensitive)).toList();
-    List<String> columns =
-        conditions.stream()
-            .flatMap(condition -> condition.fieldIds().stream())
-            .distinct()
-            .map(table.schema()::findColumnName)
-            .toList();
-    forEach.accept(columns, file -> asked.computeIfAbsent(file.location(), location -> asked(file)));
+    forEach.accept(
+        FileCondition.columns(table, conditions),
+        file -> asked.computeIfAbsent(file.location(), location -> asked(file)));
   }
 
   private Asked asked(DataFile file) {
@@ -55,7 +38,6 @@ public final class AskedFiles {
     return of;
   }
 
-  /** How they are asked of some of the files. */
   public AskedQueries of(List<String> locations) {
     boolean[] mayFind = new boolean[conditions.size()];
     boolean[][] reads = new boolean[conditions.size()][locations.size()];

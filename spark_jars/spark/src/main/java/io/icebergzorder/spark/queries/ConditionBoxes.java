@@ -20,9 +20,9 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.Or;
 
 /**
- * A condition as boxes over the keys of columns: a row for which it is true is in one of them. They hold no other row, unless the
- * condition has a list of more than 200 values, NOT IN of more than 20, or comes to more than 64 boxes. The Python module
- * {@code iceberg_zorder.workload.boxes.boxes} is the twin.
+ * A condition as boxes over the keys of columns: a row for which it is true is in one of them. They hold no other row,
+ * unless the condition has a list of more than 200 values, NOT IN of more than 20, or comes to more than 64 boxes. The
+ * Python module {@code iceberg_zorder.workload.boxes.boxes} is the twin.
  */
 public final class ConditionBoxes {
   private static final int MOST = 64;
@@ -36,12 +36,6 @@ public final class ConditionBoxes {
     predicates = new PredicateRanges(schema);
   }
 
-  /**
-   * Finds the boxes of a condition.
-   *
-   * @param condition as Spark's SQL becomes one of Iceberg, see {@link io.icebergzorder.spark.internals.SparkInternals#icebergExpression}
-   * @return different ones, in order; none if the condition is never true
-   */
   public static List<KeyBox> of(Schema schema, Expression condition, boolean caseSensitive) {
     Expression bound = Binder.bind(schema.asStruct(), Expressions.rewriteNot(condition), caseSensitive);
     return new ConditionBoxes(schema).of(bound);

@@ -19,12 +19,6 @@ public final class FileCondition {
   private final Map<Integer, Evaluator> partitions = new HashMap<>();
   private final Set<Integer> fieldIds;
 
-  /**
-   * Takes a condition.
-   *
-   * @param table the table that it was resolved against, with the schema that it has now
-   * @param caseSensitive whether the names in it differ by case
-   */
   public FileCondition(Table table, Condition resolved, boolean caseSensitive) {
     Expression condition = resolved.expression();
     metrics = new InclusiveMetricsEvaluator(table.schema(), condition, caseSensitive);
@@ -35,24 +29,22 @@ public final class FileCondition {
     fieldIds = Binder.boundReferences(table.schema().asStruct(), List.of(condition), caseSensitive);
   }
 
-  /** The columns whose metrics are looked at. */
-  public Set<Integer> fieldIds() {
-    return fieldIds;
+  /** The columns whose metrics some conditions look at. */
+  public static List<String> columns(Table table, List<FileCondition> conditions) {
+    return conditions.stream()
+        .flatMap(condition -> condition.fieldIds.stream())
+        .distinct()
+        .map(table.schema()::findColumnName)
+        .toList();
   }
 
-  /** Whether a data file may hold a row for which the condition is true. */
   public boolean mayMatch(ContentFile<?> file) {
     return partitionMayMatch(file) && valuesMayMatch(file);
   }
 
   /** The same by its partition alone. */
-  boolean partitionMayMatch(ContentFile<?> file) {
+  public boolean partitionMayMatch(ContentFile<?> file) {
     return partitions.get(file.specId()).eval(file.partition());
-  }
-
-  /** Whether a partition may hold such a row; one that is not known may. */
-  public boolean mayMatch(FilePartition partition) {
-    return !partition.isKnown() || partitions.get(partition.spec().specId()).eval(partition.values());
   }
 
   /** The same by its metrics alone. */

@@ -51,11 +51,6 @@ final class PredicateRanges {
     }
   }
 
-  /**
-   * Finds boxes of predicates on one column.
-   *
-   * @param predicates one, or several that name values which the column may all have, or must not have
-   */
   List<KeyBox> boxes(List<BoundPredicate<?>> predicates) {
     // Of what else partition transforms tell, keys do not.
     if (!(predicates.get(0).term() instanceof BoundReference<?> column) || !names.containsKey(column.fieldId())) {

@@ -27,12 +27,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
-/**
- * Queries that a table's files are cut for, resolved against the table.
- *
- * @param queries the queries, in the order in which they count
- * @param share how much they count against others that nobody has foreseen, in [0, 1]
- */
+/** Queries that a table's files are cut for, resolved against the table. */
 public record Workload(List<Query> queries, double share) {
   private static final int LARGEST = 64 * 1024 * 1024;
 
@@ -43,33 +38,16 @@ public record Workload(List<Query> queries, double share) {
 
   private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+:.*", Pattern.DOTALL);
 
-  /**
-   * A query.
-   *
-   * @param condition its filter
-   * @param wanted what it wants, and how often it is asked
-   */
   public record Query(Condition condition, PositionBoxes.Query wanted) {
-    /** How often it is asked. */
     public double weight() {
       return wanted.weight();
     }
   }
 
-  /** Takes a copy of the list. */
   public Workload {
     queries = List.copyOf(queries);
   }
 
-  /**
-   * Reads a workload.
-   *
-   * @param text JSON, or the place of a file with JSON
-   * @param share how much its queries count
-   * @param table the table
-   * @param filters resolve filters against the table, and throw where that cannot be done
-   * @throws IllegalArgumentException if it cannot be read, or has a filter that is none of the table
-   */
   public static Workload of(String text, double share, Table table, boolean isCaseSensitive, Function<String, Expression> filters) {
     List<Query> queries = new ArrayList<>();
     for (WeightedFilter each : filters(text, table.io())) {
@@ -87,11 +65,12 @@ public record Workload(List<Query> queries, double share) {
     try {
       found = WorkloadJson.queries(isInline ? text : content(text, io));
     } catch (IOException | IllegalArgumentException e) {
-      throw new IllegalArgumentException(String.format("Cannot read workload %s, because %s", name, Failures.rootMessage(e)), e);
+      throw new IllegalArgumentException("Cannot read workload %s, because %s"
+          .formatted(name, Failures.rootMessage(e)), e);
     }
     if (found.isEmpty()) {
       throw new IllegalArgumentException(
-          String.format("Cannot use workload %s, because it has no query with a filter and a weight above 0", name));
+          "Cannot use workload %s, because it has no query with a filter and a weight above 0".formatted(name));
     }
     double total = 0;
     for (WeightedFilter each : found) {
@@ -99,7 +78,8 @@ public record Workload(List<Query> queries, double share) {
     }
     if (!(LEAST <= total && total <= MOST)) {
       throw new IllegalArgumentException(
-          String.format("Cannot use workload %s, because its weights add up to %s, and not to between %s and %s", name, total, LEAST, MOST));
+          "Cannot use workload %s, because its weights add up to %s, and not to between %s and %s"
+              .formatted(name, total, LEAST, MOST));
     }
     return found;
   }
@@ -134,21 +114,15 @@ public record Workload(List<Query> queries, double share) {
     }
   }
 
-  /** How often each query is asked. */
   public double[] weights() {
     return queries.stream().mapToDouble(Query::weight).toArray();
   }
 
-  /** The filters of the queries. */
   public List<Condition> conditions() {
     return queries.stream().map(Query::condition).toList();
   }
 
-  /**
-   * The boxes that queries want, by the active columns of a layout.
-   *
-   * @param asked which of the queries count
-   */
+  /** The boxes that queries want, by the active columns of a layout. */
   public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
     return PositionBoxes.of(
         IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);

@@ -17,10 +17,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * The queries of a workload in JSON, as {@code docs/workload.md} describes it and the command {@code workload} writes it. What else is
- * known of the workload is not looked at, but for the names of keys.
- */
+/** The queries of a workload in JSON, as {@code docs/workload.md} describes it; of the rest only the keys are checked. */
 final class WorkloadJson {
   private static final int VERSION = 1;
   private static final List<String> KEYS = List.of("version", "queries", "columns-only", "not-understood", "elsewhere");
@@ -35,12 +32,6 @@ final class WorkloadJson {
 
   private WorkloadJson() {}
 
-  /**
-   * Reads a workload.
-   *
-   * @return its queries of a weight above 0, equal filters merged, the heaviest first, and by their text where they weigh the same
-   * @throws IllegalArgumentException if it is no such JSON; the message is why, and names the place
-   */
   static List<WeightedFilter> queries(String text) {
     JsonNode json = json(text);
     checkKeys(json, "it", KEYS, List.of("version", "queries"));
@@ -58,7 +49,6 @@ final class WorkloadJson {
     return merged(queries);
   }
 
-  /** How messages call a query. */
   private static String place(int number) {
     return "queries[" + number + "]";
   }
@@ -83,13 +73,11 @@ final class WorkloadJson {
       throw refused("%s is no object", place);
     }
     String before = place.equals("it") ? "" : place + ".";
-    json.fieldNames()
-        .forEachRemaining(
-            key -> {
-              if (!known.contains(key)) {
-                throw refused("%s%s is unknown: known are %s", before, key, String.join(", ", known));
-              }
-            });
+    json.fieldNames().forEachRemaining(key -> {
+      if (!known.contains(key)) {
+        throw refused("%s%s is unknown: known are %s", before, key, String.join(", ", known));
+      }
+    });
     for (String key : required) {
       if (!json.has(key)) {
         throw refused("%s%s is missing", before, key);
@@ -137,7 +125,6 @@ final class WorkloadJson {
         .toList();
   }
 
-  /** What is thrown for all that is wrong with a workload. */
   static IllegalArgumentException refused(String why, Object... of) {
     return new IllegalArgumentException(String.format(why, of));
   }

@@ -11,22 +11,17 @@ import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.FileSizeRules;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedReport;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.Types;
-import org.apache.iceberg.util.StructLikeMap;
+import org.apache.iceberg.util.PartitionMap;
 
 /** Reports how well a table is clustered, from its metadata alone. */
 public final class TableReport {
@@ -46,22 +41,14 @@ public final class TableReport {
             .toList();
   }
 
-  /**
-   * Reports on a table. Manifests are read, and no data.
-   *
-   * @param columns clustering columns, for example {@code a, b}, or a sort order; null for what the table remembers
-   * @param where predicate that selects data files, or null
-   * @param branch branch to report on, or null
-   * @throws IllegalArgumentException if the request cannot be honoured
-   */
   public static ClusteringReport of(CatalogTable target, String columns, String where, String branch) {
     return ClusteringReport.of(new TableReport(ResolvedReport.of(target, columns, where, branch)).facts());
   }
 
   private TableFacts facts() {
-    List<FileScanTask> tasks = tasks();
     List<SnapshotFacts> snapshots = request.snapshots();
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
+    List<FileScanTask> tasks = tasks(snapshotId);
     DataFiles files = files(tasks);
     long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
     for (int file = 0; file < files.count(); file++) {
@@ -82,48 +69,26 @@ public final class TableReport {
   }
 
   /** Lists the data files in the order of their locations: manifests are read by several threads. */
-  private List<FileScanTask> tasks() {
-    List<FileScanTask> tasks = new ArrayList<>();
-    if (request.snapshots().isEmpty()) {
-      return tasks;
+  private List<FileScanTask> tasks(Long snapshotId) {
+    if (snapshotId == null) {
+      return List.of();
     }
     List<String> names = fields.stream().map(field -> table.schema().findColumnName(field.fieldId())).toList();
-    try (CloseableIterable<FileScanTask> found =
-        table
-            .newScan()
-            .useRef(request.branch())
-            .caseSensitive(request.target().isCaseSensitive())
-            .ignoreResiduals()
-            .filter(request.filter())
-            .includeColumnStats(names)
-            .planFiles()) {
-      found.forEach(tasks::add);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    List<FileScanTask> tasks = request.scope().filesWithBounds(table, snapshotId, names);
     tasks.sort(BY_LOCATION);
     return tasks;
   }
 
   private DataFiles files(List<FileScanTask> tasks) {
     List<ClusteringColumn> named = request.order().named();
-    List<BoundKeys> columns = new ArrayList<>();
-    for (int place = 0; place < named.size(); place++) {
-      columns.add(new BoundKeys(named.get(place), fields.get(place)));
-    }
-    Map<Integer, StructLikeMap<Integer>> numberOf = new HashMap<>();
-    int[] partitions = new int[tasks.size()];
-    int count = 0;
-    for (int place = 0; place < partitions.length; place++) {
-      FileScanTask task = tasks.get(place);
-      columns.forEach(column -> column.add(task.file()));
-      StructLikeMap<Integer> ofSpec =
-          numberOf.computeIfAbsent(
-              task.file().specId(), spec -> StructLikeMap.create(table.specs().get(spec).partitionType()));
-      Integer number = ofSpec.get(task.file().partition());
-      partitions[place] = number == null ? count++ : number;
-      ofSpec.put(task.file().partition(), partitions[place]);
-    }
+    List<BoundKeys> columns =
+        IntStream.range(0, named.size()).mapToObj(place -> new BoundKeys(named.get(place), fields.get(place))).toList();
+    tasks.forEach(task -> columns.forEach(column -> column.add(task.file())));
+    PartitionMap<Integer> numbers = PartitionMap.create(table.specs());
+    int[] partitions =
+        tasks.stream()
+            .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
+            .toArray();
     return new DataFiles(
         partitions,
         tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),

@@ -16,25 +16,13 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * An Iceberg table, as Spark finds it by its name.
- *
- * @param session the session that found it
- * @param catalog the catalog that it is in
- * @param identifier its namespace and name there
- * @param table Iceberg's table
- * @param branch the branch that the name selects, or null
- */
+/** An Iceberg table, as Spark finds it by its name. */
 public record CatalogTable(SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch) {
   private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);
 
   private static final String REWRITE = "rewrite data files of";
 
-  /**
-   * Loads a table by its full name, or by one that the session's current catalog and namespace complete.
-   *
-   * @throws IllegalArgumentException if there is no such table, or it is not Iceberg's
-   */
+  /** Loads a table by its full name, or by one that the session's current catalog and namespace complete. */
   public static CatalogTable load(SparkSession session, String name) {
     List<String> parts = parts(session, name, REWRITE);
     CatalogManager manager = session.sessionState().catalogManager();
@@ -44,24 +32,15 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       return load(session, tables, name);
     }
     throw new IllegalArgumentException(
-        String.format("Cannot rewrite data files of %s, because catalog %s has no tables", name, catalog.name()));
+        "Cannot rewrite data files of %s, because catalog %s has no tables".formatted(name, catalog.name()));
   }
 
-  /**
-   * Loads a table by its name, as a CALL in a catalog writes it.
-   *
-   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
-   */
+  /** Loads a table by its name, as a CALL in a catalog writes it. */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name) {
     return load(session, catalog, name, REWRITE);
   }
 
-  /**
-   * Does the same for something else than a rewrite.
-   *
-   * @param act what messages say that cannot be done
-   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
-   */
+  /** Does the same for something else than a rewrite. */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name, String act) {
     Identifier identifier = identifier(session, catalog, name, act);
     org.apache.spark.sql.connector.catalog.Table loaded;
@@ -69,21 +48,15 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       loaded = catalog.loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot %s %s, because there is no such table in catalog %s", act, identifier, catalog.name()),
-          e);
+          "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()), e);
     }
     if (loaded instanceof SparkTable found) {
       return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
     }
-    throw new IllegalArgumentException(
-        String.format("Cannot %s %s, because it is not an Iceberg table", act, identifier));
+    throw new IllegalArgumentException("Cannot %s %s, because it is not an Iceberg table".formatted(act, identifier));
   }
 
-  /**
-   * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
-   * does not begin with a catalog.
-   */
+  /** The table's identifier in the procedure's own catalog. */
   private static Identifier identifier(SparkSession session, TableCatalog catalog, String name, String act) {
     List<String> parts = parts(session, name, act);
     String first = parts.get(0);
@@ -91,9 +64,8 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       parts = parts.subList(1, parts.size());
     } else if (parts.size() > 2 && session.sessionState().catalogManager().isCatalogRegistered(first)) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot %s %s, because the procedure was called in catalog %s and the table is in catalog %s",
-              act, name, catalog.name(), first));
+          "Cannot %s %s, because the procedure was called in catalog %s and the table is in catalog %s"
+              .formatted(act, name, catalog.name(), first));
     }
     String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
     if (namespace.length == 0) {
@@ -107,11 +79,10 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     try {
       parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
-      throw new IllegalArgumentException(
-          String.format("Cannot %s '%s', because it is no name of a table", act, name), e);
+      throw new IllegalArgumentException("Cannot %s '%s', because it is no name of a table".formatted(act, name), e);
     }
     if (parts.isEmpty()) {
-      throw new IllegalArgumentException(String.format("Cannot %s a table, because argument table is empty", act));
+      throw new IllegalArgumentException("Cannot %s a table, because argument table is empty".formatted(act));
     }
     return parts;
   }
@@ -121,12 +92,10 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     return manager.currentCatalog().equals(catalog) ? manager.currentNamespace() : catalog.defaultNamespace();
   }
 
-  /** The name that messages have. */
   public String name() {
     return table.name();
   }
 
-  /** Whether names differ by case in this session. */
   public boolean isCaseSensitive() {
     return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
   }

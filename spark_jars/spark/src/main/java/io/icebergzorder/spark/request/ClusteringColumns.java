@@ -9,6 +9,7 @@ import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.SpelledAlike;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -21,7 +22,6 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
-import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
@@ -45,56 +45,30 @@ public final class ClusteringColumns {
     this.table = table;
     this.caseSensitive = caseSensitive;
     this.refusesWithoutBounds = refusesWithoutBounds;
-    this.identity = identitySources(outputSpec);
+    this.identity = outputSpec.identitySourceIds();
   }
 
-  /**
-   * Resolves a sort order.
-   *
-   * @param table the table, whose schema and metrics configuration are consulted
-   * @param sortOrder the columns as written, each as its parts
-   * @param options with the weights of some of the clustering columns, and whether columns without lower/upper bounds are refused
-   * @param outputSpec the partition spec of the files to be written; its identity columns are constant in a file
-   *     and therefore ignored, with a warning where one was to cluster by
-   * @param caseSensitive whether names differ by case
-   * @return with at least one clustering column, and all columns named as the schema names them
-   * @throws IllegalArgumentException if a column is unknown, ambiguous, named twice, of a type without an order,
-   *     or without lower/upper bounds where these are refused; if no clustering column is left; or if a weight is not for one of them
-   */
-  public static RowOrder resolve(
-      Table table,
-      SortOrder sortOrder,
-      ZOrderOptions options,
-      PartitionSpec outputSpec,
-      boolean caseSensitive) {
-    return new ClusteringColumns(table, outputSpec, caseSensitive, options.refusesBadMetrics())
+  /** Resolves a sort order for files of a partition spec, whose identity columns, constant in a file, are ignored. */
+  static RowOrder resolve(
+      CatalogTable target, SortOrder sortOrder, ZOrderOptions options, PartitionSpec outputSpec, boolean isForReport) {
+    boolean refuses = !isForReport && options.refusesBadMetrics();
+    return new ClusteringColumns(target.table(), outputSpec, target.isCaseSensitive(), refuses)
         .order(sortOrder, options.columnWeights());
   }
 
-  /** The same for a report, which tells of columns without lower/upper bounds. */
-  static RowOrder resolveForReport(Table table, SortOrder sortOrder, ZOrderOptions options, boolean caseSensitive) {
-    return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, options.columnWeights());
-  }
-
-  /**
-   * Checks that a table has the columns of a sort order.
-   *
-   * @throws IllegalArgumentException if one of them is unknown or ambiguous
-   */
-  static void checkNames(Table table, SortOrder sortOrder, boolean caseSensitive) {
-    sortOrder.names().forEach(new ClusteringColumns(table, table.spec(), caseSensitive, false)::find);
+  static void checkNames(CatalogTable target, SortOrder sortOrder) {
+    Table table = target.table();
+    sortOrder.names().forEach(new ClusteringColumns(table, table.spec(), target.isCaseSensitive(), false)::find);
   }
 
   private RowOrder order(SortOrder sortOrder, List<ColumnWeight> weights) {
     List<ClusteringColumn> prefix = new ArrayList<>();
     List<PrefixOrder> prefixOrders = new ArrayList<>();
     for (PrefixColumn column : sortOrder.prefix()) {
-      resolve(column.parts())
-          .ifPresent(
-              resolved -> {
-                prefix.add(resolved);
-                prefixOrders.add(column.order());
-              });
+      resolve(column.parts()).ifPresent(resolved -> {
+        prefix.add(resolved);
+        prefixOrders.add(column.order());
+      });
     }
     List<ClusteringColumn> columns = new ArrayList<>();
     List<String> ignored = new ArrayList<>();
@@ -123,7 +97,7 @@ public final class ClusteringColumns {
     ClusteringColumn column = clusteringColumn(path, parts);
     if (!seen.add(field.fieldId())) {
       throw new IllegalArgumentException(
-          String.format("Cannot cluster by column %s twice, because each clustering column counts once", column.name()));
+          "Cannot cluster by column %s twice, because each clustering column counts once".formatted(column.name()));
     }
     if (identity.contains(field.fieldId())) {
       return Optional.empty();
@@ -161,13 +135,6 @@ public final class ClusteringColumns {
     return path.get(path.size() - 1).fieldId();
   }
 
-  private static Set<Integer> identitySources(PartitionSpec spec) {
-    return spec.fields().stream()
-        .filter(field -> field.transform().isIdentity())
-        .map(PartitionField::sourceId)
-        .collect(Collectors.toSet());
-  }
-
   /** The fields from the top-level column down to the named one. */
   private List<Types.NestedField> find(List<String> parts) {
     List<Types.NestedField> path = new ArrayList<>();
@@ -177,9 +144,8 @@ public final class ClusteringColumns {
         Types.NestedField parent = path.get(path.size() - 1);
         if (!parent.type().isStructType()) {
           throw new IllegalArgumentException(
-              String.format(
-                  "Cannot cluster by column %s, because %s is of type %s: only fields of structs can be named inside a column",
-                  display(parts), parent.name(), parent.type()));
+              "Cannot cluster by column %s, because %s is of type %s: only fields of structs can be named inside a column"
+                  .formatted(display(parts), parent.name(), parent.type()));
         }
         struct = parent.type().asStructType();
       }
@@ -201,12 +167,10 @@ public final class ClusteringColumns {
     String names = String.join(", ", fields);
     throw new IllegalArgumentException(
         found.isEmpty()
-            ? String.format(
-                "Cannot cluster by column %s, because %s has no such column%s",
-                display(parts), table.name(), SpelledAlike.hint(part, fields, "it has " + names))
-            : String.format(
-                "Cannot cluster by column %s, because the name is ambiguous when case does not count: %s has %s",
-                display(parts), table.name(), names));
+            ? "Cannot cluster by column %s, because %s has no such column%s"
+                .formatted(display(parts), table.name(), SpelledAlike.hint(part, fields, "it has " + names))
+            : "Cannot cluster by column %s, because the name is ambiguous when case does not count: %s has %s"
+                .formatted(display(parts), table.name(), names));
   }
 
   private static ClusteringColumn clusteringColumn(List<Types.NestedField> path, List<String> parts) {
@@ -227,7 +191,7 @@ public final class ClusteringColumns {
       MetricsConfig metrics, Table table, ClusteringColumn column, Types.NestedField field) {
     String name = table.schema().findColumnName(field.fieldId());
     MetricsModes.MetricsMode mode = metrics.columnMode(name);
-    if (mode instanceof MetricsModes.None || mode instanceof MetricsModes.Counts) {
+    if (!KeptBounds.areKept(mode)) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
@@ -238,26 +202,12 @@ public final class ClusteringColumns {
 
   /** The names on the way from the table to a field, outermost first. */
   static List<String> parts(Schema schema, int fieldId) {
+    Map<Integer, Integer> parents = TypeUtil.indexParents(schema.asStruct());
     List<String> parts = new ArrayList<>();
-    Types.StructType struct = schema.asStruct();
-    for (Types.NestedField field = child(struct, fieldId); field.fieldId() != fieldId; field = child(struct, fieldId)) {
-      parts.add(field.name());
-      struct = field.type().asStructType();
+    for (Integer id = fieldId; id != null; id = parents.get(id)) {
+      parts.add(0, schema.findField(id).name());
     }
-    parts.add(struct.field(fieldId).name());
     return parts;
-  }
-
-  /** The field of a struct that is the one of an id, or a struct that holds it. */
-  private static Types.NestedField child(Types.StructType struct, int fieldId) {
-    return struct.fields().stream()
-        .filter(
-            field ->
-                field.fieldId() == fieldId
-                    || field.type().isStructType()
-                        && TypeUtil.indexById(field.type().asStructType()).containsKey(fieldId))
-        .findFirst()
-        .orElseThrow();
   }
 
   private static String display(List<String> parts) {

@@ -22,12 +22,7 @@ import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
 
-/**
- * Which data files a rewrite may touch.
- *
- * @param filter selects whole data files: those that may hold rows for which it is true
- * @param caseSensitive whether the names in it differ by case
- */
+/** Which data files a rewrite may touch. */
 public record FileScope(Expression filter, boolean caseSensitive) {
   /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
   public List<FileScanTask> files(Table table, long snapshotId) {
@@ -41,14 +36,14 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     forEach(at(table, snapshotId).newScan().includeColumnStats(columns), task -> visitor.accept(task.file()));
   }
 
-  /**
-   * How old data files must be for a rewrite to touch them. A file is as old as the snapshot of its data sequence number, which rewrites
-   * keep; where that is 0, as in tables of version 1, as the snapshot that added it. Files of snapshots that are not kept any more are
-   * old enough.
-   *
-   * @param seconds so many; 0 for files of any age
-   * @param at when they must have it, in milliseconds since the epoch
-   */
+  /** The same data files with both. */
+  public List<FileScanTask> filesWithBounds(Table table, long snapshotId, Collection<String> columns) {
+    List<FileScanTask> files = new ArrayList<>();
+    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), files::add);
+    return files;
+  }
+
+  /** How old files must be, by the snapshot of their data sequence number, or of their addition in tables of version 1. */
   public record LeastAge(long seconds, long at) {
     private static final long MILLIS = 1000;
 
@@ -78,10 +73,7 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     }
   }
 
-  /**
-   * The table with a snapshot as the newest of its main branch. A scan of any other snapshot takes names for those of its schema, while
-   * readers of a branch see it by the names of the table's.
-   */
+  /** The table with a snapshot as the newest of its main branch. */
   private static Table at(Table table, long snapshotId) {
     TableMetadata current = ((HasTableOperations) table).operations().current();
     TableMetadata metadata = TableMetadata.buildFrom(current).setBranchSnapshot(snapshotId, SnapshotRef.MAIN_BRANCH).build();

@@ -4,84 +4,56 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/**
- * A report's request, resolved against a table. Everything that can be wrong with one is refused here.
- *
- * @param target the table
- * @param branch the branch
- * @param snapshots the snapshots that led to the one that is reported on, oldest first, as far as they are kept; none without data
- * @param order the clustering columns
- * @param options the options that the table remembers
- * @param where the filter as written, or null
- * @param filter selects whole data files
- */
+/** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
 public record ResolvedReport(
-    CatalogTable target,
-    String branch,
-    List<SnapshotFacts> snapshots,
-    RowOrder order,
-    RewriteOptions options,
-    String where,
-    Expression filter) {
-  /**
-   * Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember.
-   *
-   * @throws IllegalArgumentException if any of it cannot be honoured
-   */
+    CatalogTable target, List<SnapshotFacts> snapshots, RowOrder order, RewriteOptions options, String where, FileScope scope) {
+  /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = ResolvedRequest.branch(target, branchArgument, "report on");
-    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    List<SnapshotFacts> snapshots = snapshots(table, ResolvedRequest.branch(target, branchArgument, "report on"));
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
-    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
-    RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
-    Expression filter = ResolvedRequest.filter(target, where);
-    return new ResolvedReport(target, branch, snapshots, order, options, where, filter);
+    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
+    RowOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
+    FileScope scope = new FileScope(ResolvedRequest.filter(target, where), target.isCaseSensitive());
+    return new ResolvedReport(target, snapshots, order, options, where, scope);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {
     List<SnapshotFacts> found = new ArrayList<>();
     if (table.refs().containsKey(branch)) {
       for (Snapshot each : SnapshotUtil.ancestorsOf(table.refs().get(branch).snapshotId(), table::snapshot)) {
-        found.add(facts(each));
+        found.add(0, facts(each));
       }
     }
-    Collections.reverse(found);
     return found;
   }
 
-  /** What a snapshot tells. */
   public static SnapshotFacts facts(Snapshot snapshot) {
     Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
     String operation = snapshot.operation() == null ? "append" : snapshot.operation();
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
-  /**
-   * Whether a rewrite of ours was by the columns, prefix and curve of this report, whatever they were named then, and cut its files
-   * alike.
-   */
+  /** Whether a rewrite of ours had the columns, prefix, curve and cuts of this report, whatever their names then. */
   public boolean isSame(SnapshotFacts layout) {
     if (!options.layout().cuts().equals(layout.cuts())) {
       return false;
     }
     Schema then = schemaOf(target.table(), layout);
     if (then == null) {
-      return layout.isBy(order.names(","), order.prefixText(), order.curve());
+      return layout.isBy(order.sortOrder());
     }
     Schema now = target.table().schema();
     Function<ClusteringColumn, Integer> idOf = column -> now.findField(String.join(".", column.parts())).fieldId();
@@ -89,10 +61,9 @@ public record ResolvedReport(
       return false;
     }
     RowOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
-    return layout.isBy(renamed.names(","), renamed.prefixText(), renamed.curve());
+    return layout.isBy(renamed.sortOrder());
   }
 
-  /** The schema that a table had when a snapshot was made; null where that is not known. */
   private static Schema schemaOf(Table table, SnapshotFacts layout) {
     Snapshot snapshot = table.snapshot(layout.id());
     return snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
@@ -109,47 +80,30 @@ public record ResolvedReport(
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
         .map(layout -> sortOrder(table, layout).text())
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    String.format(
-                        "Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
-                            + " name the columns that queries filter on",
-                        table.name())));
+        .orElseThrow(() ->
+            new IllegalArgumentException(
+                ("Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
+                        + " name the columns that queries filter on")
+                    .formatted(table.name())));
   }
 
-  /**
-   * Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. The schema of its snapshot
-   * tells which fields they are; where it has none, the names count.
-   *
-   * @throws IllegalArgumentException if one of the columns was dropped
-   */
+  /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */
   private static SortOrder sortOrder(Table table, SnapshotFacts layout) {
     Schema schema = schemaOf(table, layout);
     return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts));
   }
 
   private static List<String> nameOfToday(Table table, long snapshotId, Schema schema, List<String> parts) {
-    Types.NestedField field = schema == null ? null : field(schema.asStruct(), parts);
+    Types.NestedField field = schema == null ? null : schema.findField(String.join(".", parts));
     if (field == null) {
       return parts;
     }
     if (table.schema().findField(field.fieldId()) == null) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot report on %s, because column '%s' of the last rewrite (snapshot %d) was dropped: name the columns that queries"
-                  + " filter on",
-              table.name(), String.join(".", parts), snapshotId));
+          ("Cannot report on %s, because column '%s' of the last rewrite (snapshot %d) was dropped: name the columns that queries"
+                  + " filter on")
+              .formatted(table.name(), String.join(".", parts), snapshotId));
     }
     return ClusteringColumns.parts(table.schema(), field.fieldId());
-  }
-
-  /** The field of a name, or null. Names differ by case, for summaries have them as the schema does. */
-  private static Types.NestedField field(Types.StructType struct, List<String> parts) {
-    Types.NestedField found = struct.field(parts.get(0));
-    if (parts.size() == 1 || found == null) {
-      return found;
-    }
-    return found.type().isStructType() ? field(found.type().asStructType(), parts.subList(1, parts.size())) : null;
   }
 }

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
@@ -23,17 +22,7 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
-/**
- * A request, resolved against a table. Everything that can be wrong with one is refused here, before any data is read or written.
- *
- * @param target the table
- * @param written the request as written, completed by what the table remembers
- * @param options its options, read
- * @param branch the branch to rewrite
- * @param order the order of the rows
- * @param scope which data files the filter selects
- * @param workload the queries that files are cut for, if there are any
- */
+/** A request, resolved against a table. All that can be wrong with one is refused here, before data is read or written. */
 public record ResolvedRequest(
     CatalogTable target,
     RewriteRequest written,
@@ -42,11 +31,7 @@ public record ResolvedRequest(
     RowOrder order,
     FileScope scope,
     Optional<Workload> workload) {
-  /**
-   * Resolves a request; what it does not say of columns and options, the table may remember.
-   *
-   * @throws IllegalArgumentException if any of it cannot be honoured
-   */
+  /** Resolves a request; what it does not say of columns and options, the table may remember. */
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
@@ -56,11 +41,13 @@ public record ResolvedRequest(
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
-    RowOrder order =
-        ClusteringColumns.resolve(
-            table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
+    RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
+    double share = options.layout().workloadShare();
+    Optional<Workload> workload =
+        options.layout().workload()
+            .map(text -> Workload.of(text, share, table, target.isCaseSensitive(), each -> filter(target, each)));
+    return new ResolvedRequest(target, request, options, branch, order, scope, workload);
   }
 
   /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
@@ -68,10 +55,9 @@ public record ResolvedRequest(
     for (Types.NestedField column : table.schema().columns()) {
       if (MetadataColumns.isMetadataColumn(column.name().toLowerCase(Locale.ROOT))) {
         throw new IllegalArgumentException(
-            String.format(
-                "Cannot rewrite data files of %s, because its column %s has the name of a metadata column of Iceberg, which Spark reads"
-                    + " in its place: rename it",
-                table.name(), column.name()));
+            ("Cannot rewrite data files of %s, because its column %s has the name of a metadata column of Iceberg, which Spark reads"
+                    + " in its place: rename it")
+                .formatted(table.name(), column.name()));
       }
     }
   }
@@ -80,17 +66,10 @@ public record ResolvedRequest(
     String branch = branch(target, request.branch(), "rewrite");
     if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
-              branch, target.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
+          "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only"
+              .formatted(branch, target.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
     }
     return branch;
-  }
-
-  static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
-    return options
-        .workload()
-        .map(text -> Workload.of(text, options.workloadShare(), target.table(), target.isCaseSensitive(), filter -> filter(target, filter)));
   }
 
   /** The options as they tell requests apart. */
@@ -98,14 +77,13 @@ public record ResolvedRequest(
     return workload.map(each -> each.keyed(options.all())).orElse(options.all());
   }
 
-  /** The partition spec of the files to be written. */
   public static PartitionSpec outputSpec(Table table, RewriteOptions options) {
     String specId = options.all().get(RewriteDataFiles.OUTPUT_SPEC_ID);
     PartitionSpec spec = specId == null ? table.spec() : table.specs().get(Integer.parseInt(specId));
     if (spec == null) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot use output spec id %s, because the table does not contain a reference to this spec-id.", specId));
+          "Cannot use output spec id %s, because the table does not contain a reference to this spec-id."
+              .formatted(specId));
     }
     return spec;
   }
@@ -113,10 +91,9 @@ public record ResolvedRequest(
   private static SortOrder sortOrder(CatalogTable target, RewriteRequest request) {
     if (request.sortOrder() == null) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
-                  + " %s: iceberg-zorder advise tells which to name",
-              target.name(), TableDefaults.COLUMNS));
+          ("Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
+                  + " %s: iceberg-zorder advise tells which to name")
+              .formatted(target.name(), TableDefaults.COLUMNS));
     }
     return SortOrder.parse(request.sortOrder());
   }
@@ -129,9 +106,8 @@ public record ResolvedRequest(
     // Branch main is there from its first snapshot on.
     if (ref == null ? !branch.equals(SnapshotRef.MAIN_BRANCH) : !ref.isBranch()) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot %s data files for branch %s, because %s has no such branch: branch does not exist",
-              act, branch, table.name()));
+          "Cannot %s data files for branch %s, because %s has no such branch: branch does not exist"
+              .formatted(act, branch, table.name()));
     }
     return branch;
   }
@@ -146,27 +122,20 @@ public record ResolvedRequest(
     } catch (AnalysisException | RuntimeException e) {
       // Spark's optimizer evaluates parts of it, and fails in many ways.
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot use the filter '%s' on %s, because %s", where, target.name(), Failures.rootMessage(e).strip()),
+          "Cannot use the filter '%s' on %s, because %s"
+              .formatted(where, target.name(), Failures.rootMessage(e).strip()),
           e);
     } catch (StackOverflowError e) {
       // A table may remember such a one, of which a report warns.
       throw new IllegalArgumentException(
-          String.format("Cannot use the filter '%s' on %s, because it is nested too deeply", where, target.name()), e);
+          "Cannot use the filter '%s' on %s, because it is nested too deeply".formatted(where, target.name()), e);
     }
   }
 
-  /**
-   * Resolves conditions against a table.
-   *
-   * @param texts the conditions in Spark SQL
-   * @throws IllegalArgumentException if one is null, cannot be read, names no column of the table, or is none that Iceberg has an
-   *     expression for
-   */
   public static List<Condition> conditions(CatalogTable target, List<String> texts) {
     if (texts.stream().anyMatch(Objects::isNull)) {
       throw new IllegalArgumentException(
-          String.format("Cannot measure a predicate that is NULL on %s, because it says nothing", target.name()));
+          "Cannot measure a predicate that is NULL on %s, because it says nothing".formatted(target.name()));
     }
     return texts.stream().map(text -> new Condition(text, filter(target, text))).toList();
   }

@@ -17,15 +17,8 @@ import org.apache.iceberg.util.PropertyUtil;
  * The options of one rewrite: Iceberg's own, by Iceberg's names and defaults, and ours.
  *
  * <p>What Iceberg's planner reads stays in {@link #all} and is checked there; here every value is only checked to be of
- * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when a
- * number cannot be read.
- *
- * @param all every option as given
- * @param layout our own options
- * @param maxConcurrentFileGroupRewrites file groups rewritten at a time, at least 1
- * @param partialProgress how file groups are committed in several commits; empty if in one
- * @param useStartingSequenceNumber whether new files get the sequence number of the starting snapshot
- * @param removeDanglingDeletes whether delete files that apply to nothing any more are removed afterwards
+ * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when
+ * a number cannot be read.
  */
 public record RewriteOptions(
     Map<String, String> all,
@@ -52,12 +45,6 @@ public record RewriteOptions(
   /** Whether files of another partition spec than that of new files are rewritten whatever their size; false by default. */
   public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
 
-  /**
-   * Several commits.
-   *
-   * @param maxCommits commits at most, at least 1
-   * @param maxFailedCommits failed commits tolerated
-   */
   public record PartialProgress(int maxCommits, int maxFailedCommits) {
     /** How many file groups a commit takes, of so many in all. */
     public int groupsPerCommit(int groups) {
@@ -99,68 +86,53 @@ public record RewriteOptions(
           Map.entry(MIN_AGE_SECONDS, LONG),
           Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
-  /**
-   * Checks and reads options.
-   *
-   * @throws IllegalArgumentException if an option is unknown, or its value is not in its domain
-   */
   public static RewriteOptions of(Map<String, String> options) {
     Set<String> unknown = new TreeSet<>(options.keySet());
     unknown.removeAll(ICEBERG.keySet());
     unknown.removeAll(ZOrderOptions.NAMES);
     if (!unknown.isEmpty()) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot use options %s, because they are not supported by the action or the rewriter zorder%s",
-              unknown, SpelledAlike.hint(unknown.iterator().next(), known(), "known are " + known())));
+          "Cannot use options %s, because they are not supported by the action or the rewriter zorder%s"
+              .formatted(unknown, SpelledAlike.hint(unknown.iterator().next(), known(), "known are " + known())));
     }
 
     Map<String, String> own = new HashMap<>(options);
     own.keySet().retainAll(ZOrderOptions.NAMES);
     options.forEach((name, value) -> checkType(name, value, ICEBERG.get(name)));
 
-    RewriteOptions result =
-        new RewriteOptions(
-            Map.copyOf(options),
-            ZOrderOptions.of(own),
-            PropertyUtil.propertyAsInt(
-                options,
-                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
-                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT),
-            partialProgress(options),
-            PropertyUtil.propertyAsBoolean(
-                options,
-                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
-                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
-            PropertyUtil.propertyAsBoolean(
-                options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
-    checkPositive(
-        RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, result.maxConcurrentFileGroupRewrites(), "");
-    result
-        .partialProgress()
-        .ifPresent(
-            progress ->
-                checkPositive(
-                    RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
-                    progress.maxCommits(),
-                    " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true"));
-    return result;
+    int groups =
+        PropertyUtil.propertyAsInt(
+            options,
+            RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
+            RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT);
+    checkPositive(RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, groups, "");
+    return new RewriteOptions(
+        Map.copyOf(options),
+        ZOrderOptions.of(own),
+        groups,
+        partialProgress(options),
+        PropertyUtil.propertyAsBoolean(
+            options,
+            RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
+            RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
+        PropertyUtil.propertyAsBoolean(
+            options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
   }
 
   private static Optional<PartialProgress> partialProgress(Map<String, String> options) {
-    int maxCommits =
+    if (!PropertyUtil.propertyAsBoolean(
+        options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT)) {
+      return Optional.empty();
+    }
+    int commits =
         PropertyUtil.propertyAsInt(
             options,
             RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
             RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS_DEFAULT);
-    PartialProgress progress =
-        new PartialProgress(
-            maxCommits,
-            PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, maxCommits));
-    boolean isEnabled =
-        PropertyUtil.propertyAsBoolean(
-            options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT);
-    return isEnabled ? Optional.of(progress) : Optional.empty();
+    String condition = " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true";
+    checkPositive(RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS, commits, condition);
+    int failed = PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, commits);
+    return Optional.of(new PartialProgress(commits, failed));
   }
 
   /** The options for Iceberg's planner: all but ours. */
@@ -184,14 +156,14 @@ public record RewriteOptions(
       kind.parse().apply(value);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          String.format("Cannot set %s to '%s', because it must be %s", name, value, kind.words()), e);
+          "Cannot set %s to '%s', because it must be %s".formatted(name, value, kind.words()), e);
     }
   }
 
   private static void checkPositive(String name, int value, String condition) {
     if (value < 1) {
       throw new IllegalArgumentException(
-          String.format("Cannot set %s to %s, because the value must be positive%s.", name, value, condition));
+          "Cannot set %s to %s, because the value must be positive%s.".formatted(name, value, condition));
     }
   }
 

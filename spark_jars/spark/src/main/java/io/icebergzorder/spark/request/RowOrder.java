@@ -5,25 +5,22 @@ import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.FunctionScope;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 
-/**
- * A sort order, resolved against a table.
- *
- * @param partition the fields to cut by before all else, where the partition spec of files changes; else empty
- * @param prefix the columns to sort by before the curve
- * @param prefixOrders how each of them is sorted
- * @param columns the clustering columns, at least one
- * @param weights their weights, in the same order
- * @param curve the curve that was asked for
- * @param ignored names of columns that do not count, because the table is partitioned by them
- */
+/** A sort order, resolved against a table. */
 public record RowOrder(
     List<PartitionColumn> partition,
     List<ClusteringColumn> prefix,
@@ -38,17 +35,12 @@ public record RowOrder(
     return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
   }
 
-  /**
-   * What a column counts in averages; those of the prefix count 1.
-   *
-   * @param place among {@link #named()}
-   */
+  /** What a column counts in averages; those of the prefix count 1. */
   public double weight(int place) {
     int ofClustering = place - prefix.size();
     return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
   }
 
-  /** The same order of columns that go by other names. */
   RowOrder renamed(Function<ClusteringColumn, List<String>> names) {
     UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
     return new RowOrder(
@@ -66,9 +58,22 @@ public record RowOrder(
     return Stream.concat(partition.stream().map(PartitionColumn::key), named().stream()).toList();
   }
 
-  /** The columns of the prefix, then the clustering columns. */
   public List<ClusteringColumn> named() {
     return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** The value of one of {@link #all} in a data frame of the table: a column's, or a partition field's key. */
+  public Column value(int ordinal, FunctionScope scope) {
+    if (ordinal >= partition.size()) {
+      return functions.col(all().get(ordinal).name());
+    }
+    PartitionColumn field = partition.get(ordinal);
+    return scope.call(field.value(), functions.col(field.source().name()));
+  }
+
+  /** The type as which Spark reads that value. */
+  public DataType type(int ordinal) {
+    return SparkSchemaUtil.convert(Types.fromPrimitiveString(all().get(ordinal).type()));
   }
 
   /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */
@@ -82,20 +87,13 @@ public record RowOrder(
         files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
   }
 
-  /** The names of the clustering columns. */
   public String names(String separator) {
     return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
   }
 
-  /** It as a sort order in full. */
   public String sortOrder() {
-    return (prefix.isEmpty() ? "" : prefixText() + ", ") + curve.label() + "(" + names(", ") + ")";
-  }
-
-  /** The prefix as a sort order writes it, in full; empty without one. */
-  public String prefixText() {
-    return IntStream.range(0, prefix.size())
-        .mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i)).text())
-        .collect(Collectors.joining(", "));
+    List<PrefixColumn> first =
+        IntStream.range(0, prefix.size()).mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i))).toList();
+    return new SortOrder(curve, columns.stream().map(ClusteringColumn::parts).toList(), first).text();
   }
 }

@@ -2,10 +2,7 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -15,9 +12,11 @@ import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -34,147 +33,110 @@ final class FileGroupPool {
   private final Map<RewriteFileGroup, Throwable> unsampled;
   private final int groups;
   private final SparkContext context;
-  private final AtomicBoolean stopped = new AtomicBoolean();
+  private final AtomicReference<Throwable> stopped = new AtomicReference<>();
   private final FailureStreak streak = new FailureStreak();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /**
-   * Takes what is to be done.
-   *
-   * @param jobs with each file group that has a layout once
-   * @param unsampled the file groups without one, which have failed, with the reasons; empty if a failure is to stop the others
-   */
+  /** Takes jobs with each file group that has a layout once, and why others have none. */
   FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> unsampled) {
     this.rewriter = rewriter;
     this.jobs = jobs;
     this.unsampled = unsampled;
     this.groups = unsampled.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
-    this.context = rewriter.spark().sparkContext();
+    this.context = rewriter.session().spark().sparkContext();
   }
 
-  /** What becomes of file groups; called by the pool's threads. */
-  interface Outcomes {
-    /** A group was rewritten. */
-    void done(RewriteFileGroup group);
-
-    /** Groups of one job were rewritten, by its thread: takes each, or if one cannot be taken, aborts it and those after it. */
-    default void done(List<RewriteFileGroup> groups) {
+  /**
+   * What becomes of file groups, told by the pool's threads. Either the first failure leaves the groups that are not begun,
+   * or those that shared a job with it are tried apart, and each that fails is told. The new files of groups that {@code done}
+   * does not take, because it throws, are deleted by {@code abort}.
+   */
+  record Outcomes(
+      Consumer<RewriteFileGroup> done,
+      BiConsumer<RewriteFileGroup, Throwable> failed,
+      Consumer<Collection<RewriteFileGroup>> abort,
+      boolean stopOnFailure) {
+    void take(List<RewriteFileGroup> groups) {
       int taken = 0;
       try {
         for (; taken < groups.size(); taken++) {
-          done(groups.get(taken));
+          done.accept(groups.get(taken));
         }
       } catch (Throwable e) {
-        abort(groups.subList(taken, groups.size()));
+        abort.accept(groups.subList(taken, groups.size()));
         throw e;
       }
     }
-
-    /** Deletes the new files of groups that were not taken. */
-    void abort(Collection<RewriteFileGroup> groups);
-
-    /** A group was not, and nobody has cancelled it. */
-    void failed(RewriteFileGroup group, Throwable failure);
-
-    /** Whether groups that are not begun are left when one has failed; otherwise those that shared its job are tried apart. */
-    boolean stopOnFailure();
   }
 
-  /** The number of file groups, those that could not be sampled included. */
   int size() {
     return groups;
   }
 
-  /**
-   * Rewrites every group that has a layout. It returns, or throws, only when no group is being rewritten any more: what a
-   * caller deletes then stays deleted.
-   *
-   * @throws ExecutionException if a group failed, and that is to stop the work
-   * @throws InterruptedException if this thread was interrupted
-   */
+  /** Rewrites every group that has a layout; returns or throws only when no job of the rewrite runs any more. */
   void run(int threads, Outcomes outcomes) throws ExecutionException, InterruptedException {
-    unsampled.forEach(outcomes::failed);
+    unsampled.forEach(outcomes.failed);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
-    // It starts a thread for each job until there are so many.
     ExecutorService pool = Executors.newFixedThreadPool(threads);
-    List<Future<?>> futures = new ArrayList<>();
     try {
-      submit(pool, futures, outcomes);
+      jobs.forEach(job -> pool.execute(() -> attempt(job, outcomes)));
     } finally {
       pool.shutdown();
       try {
-        await(futures);
+        await(pool);
       } finally {
         context.removeJobTag(tag);
       }
     }
+    if (stopped.get() != null) {
+      throw new ExecutionException(stopped.get());
+    }
   }
 
-  private void submit(
-      ExecutorService pool, List<Future<?>> futures, Outcomes outcomes) {
-    boolean isComplete = false;
-    try {
-      for (GroupJob job : jobs) {
-        futures.add(
-            pool.submit(
-                () -> {
-                  rewrite(job, outcomes);
-                  return null;
-                }));
-      }
-      isComplete = true;
-    } finally {
-      if (!isComplete) {
-        stopped.set(true);
+  private void attempt(GroupJob job, Outcomes outcomes) {
+    if (stopped.get() == null) {
+      try {
+        rewrite(job, outcomes);
+      } catch (Throwable e) {
+        // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
+        stopped.compareAndSet(null, e);
       }
     }
   }
 
   private void rewrite(GroupJob job, Outcomes outcomes) throws Exception {
-    if (stopped.get()) {
-      return;
-    }
     if (streak.isOver()) {
-      job.groups().forEach(each -> outcomes.failed(each.group(), streak.why()));
+      job.groups().forEach(each -> outcomes.failed.accept(each.group(), streak.why()));
       return;
     }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
     context.setInterruptOnCancel(false);
     List<Set<DataFile>> files;
     try {
-      files = new JobDescription(rewriter.spark()).during(describe(job), () -> rewriter.rewrite(job));
+      files = rewriter.session().describing(describe(job), () -> rewriter.rewrite(job));
     } catch (Throwable e) {
-      if (outcomes.stopOnFailure() || Failures.isCancellation(e)) {
-        // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
-        stopped.set(true);
+      if (outcomes.stopOnFailure || Failures.isCancellation(e)) {
         throw e;
       }
       afterFailure(job, e, outcomes);
       return;
     }
-    LOG.info(
-        "Rewrote {} of {} file groups in {}",
-        finished.addAndGet(files.size()), groups, rewriter.table().name());
+    LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(files.size()), groups, rewriter.table().name());
     streak.done();
-    List<RewriteFileGroup> rewritten = job.groups().stream().map(LaidOutGroup::group).toList();
+    List<RewriteFileGroup> rewritten = job.groups().stream().map(GroupJob.LaidOutGroup::group).toList();
     for (int group = 0; group < files.size(); group++) {
       rewritten.get(group).setOutputFiles(files.get(group));
     }
-    try {
-      outcomes.done(rewritten);
-    } catch (Throwable e) {
-      stopped.set(true);
-      throw e;
-    }
+    outcomes.take(rewritten);
   }
 
   /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
   private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
     if (!job.isShared()) {
       streak.failed(failure);
-      outcomes.failed(job.groups().get(0).group(), failure);
+      outcomes.failed.accept(job.groups().get(0).group(), failure);
       return;
     }
     LOG.warn("Rewriting {} file groups of {} apart, because one failed", job.groups().size(), rewriter.table().name(), failure);
@@ -185,44 +147,28 @@ final class FileGroupPool {
 
   private String describe(GroupJob job) {
     RewriteDataFiles.FileGroupInfo first = job.groups().get(0).group().info();
+    String partition = first.partition().size() > 0 ? ", " + first.partition() : "";
     String which =
         job.isShared()
             ? String.format(Locale.ROOT, "%d file groups of %d", job.groups().size(), groups)
-            : String.format(
-                Locale.ROOT,
-                "file group %d/%d%s",
-                first.globalIndex(), groups, first.partition().size() > 0 ? ", " + first.partition() : "");
+            : String.format(Locale.ROOT, "file group %d/%d%s", first.globalIndex(), groups, partition);
     return String.format(
         Locale.ROOT, "Rewriting %d files (zorder, %s) in %s", job.inputFiles(), which, rewriter.table().name());
   }
 
-  private void await(List<Future<?>> futures) throws ExecutionException, InterruptedException {
-    ExecutionException failure = null;
+  private void await(ExecutorService pool) throws InterruptedException {
     InterruptedException interruption = null;
-    for (Future<?> future : futures) {
-      boolean waiting = true;
-      while (waiting) {
-        try {
-          future.get();
-          waiting = false;
-        } catch (ExecutionException e) {
-          waiting = false;
-          failure = failure == null ? e : failure;
-        } catch (InterruptedException e) {
-          interruption = e;
-          stopped.set(true);
-          context.cancelJobsWithTag(tag);
-        }
+    while (!pool.isTerminated()) {
+      try {
+        pool.awaitTermination(1, TimeUnit.DAYS);
+      } catch (InterruptedException e) {
+        interruption = e;
+        stopped.compareAndSet(null, e);
+        context.cancelJobsWithTag(tag);
       }
     }
     if (interruption != null) {
-      if (failure != null) {
-        interruption.addSuppressed(failure);
-      }
       throw interruption;
-    }
-    if (failure != null) {
-      throw failure;
     }
   }
 }

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.commit.PartialCommits;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
@@ -20,10 +19,7 @@ import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Rewrites the file groups of a plan, several at a time, and commits them: all in one snapshot, or as they are finished
- * (partial progress).
- */
+/** Rewrites file groups, several at a time, and commits them: in one snapshot, or as they are finished (partial progress). */
 final class GroupExecution {
   private static final Logger LOG = LoggerFactory.getLogger(GroupExecution.class);
 
@@ -39,102 +35,54 @@ final class GroupExecution {
     this.commit = commit;
   }
 
-  /**
-   * Rewrites and commits file groups.
-   *
-   * @throws InterruptedException if this thread was interrupted; the message says what was committed
-   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
-   */
+  /** Rewrites and commits file groups; whatever it throws says what was committed, and why not the rest. */
   RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
     RewriteDataFiles.Result result =
         options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
     return options.removeDanglingDeletes() ? withoutDanglingDeletes(result) : result;
   }
 
-  /** Deletes what is not taken. */
-  private abstract class Outcomes implements FileGroupPool.Outcomes {
-    @Override
-    public void abort(Collection<RewriteFileGroup> groups) {
-      commit.abort(groups);
-    }
-  }
-
   /** All file groups in one commit: one that fails stops the others. */
-  private final class OneCommit extends Outcomes {
-    private final Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
-
-    @Override
-    public void done(RewriteFileGroup group) {
-      done.add(group);
-    }
-
-    @Override
-    public void failed(RewriteFileGroup group, Throwable failure) {}
-
-    @Override
-    public boolean stopOnFailure() {
-      return true;
-    }
-  }
-
   private RewriteDataFiles.Result atOnce(FileGroupPool groups) throws InterruptedException {
-    OneCommit outcomes = new OneCommit();
+    Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
     try {
-      groups.run(options.maxConcurrentFileGroupRewrites(), outcomes);
+      groups.run(
+          options.maxConcurrentFileGroupRewrites(),
+          new FileGroupPool.Outcomes(done::add, (group, failure) -> {}, commit::abort, true));
     } catch (Throwable e) {
-      commit.abort(outcomes.done);
+      commit.abort(done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    commit.commit(outcomes.done);
+    commit.commit(done);
     return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(outcomes.done.stream().map(RewriteFileGroup::asResult).toList())
+        .rewriteResults(done.stream().map(RewriteFileGroup::asResult).toList())
         .build();
   }
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
-  private final class SeveralCommits extends Outcomes {
-    private final PartialCommits commits;
-    private final Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
-    private final Collection<RewriteDataFiles.FileGroupFailureResult> failures = new ConcurrentLinkedQueue<>();
-
-    SeveralCommits(PartialCommits commits) {
-      this.commits = commits;
-    }
-
-    @Override
-    public void done(RewriteFileGroup group) {
-      commits.offer(group);
-    }
-
-    @Override
-    public void failed(RewriteFileGroup group, Throwable failure) {
-      LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
-      reasons.add(failure);
-      failures.add(failure(group));
-    }
-
-    @Override
-    public boolean stopOnFailure() {
-      return false;
-    }
-  }
-
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress)
       throws InterruptedException {
     PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
-    SeveralCommits outcomes = new SeveralCommits(commits);
+    Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
+    Collection<RewriteFileGroup> failed = new ConcurrentLinkedQueue<>();
     try {
-      groups.run(options.maxConcurrentFileGroupRewrites(), outcomes);
+      groups.run(
+          options.maxConcurrentFileGroupRewrites(),
+          new FileGroupPool.Outcomes(commits::offer, (group, failure) -> {
+            LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
+            reasons.add(failure);
+            failed.add(group);
+          }, commit::abort, false));
       commits.finish();
     } catch (Throwable e) {
       commits.abort();
       throw stopped(e, account(commits, groups.size()));
     }
-    check(commits, groups.size(), outcomes.reasons, progress.maxFailedCommits());
+    check(commits, groups.size(), reasons, progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(commits.committed().stream().map(RewriteFileGroup::asResult).toList())
-        .addAllRewriteFailures(outcomes.failures)
-        .addAllRewriteFailures(commits.lost().stream().map(GroupExecution::failure).toList())
+        .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
+        .addAllRewriteFailures(failed.stream().map(GroupExecution::failure).toList())
+        .addAllRewriteFailures(commits.lost.stream().map(GroupExecution::failure).toList())
         .build();
   }
 
@@ -147,7 +95,7 @@ final class GroupExecution {
 
   /** Fails where a result would hide what became of the commits. */
   private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures, int maxFailedCommits) {
-    List<RuntimeException> unknown = commits.unknown();
+    List<RuntimeException> unknown = commits.unknown;
     if (!unknown.isEmpty()) {
       throw new UnknownCommitException(
           String.format(
@@ -158,14 +106,12 @@ final class GroupExecution {
               table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account(commits, groups)),
           unknown.get(0));
     }
-    int failed = commits.failures().size();
-    if (commits.committed().isEmpty() && failed + groupFailures.size() > 0) {
-      Throwable first = failed > 0 ? commits.failures().get(0) : groupFailures.element();
+    int failed = commits.failures.size();
+    if (commits.committed.isEmpty() && failed + groupFailures.size() > 0) {
+      Throwable first = failed > 0 ? commits.failures.get(0) : groupFailures.element();
+      String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(
-          String.format(
-              Locale.ROOT,
-              "Cannot complete the rewrite of %s, because all failed: %s. %s",
-              table.name(), failed > 0 ? first.getMessage() : Failures.rootMessage(first), account(commits, groups)),
+          "Cannot complete the rewrite of %s, because all failed: %s. %s".formatted(table.name(), why, account(commits, groups)),
           first);
     }
     if (failed > maxFailedCommits) {
@@ -177,17 +123,14 @@ final class GroupExecution {
               table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, maxFailedCommits,
               account(commits, groups)));
     }
-    if (failed > 0) {
-      LOG.warn("{} rewrite commits of {} failed; the others stand", failed, table.name());
-    }
   }
 
   /** What became of the file groups of a rewrite with partial progress. */
   private static String account(PartialCommits commits, int groups) {
     String known =
         String.format(
-            Locale.ROOT, "%d of %d file groups were committed in %d commits", commits.committed().size(), groups, commits.succeeded());
-    return commits.unknown().isEmpty()
+            Locale.ROOT, "%d of %d file groups were committed in %d commits", commits.committed.size(), groups, commits.succeeded);
+    return commits.unknown.isEmpty()
         ? known + "; the new files of the others were deleted."
         : known + " for certain; no file of a commit in doubt was deleted.";
   }
@@ -197,14 +140,13 @@ final class GroupExecution {
     if (failure instanceof InterruptedException) {
       InterruptedException interrupted =
           new InterruptedException(
-              String.format("Cannot complete the rewrite of %s, because it was interrupted. %s", table.name(), outcome));
+              "Cannot complete the rewrite of %s, because it was interrupted. %s".formatted(table.name(), outcome));
       interrupted.initCause(failure);
       throw interrupted;
     }
     return new RuntimeException(
-        String.format(
-            "Cannot complete the rewrite of %s, because a file group failed: %s. %s",
-            table.name(), Failures.rootMessage(failure), outcome),
+        "Cannot complete the rewrite of %s, because a file group failed: %s. %s"
+            .formatted(table.name(), Failures.rootMessage(failure), outcome),
         failure);
   }
 

@@ -3,10 +3,10 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.spark.commit.RowCounts;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
-import io.icebergzorder.spark.jobs.ReadPartitions;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -14,113 +14,49 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ScanTaskGroup;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.spark.SparkReadConf;
 import org.apache.iceberg.spark.SparkWriteOptions;
 import org.apache.iceberg.util.PropertyUtil;
+import org.apache.iceberg.util.TableScanUtil;
 import org.apache.spark.sql.SparkSession;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/**
- * Rewrites the file groups of a job by their layouts: every row is read once, gets its positions, goes straight to its file, is sorted
- * there and written by Iceberg's own writers.
- */
-final class GroupRewriter {
-  private static final Logger LOG = LoggerFactory.getLogger(GroupRewriter.class);
-
-  private final RewriteSession session;
-  private final Table table;
-  private final RowOrder order;
-
-  GroupRewriter(RewriteSession session, Table table, RowOrder order) {
-    this.session = session;
-    this.table = table;
-    this.order = order;
-  }
-
-  /** The session that rewrites. */
-  SparkSession spark() {
-    return session.spark();
-  }
-
-  /** The table whose file groups are rewritten. */
-  Table table() {
-    return table;
-  }
-
-  /**
-   * Rewrites file groups; nothing is committed.
-   *
-   * @return by group, the new data files, which the caller owns; what attempts of tasks have written that lost is left
-   * @throws IllegalStateException if the new files of a group have not the rows of its old ones
-   * @throws Exception whatever Spark or Iceberg failed with. Whatever was thrown, no task runs any more, and the new files are
-   *     deleted
-   */
+/** Rewrites the file groups of a job: every row is read once, routed by its positions, sorted and written. */
+record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
+  /** Writes the new data files of each group, and commits nothing. Whatever it throws, files of known tasks are deleted. */
   List<Set<DataFile>> rewrite(GroupJob job) throws Exception {
-    // What functions share is there until no task of a job that failed runs any more.
-    try (GroupTasks tasks = new GroupTasks(session.spark().sparkContext());
-        FunctionScope scope = new FunctionScope(session)) {
-      try {
-        List<List<DataFile>> files = write(job, tasks, scope);
-        List<Set<DataFile>> byGroup = byGroup(job, files);
-        for (int group = 0; group < byGroup.size(); group++) {
-          RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
+    ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);
+    try (FunctionScope scope = new FunctionScope(session);
+        StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
+      RowArrangement.Arranged arranged = new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
+      try (StagedWrite write = new StagedWrite(session, table, scan, arranged, scope.share(job.tasksOfFiles()))) {
+        write.writer().options(options(job, scan.id())).append();
+        List<Set<DataFile>> byGroup = byGroup(job, write.files());
+        try {
+          for (int group = 0; group < byGroup.size(); group++) {
+            RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
+          }
+        } catch (IllegalStateException e) {
+          StagedWrite.delete(table, write.files());
+          throw e;
         }
         return byGroup;
-      } catch (Throwable e) {
-        deleteFiles(tasks);
-        throw e;
       }
     }
   }
 
-  /** Returns the new files by the task that has written them. */
-  private List<List<DataFile>> write(GroupJob job, GroupTasks tasks, FunctionScope scope) throws Exception {
-    ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);
-    try (StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
-      RowArrangement.Arranged arranged =
-          new RowArrangement(table, order, job, partitions.groups(), scope).of(scan.rows());
-      try (StagedWrite write =
-          new StagedWrite(session, table, scan, arranged, scope.share(job.tasksOfFiles()), tasks.locations())) {
-        write.writer().options(options(job, scan.id())).append();
-        return write.files();
-      }
-    }
-  }
-
-  private List<Set<DataFile>> byGroup(GroupJob job, List<List<DataFile>> byTask) {
-    int[] groups = job.groupsOfTasks();
-    if (byTask.size() != groups.length) {
-      throw new IllegalStateException(
-          String.format(
-              "Cannot commit rewrite of %s, because it was planned to be written by %d tasks, and was by %d",
-              table.name(), groups.length, byTask.size()));
-    }
+  private static List<Set<DataFile>> byGroup(GroupJob job, List<List<DataFile>> byTask) {
     List<Set<DataFile>> byGroup = new ArrayList<>();
     job.groups().forEach(group -> byGroup.add(new HashSet<>()));
+    int[] groups = job.groupsOfTasks();
     for (int task = 0; task < groups.length; task++) {
       byGroup.get(groups[task]).addAll(byTask.get(task));
     }
     return byGroup;
-  }
-
-  private void deleteFiles(GroupTasks tasks) {
-    int failed = 0;
-    for (String location : tasks.filesInTheEnd()) {
-      try {
-        table.io().deleteFile(location);
-      } catch (RuntimeException e) {
-        failed++;
-        // Storage that is gone fails for each of thousands, all for one reason.
-        if (failed == 1) {
-          LOG.warn("Failed to delete {} of a rewrite that failed; remove_orphan_files collects it", location, e);
-        }
-      }
-    }
-    if (failed > 1) {
-      LOG.warn("Failed to delete {} files of a rewrite that failed; remove_orphan_files collects them", failed);
-    }
   }
 
   /** Texts, because the methods for other types differ between Spark lines. The groups of a job have these in common. */
@@ -134,21 +70,61 @@ final class GroupRewriter {
         "rewritten-file-scan-task-set-id", id);
   }
 
-  /**
-   * The length at which the writer starts another file. The writer's own count includes the open row group before its
-   * pages are encoded and compressed, so a file of the planned size would be split in two near its end; the allowance is
-   * one row group. Where even cuts could not reach the planned number of files (many rows of one index), a file may be
-   * far larger than planned, and rolls at the planner's size.
-   */
+  /** The length at which the writer starts another file. */
   private long rollAt(LaidOutGroup group) {
+    // Where even cuts could not reach the planned number (many rows of one index), a file may be far larger than planned.
     if (group.hasFewerFiles()) {
       return group.group().maxOutputFileSize();
     }
+    // The writer counts the open row group before its pages are encoded and compressed: a file would be split near its end.
     long rowGroup =
         PropertyUtil.propertyAsLong(
             table.properties(),
             TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES,
             TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES_DEFAULT);
     return group.group().maxOutputFileSize() + rowGroup;
+  }
+
+  /** The partitions that a job reads, each with files of one group. */
+  private record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
+    /** Plans the partitions of a job: one for each group that is rewritten in place, otherwise as many as Iceberg makes of it. */
+    static ReadPartitions of(SparkSession session, Table table, GroupJob job) {
+      SparkReadConf settings =
+          (SparkReadConf)
+              SparkInternals.construct(SparkReadConf.class, session, table, CaseInsensitiveStringMap.empty());
+      List<List<FileScanTask>> partitions = new ArrayList<>();
+      List<Integer> groups = new ArrayList<>();
+      int coresOfGroup = Math.max(1, SparkInternals.parallelism(session) / job.groups().size());
+      for (int group = 0; group < job.groups().size(); group++) {
+        List<FileScanTask> files = job.groups().get(group).group().fileScanTasks();
+        for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings, coresOfGroup)) {
+          partitions.add(tasks);
+          groups.add(group);
+        }
+      }
+      return new ReadPartitions(partitions, groups.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    private static List<List<FileScanTask>> planned(List<FileScanTask> files, SparkReadConf settings, int cores) {
+      List<List<FileScanTask>> planned = new ArrayList<>();
+      for (ScanTaskGroup<FileScanTask> tasks :
+          TableScanUtil.planTaskGroups(
+              files, splitSize(files, settings, cores), settings.splitLookback(), settings.splitOpenFileCost())) {
+        planned.add(List.copyOf(tasks.tasks()));
+      }
+      return planned;
+    }
+
+    /** How much a partition reads: less than the table's split size where some cores would have nothing to do, as Iceberg's scans do. */
+    private static long splitSize(List<FileScanTask> files, SparkReadConf settings, int cores) {
+      if (settings.splitSizeOption() != null || !settings.adaptiveSplitSizeEnabled()) {
+        return settings.splitSize();
+      }
+      long bytes = 0;
+      for (FileScanTask file : files) {
+        bytes += Math.max(file.sizeBytes(), file.filesCount() * settings.splitOpenFileCost());
+      }
+      return TableScanUtil.adjustSplitSize(bytes, cores, settings.splitSize());
+    }
   }
 }

@@ -1,27 +1,22 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.Boundaries;
-import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
-import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.LongBoundaries;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.jobs.Destination;
 import io.icebergzorder.spark.jobs.HashRouting;
 import io.icebergzorder.spark.jobs.OfGroup;
-import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.sample.KeyFunctions;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
+import org.apache.iceberg.util.UUIDUtil;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -32,40 +27,29 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class PositionFunctions {
   private PositionFunctions() {}
 
-  /**
-   * The function from a column's value to its position, at the column's place in a packed row.
-   *
-   * @param layouts by group, the column in the group's layout; empty where it is left out, and every position is 0
-   * @param type the type of the values
-   * @param stage tells whose layout a task needs
-   * @param scope shares the column's boundaries and positions
-   */
+  /** The function from a column's value to its position, at the column's place in a packed row. */
   static ScalarFunction<Long> packed(
-      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, StageGroups stage, FunctionScope scope) {
+      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, Shared<int[]> groups, FunctionScope scope) {
     if (column.domain() == KeyDomain.LONG) {
       List<Longs> longs = layouts.stream().map(Longs::of).toList();
-      return new LongPosition(type, new OfGroup<>(stage, scope.shareAll(longs)));
+      return new LongPosition(type, new OfGroup<>(groups, scope.shareAll(longs)));
     }
     if (DataTypes.StringType.equals(type)) {
       List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
-      return new TextPosition(type, new OfGroup<>(stage, scope.shareAll(texts)));
+      return new TextPosition(type, new OfGroup<>(groups, scope.shareAll(texts)));
     }
     List<Bytes> bytes = layouts.stream().map(Bytes::of).toList();
-    return new BytesPosition(type, new OfGroup<>(stage, scope.shareAll(bytes)));
+    return new BytesPosition(type, new OfGroup<>(groups, scope.shareAll(bytes)));
   }
 
-  /**
-   * The function from whether a column is NULL, which it has to be, to the position of NULL.
-   *
-   * @param layouts as {@link #packed} takes them
-   */
+  /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
   static ScalarFunction<Long> packedOfNull(
-      List<Optional<LayoutColumn>> layouts, StageGroups stage, FunctionScope scope) {
+      List<Optional<LayoutColumn>> layouts, Shared<int[]> groups, FunctionScope scope) {
     List<Long> nulls =
         layouts.stream()
             .map(layout -> layout.map(each -> each.packed()[each.boundaries().nullBucket()]).orElse(0L))
             .toList();
-    return new NullPosition(new OfGroup<>(stage, scope.shareAll(nulls)));
+    return new NullPosition(new OfGroup<>(groups, scope.shareAll(nulls)));
   }
 
   /** What stands for the boundaries of a column that a layout leaves out: none, so that there is one bucket of values. */
@@ -86,22 +70,18 @@ public final class PositionFunctions {
     return column.map(LayoutColumn::packed).orElseGet(() -> new long[boundaries.buckets()]);
   }
 
-  private static boolean isUuid(ClusteringColumn column) {
-    return column.type().equals("uuid");
-  }
-
   /** Spark shows a UUID as its text, whose order is that of its bytes; comparing texts saves parsing each row. */
-  private static UTF8String[] texts(ClusteringColumn column, BytesBoundaries boundaries) {
-    return Arrays.stream(boundaries.values())
-        .map(key -> isUuid(column) ? UTF8String.fromString(uuidText(key)) : UTF8String.fromBytes(key))
+  private static UTF8String[] texts(ClusteringColumn column, Boundaries boundaries) {
+    return Arrays.stream(boundaries.bytes())
+        .map(key -> column.type().equals("uuid") ? UTF8String.fromString(UUIDUtil.convert(key).toString()) : UTF8String.fromBytes(key))
         .toArray(UTF8String[]::new);
   }
 
   /** Packed positions of a column of longs, by bucket, and the boundaries of the buckets. */
-  private record Longs(LongBoundaries boundaries, long[] packed) implements Serializable {
+  private record Longs(Boundaries boundaries, long[] packed) implements Serializable {
     static Longs of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.LONG);
-      return new Longs((LongBoundaries) boundaries, packedOf(column, boundaries));
+      return new Longs(boundaries, packedOf(column, boundaries));
     }
 
     long of(long key) {
@@ -109,29 +89,21 @@ public final class PositionFunctions {
     }
   }
 
-  /** The same of bytes. */
-  private record Bytes(BytesBoundaries boundaries, long[] packed) implements Serializable {
+  private record Bytes(Boundaries boundaries, long[] packed) implements Serializable {
     static Bytes of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
-      return new Bytes((BytesBoundaries) boundaries, packedOf(column, boundaries));
+      return new Bytes(boundaries, packedOf(column, boundaries));
     }
 
     long of(byte[] key) {
-      return packed[boundaries.bucket(key)];
-    }
-
-    long ofNull() {
-      return packed[boundaries.nullBucket()];
+      return packed[key == null ? boundaries.nullBucket() : boundaries.bucket(key)];
     }
   }
 
-  /**
-   * The same of texts. Most comparisons end at the first eight bytes, which Spark reads as one number without copying the
-   * text; only texts that share them are compared in full.
-   */
+  /** The same of texts, most of which differ in the first eight bytes, which Spark reads as one number. */
   private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
-      BytesBoundaries boundaries = (BytesBoundaries) boundariesOf(column, KeyDomain.BYTES);
+      Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
       UTF8String[] texts = texts(type, boundaries);
       long[] beginnings = Arrays.stream(texts).mapToLong(UTF8String::getPrefix).toArray();
       return new Texts(texts, beginnings, packedOf(column, boundaries));
@@ -158,34 +130,23 @@ public final class PositionFunctions {
     }
   }
 
-  /** Value of the long domain to its packed position. */
-  public static final class LongPosition extends ColumnFunction<Long> {
+  public static final class LongPosition extends KeyFunctions.OfLongKey {
     private final OfGroup<Longs> positions;
 
     LongPosition(DataType type, OfGroup<Longs> positions) {
-      super(DataTypes.LongType, type);
+      super(type);
       this.positions = positions;
     }
 
-    public long invoke(long value) {
-      return positions.value().of(value);
+    @Override
+    protected long of(long key) {
+      return positions.value().of(key);
     }
 
-    public long invoke(int value) {
-      return positions.value().of(value);
-    }
-
-    public long invoke(boolean value) {
-      return positions.value().of(Keys.ofBoolean(value));
-    }
-
-    public long invoke(float value) {
-      return invoke((double) value);
-    }
-
-    public long invoke(double value) {
+    @Override
+    protected long ofNan() {
       Longs of = positions.value();
-      return Double.isNaN(value) ? of.packed[of.boundaries.nanBucket()] : of.of(Keys.ofDouble(value));
+      return of.packed[of.boundaries.nanBucket()];
     }
 
     public long invoke(Decimal value) {
@@ -194,7 +155,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Bytes or wide decimal to its packed position. */
   public static final class BytesPosition extends ColumnFunction<Long> {
     private final OfGroup<Bytes> positions;
 
@@ -204,17 +164,14 @@ public final class PositionFunctions {
     }
 
     public long invoke(byte[] value) {
-      Bytes of = positions.value();
-      return value == null ? of.ofNull() : of.of(value);
+      return positions.value().of(value);
     }
 
     public long invoke(Decimal value) {
-      Bytes of = positions.value();
-      return value == null ? of.ofNull() : of.of(KeyFunctions.ofWideDecimal(value));
+      return invoke(value == null ? null : KeyFunctions.ofWideDecimal(value));
     }
   }
 
-  /** Text to its packed position. */
   public static final class TextPosition extends ColumnFunction<Long> {
     private final OfGroup<Texts> positions;
 
@@ -228,7 +185,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Whether a value is NULL to the packed position of NULL. */
   public static final class NullPosition extends ColumnFunction<Long> {
     private final OfGroup<Long> position;
 
@@ -241,11 +197,6 @@ public final class PositionFunctions {
     public long invoke(boolean isNull) {
       return isNull ? position.value() : 0;
     }
-  }
-
-  private static String uuidText(byte[] key) {
-    ByteBuffer bytes = ByteBuffer.wrap(key);
-    return new UUID(bytes.getLong(), bytes.getLong()).toString();
   }
 
   /** Packed positions, and what breaks ties, to the number of the row's file in the job. */

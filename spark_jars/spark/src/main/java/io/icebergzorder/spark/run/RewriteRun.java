@@ -1,15 +1,12 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.commit.PropertiesCommit;
 import io.icebergzorder.spark.commit.RewriteCommit;
-import io.icebergzorder.spark.commit.SnapshotProperties;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.JobPlanner;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.WorkloadReads;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
 import java.util.HashMap;
@@ -21,51 +18,30 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.spark.SparkWriteConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file groups,
- * {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
- */
+/** From a plan and its layouts to new files in the table, through {@link GroupExecution}. */
 public final class RewriteRun {
   private static final Logger LOG = LoggerFactory.getLogger(RewriteRun.class);
 
   private RewriteRun() {}
 
-  /**
-   * What became of a rewrite.
-   *
-   * @param result Iceberg's
-   * @param before by column name, the scan fraction of {@code column = value} among the files that were replaced
-   * @param predicted the one that was predicted
-   * @param actual the one that the new files have
-   * @param workload what the queries of the workload read of them; empty without one, or if nothing was committed
-   * @param messages what the user should know, in sentences
-   */
   public record Outcome(
       RewriteDataFiles.Result result,
       Map<String, Double> before,
       Map<String, Double> predicted,
       Map<String, Double> actual,
-      Optional<WorkloadReads> workload,
+      Optional<FittedLayouts.WorkloadReads> workload,
       List<String> messages) {}
 
-  /**
-   * Rewrites the file groups of a plan.
-   *
-   * @param session the session to run in
-   * @param plan with at least one file group
-   * @param fitted a layout for each that is to be rewritten, or why it has none
-   * @param since when the rewrite began, by {@link System#nanoTime}
-   * @throws InterruptedException if this thread was interrupted; the message says what was committed
-   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
-   */
   public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
     List<MetricsFindings.Fix> fixes = set(plan.target().table(), fitted);
     try {
-      return rewritten(session, plan, fitted, since, fitted.messages(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+      return rewritten(session, plan, fitted, since, fitted.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -79,31 +55,21 @@ public final class RewriteRun {
   private static Outcome rewritten(
       RewriteSession session, TablePlan plan, FittedLayouts fitted, long since, List<String> messages) throws InterruptedException {
     Table table = plan.target().table();
-    RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
-    Map<String, String> asked = SnapshotProperties.of(session.spark());
+    SparkWriteConf settings =
+        (SparkWriteConf)
+            SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
+    RunMeasurement measurement = new RunMeasurement(plan, fitted, settings.extraSnapshotMetadata(), since);
     RewriteCommit commit =
-        new RewriteCommit(
-            table,
-            plan.branch(),
-            plan.snapshotId().getAsLong(),
-            plan.options(),
-            groups -> {
-              Map<String, String> summary = new HashMap<>(asked);
-              summary.putAll(measurement.summary(groups));
-              return summary;
-            });
+        new RewriteCommit(table, plan.branch(), plan.snapshotId().getAsLong(), plan.options(), groups -> {
+          Map<String, String> summary = new HashMap<>(settings.extraSnapshotMetadata());
+          summary.putAll(measurement.summary(groups));
+          return summary;
+        });
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     RewriteDataFiles.Result result =
         new GroupExecution(session.spark(), table, plan.options(), commit)
             .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
-    Outcome outcome = measurement.outcome(result, messages);
-    LOG.info(
-        "Scan fraction of column = value among the rewritten files of {}: before {}; predicted {}; actual {}",
-        table.name(),
-        RunMeasurement.percents(outcome.before()),
-        RunMeasurement.percents(outcome.predicted()),
-        RunMeasurement.percents(outcome.actual()));
-    return outcome;
+    return measurement.outcome(result, messages);
   }
 
   /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
@@ -112,7 +78,7 @@ public final class RewriteRun {
     if (!fixes.isEmpty()) {
       Map<String, String> properties = new LinkedHashMap<>();
       fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
-      PropertiesCommit.set(table, properties);
+      RewriteCommit.setProperties(table, properties);
     }
     fixes.forEach(fix -> LOG.info(fix.told()));
     return fixes;

@@ -4,31 +4,28 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.spark.internals.FunctionScope;
+import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.jobs.Destination;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.HashRouting;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.jobs.OfGroup;
-import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.request.RowOrder;
-import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import org.apache.iceberg.Table;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
 
 /**
- * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame that stands for
- * the task that writes its file, then each partition is sorted, file by file, by the index alone or by leading columns and then the
- * index. In a job whose groups are rewritten in place, a row is in its partition already.
+ * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame
+ * that stands for the task that writes its file, then each partition is sorted, file by file, by the index alone or by
+ * leading columns and then the index. In a job whose groups are rewritten in place, a row is in its partition already.
  *
  * <p>What rows are routed and sorted by is found as they are read, and travels with them in columns of its own, which
  * {@link StagedWrite} drops: to take them off here would have every row copied once more.
@@ -36,41 +33,22 @@ import org.apache.spark.sql.functions;
 final class RowArrangement {
   private final RowOrder order;
   private final GroupJob job;
-  private final KeySources sources;
   private final FunctionScope scope;
-  private final StageGroups stage;
+  private final Shared<int[]> groups;
 
-  /**
-   * Arranges rows by the layouts of a job.
-   *
-   * @param groups by partition of the rows, the number of the group that they are of
-   */
-  RowArrangement(Table table, RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
+  RowArrangement(RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
     this.job = job;
-    this.sources = new KeySources(table, order, scope);
     this.scope = scope;
-    this.stage = new StageGroups(scope.share(groups));
+    this.groups = scope.share(groups);
   }
 
-  /**
-   * Rows in order.
-   *
-   * @param rows a partition of the data frame for each task that writes; with the columns of the table, and after those the ones that
-   *     the rows were routed and sorted by
-   * @param columns how many columns the table has
-   * @param fileColumn the name of the column that has the number of a row's file; empty if all rows of a partition are of one
-   */
-  record Arranged(Dataset<Row> rows, int columns, Optional<String> fileColumn) {}
+  /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
+  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles) {}
 
-  /**
-   * Arranges rows.
-   *
-   * @param rows of the table, by a staged scan
-   */
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
-    OfGroup<Destination> destination = new OfGroup<>(stage, scope.shareAll(destinations));
+    OfGroup<Destination> destination = new OfGroup<>(groups, scope.shareAll(destinations));
     boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
     Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
     Column packed = packed();
@@ -81,27 +59,27 @@ final class RowArrangement {
     int leading = changesSpec ? 0 : order.partition().size();
     if (job.isInPlace() && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
-      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, Optional.empty());
+      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false);
     }
-    Keyed keyed = new Keyed(rows);
-    Column number = keyed.with("_zorder_file", file);
+    List<Column> columns = new ArrayList<>();
+    Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
+    Column number = added(columns, file);
     List<Column> key = new ArrayList<>();
     if (job.filesPerTask() > 1
         && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
       key.add(number);
     }
     for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
-      Column value = sources.value(ordinal);
+      Column value = order.value(ordinal, scope);
       // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      Column known = ordinal < order.partition().size() ? keyed.with("_zorder_partition_" + ordinal, value) : value;
+      Column known = ordinal < order.partition().size() ? added(columns, value) : value;
       key.add(directed(known, order.leadingOrders().get(ordinal)));
     }
-    key.add(keyed.with("_zorder_place", place));
-    Dataset<Row> found = located.select(keyed.columns());
+    key.add(added(columns, place));
+    Dataset<Row> found = located.select(columns.toArray(Column[]::new));
     Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
     Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    Optional<String> fileColumn = job.isInPlace() ? Optional.empty() : Optional.of(keyed.first());
-    return new Arranged(sorted, rows.columns().length, fileColumn);
+    return new Arranged(sorted, rows.columns().length, !job.isInPlace());
   }
 
   /** Rows that are alike in every clustering column are told apart by where they came from. */
@@ -109,7 +87,6 @@ final class RowArrangement {
     return hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
   }
 
-  /** Each row in the partition of the task that writes its file. */
   private Dataset<Row> routed(Dataset<Row> rows, Column file) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
@@ -118,33 +95,11 @@ final class RowArrangement {
     return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
   }
 
-  /** The columns of rows, and further ones under names that no column has. */
-  private static final class Keyed {
-    private final Dataset<Row> rows;
-    private final List<Column> columns = new ArrayList<>();
-    private final List<String> names = new ArrayList<>();
-
-    Keyed(Dataset<Row> rows) {
-      this.rows = rows;
-      Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
-    }
-
-    /** Adds a column; returns a reference to it. */
-    Column with(String preferredName, Column column) {
-      String name = StagedScan.unusedName(rows, preferredName);
-      names.add(name);
-      columns.add(column.as(name));
-      return functions.col(name);
-    }
-
-    /** The name of the first column that was added. */
-    String first() {
-      return names.get(0);
-    }
-
-    Column[] columns() {
-      return columns.toArray(Column[]::new);
-    }
+  /** Adds a column under a name that no other has; returns a reference to it. */
+  private static Column added(List<Column> columns, Column column) {
+    String name = SessionCatalog.uniqueName();
+    columns.add(column.as(name));
+    return functions.col(name);
   }
 
   private static Column directed(Column column, PrefixOrder order) {
@@ -170,7 +125,6 @@ final class RowArrangement {
     return packed;
   }
 
-  /** By group, a column in the group's layout. */
   private List<Optional<LayoutColumn>> layouts(int ordinal) {
     return job.groups().stream()
         .map(group -> group.layout().columns().stream().filter(each -> each.ordinal() == ordinal).findFirst())
@@ -178,11 +132,11 @@ final class RowArrangement {
   }
 
   private Column known(int ordinal, List<Optional<LayoutColumn>> layouts) {
-    Column value = sources.value(ordinal);
+    Column value = order.value(ordinal, scope);
     Column position =
         scope.call(
-            PositionFunctions.packed(order.all().get(ordinal), layouts, sources.type(ordinal), stage, scope), value);
-    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, stage, scope), value.isNull());
+            PositionFunctions.packed(order.all().get(ordinal), layouts, order.type(ordinal), groups, scope), value);
+    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, groups, scope), value.isNull());
     return functions.coalesce(position, ofNull);
   }
 

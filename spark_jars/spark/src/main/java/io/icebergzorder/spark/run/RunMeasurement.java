@@ -1,35 +1,34 @@
 package io.icebergzorder.spark.run;
 
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
-import io.icebergzorder.spark.commit.LayoutSummary;
-import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.sample.FittedGroup;
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
 /** Measures the new files of a rewrite by their bounds, before they are committed, and tells it in the summaries of snapshots. */
 final class RunMeasurement {
-  private static final String SCAN_FRACTION = "zorder.scan-fraction.";
-  private static final String PREDICTED = "zorder.predicted-scan-fraction.";
+  private static final String SCAN_FRACTIONS = "zorder.scan-fractions";
+  private static final JsonMapper MAPPER = JsonMapper.builder().build();
   private static final int DIGITS = 6;
   private static final int ID_DIGITS = 16;
 
@@ -41,30 +40,24 @@ final class RunMeasurement {
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final Map<Integer, BytesRead> read = new HashMap<>();
   private final ConditionReads queries;
-  private final String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
+  private final String id;
   private long since;
   private int told;
 
-  /**
-   * Begins.
-   *
-   * @param since when the rewrite began, by {@link System#nanoTime}
-   */
-  RunMeasurement(TablePlan plan, FittedLayouts fitted, long since) {
+  RunMeasurement(TablePlan plan, FittedLayouts fitted, Map<String, String> asked, long since) {
+    this.id = asked.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
     fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
-    plan.workload().ifPresent(workload -> summary.put(RequestKey.WORKLOAD, workload.key()));
+    Map<String, String> summary = ofLayouts();
     if (!plan.request().likeBuiltin()) {
-      summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
-      summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());
+      summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
       told += groups.size();
@@ -74,32 +67,44 @@ final class RunMeasurement {
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     groups.forEach(this::read);
-    ScanFractions.measured(plan.order(), committed)
-        .forEach((column, fraction) -> summary.put(SCAN_FRACTION + column, text(fraction)));
     List<FittedGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
-    fitted.predicted(plan.order(), of).forEach((column, fraction) -> summary.put(PREDICTED + column, text(fraction)));
+    Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
+    fitted
+        .predicted(plan.order(), of)
+        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
+    ScanFractions.measured(plan.order(), committed)
+        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
+    summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
     since = now;
     return summary;
   }
 
+  /** What the snapshot says about the layouts. */
+  private Map<String, String> ofLayouts() {
+    List<Layout> layouts = fitted.layouts();
+    Map<String, String> summary = new HashMap<>();
+    boolean isPlain = plan.order().curve() == Curve.ZORDER && plan.order().prefix().isEmpty();
+    summary.put("zorder.columns", isPlain ? plan.order().names(",") : plan.order().sortOrder());
+    summary.put("zorder.cuts", layouts.get(0).cuts().kind());
+    summary.put("zorder.layout-hash", Layout.hash(layouts));
+    return summary;
+  }
+
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
-    return measured.computeIfAbsent(
-        group.info().globalIndex(),
-        index -> {
-          GroupBounds bounds = fitted.bounds().get();
-          group.addedFiles().forEach(bounds::add);
-          FittedGroup of = byIndex.get(index);
-          return bounds.measured(of.lookedFor(), of.rows());
-        });
+    return measured.computeIfAbsent(group.info().globalIndex(), index -> {
+      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
+      group.addedFiles().forEach(bounds::add);
+      FittedGroup of = byIndex.get(index);
+      return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
+    });
   }
 
   private BytesRead read(RewriteFileGroup group) {
     return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
   }
 
-  /** What was read of the file groups that were committed, and is read now. */
   synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
@@ -107,8 +112,7 @@ final class RunMeasurement {
             .toList();
     List<FittedGroup> groups = committed.stream().map(byIndex::get).toList();
     boolean isAll = groups.size() == fitted.groups().size();
-    Map<String, Double> actual =
-        ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
+    Map<String, Double> actual = ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
     return new RewriteRun.Outcome(
         result,
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
@@ -120,15 +124,7 @@ final class RunMeasurement {
         messages);
   }
 
-  /** Fractions as people read them. */
-  static String percents(Map<String, Double> fractions) {
-    return fractions.entrySet().stream()
-        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
-        .collect(Collectors.joining(", "));
-  }
-
-  /** At most six digits after the point, and no zeros at the end. */
-  static String text(double fraction) {
-    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN).stripTrailingZeros().toPlainString();
+  private static BigDecimal rounded(double fraction) {
+    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
   }
 }

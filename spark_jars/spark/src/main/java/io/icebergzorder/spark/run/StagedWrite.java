@@ -6,103 +6,79 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
+import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.Table;
 import org.apache.spark.sql.DataFrameWriterV2;
-import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.apache.spark.util.CollectionAccumulator;
 
-/**
- * The write of what a job has staged, with the writers of {@link GroupWriterFactory}. Iceberg's staged write would "commit" by noting
- * the new files in {@code FileRewriteCoordinator}, which does not tell whose they are: they are kept here, by task.
- */
+/** The write of a job's rows. Iceberg's staged write would not tell which task wrote a file; here files are kept by task. */
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
   private final RewriteSession session;
   private final RowArrangement.Arranged arranged;
-  private final String table;
+  private final String name;
   private final AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
 
-  /** What the parts of the write share. */
   private record Job(
+      Table table,
       StagedScan scan,
       int columns,
       List<StructField> furtherColumns,
-      GroupWriterFactory.FileNumbers files,
-      CollectionAccumulator<String> locations,
+      int fileField,
+      Shared<int[]> tasksOfFiles,
       AtomicReference<List<List<DataFile>>> written) {}
 
-  /**
-   * Opens a write in the session of a rewrite.
-   *
-   * @param of the table whose file groups are written
-   * @param scan the staged file groups, which are all that the write may read
-   * @param arranged the rows
-   * @param tasksOfFiles by file, the number of the task that writes it
-   * @param locations where tasks put the locations of the files that they have finished
-   */
+  /** Opens a write of rows, which may come from the staged scan only, in the session of a rewrite. */
   StagedWrite(
-      RewriteSession session,
-      org.apache.iceberg.Table of,
-      StagedScan scan,
-      RowArrangement.Arranged arranged,
-      Shared<int[]> tasksOfFiles,
-      CollectionAccumulator<String> locations) {
+      RewriteSession session, Table table, StagedScan scan, RowArrangement.Arranged arranged, Shared<int[]> tasksOfFiles) {
     StructType rows = arranged.rows().schema();
     List<StructField> furtherColumns = Arrays.asList(rows.fields()).subList(arranged.columns(), rows.length());
-    int field = arranged.fileColumn().map(rows::fieldIndex).orElse(-1);
-    GroupWriterFactory.FileNumbers files = new GroupWriterFactory.FileNumbers(field, tasksOfFiles);
-    Job job = new Job(scan, arranged.columns(), furtherColumns, files, locations, written);
+    int fileField = arranged.hasFiles() ? arranged.columns() : -1;
+    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, tasksOfFiles, written);
     this.session = session;
     this.arranged = arranged;
-    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) SparkInternals.stagedTable(of, scan.id()), job));
+    this.name = SessionCatalog.register(new GroupTable((SupportsWrite) SparkInternals.stagedTable(table, scan.id()), job));
   }
 
-  /** The writer of the rows. */
   DataFrameWriterV2<Row> writer() {
-    return arranged.rows().writeTo(session.nameOf(table));
+    return arranged.rows().writeTo(session.nameOf(name));
   }
 
-  /**
-   * The new files, by task, once they are written.
-   *
-   * @throws IllegalStateException if they are not
-   */
   List<List<DataFile>> files() {
-    List<List<DataFile>> files = written.get();
-    if (files == null) {
-      throw new IllegalStateException("Cannot tell the files of a rewrite, because Spark has not finished its write");
-    }
-    return files;
+    return Objects.requireNonNull(written.get());
   }
 
   @Override
   public void close() {
-    SessionCatalog.forget(table);
+    SessionCatalog.forget(name);
+  }
+
+  static void delete(Table table, Collection<List<DataFile>> files) {
+    List<String> locations = files.stream().flatMap(List::stream).map(DataFile::location).toList();
+    CatalogUtil.deleteFiles(table.io(), locations, "data", true);
   }
 
   /** Iceberg's table, and the further columns that rows have. */
@@ -133,39 +109,20 @@ final class StagedWrite implements AutoCloseable {
       return staged.capabilities();
     }
 
+    /** Tells Iceberg of the columns that it writes only. */
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
       StructType written = new StructType(Arrays.copyOf(info.schema().fields(), job.columns));
-      WriteBuilder builder = staged.newWriteBuilder(new WriteInfo(info, written));
+      WriteBuilder builder =
+          staged.newWriteBuilder(
+              new LogicalWriteInfoImpl(
+                  info.queryId(), written, info.options(), info.rowIdSchema(), info.metadataSchema()));
       return new WriteBuilder() {
         @Override
         public Write build() {
           return new GroupWrite(builder.build(), job, written);
         }
       };
-    }
-  }
-
-  /** What Iceberg is told of a write: of the columns only those that it writes. */
-  private record WriteInfo(LogicalWriteInfo of, StructType schema) implements LogicalWriteInfo {
-    @Override
-    public String queryId() {
-      return of.queryId();
-    }
-
-    @Override
-    public CaseInsensitiveStringMap options() {
-      return of.options();
-    }
-
-    @Override
-    public Optional<StructType> rowIdSchema() {
-      return of.rowIdSchema();
-    }
-
-    @Override
-    public Optional<StructType> metadataSchema() {
-      return of.metadataSchema();
     }
   }
 
@@ -180,22 +137,11 @@ final class StagedWrite implements AutoCloseable {
       BatchWrite batch = staged.toBatch();
       if (!batch.getClass().getName().equals(REWRITE)) {
         throw new IllegalStateException(
-            String.format(
-                "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)",
-                batch.getClass().getName()));
+            "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)"
+                .formatted(batch.getClass().getName()));
       }
       SparkInternals.checkTellsFiles();
       return new GroupBatchWrite(batch, job, schema);
-    }
-
-    @Override
-    public CustomMetric[] supportedCustomMetrics() {
-      return staged.supportedCustomMetrics();
-    }
-
-    @Override
-    public CustomTaskMetric[] reportDriverMetrics() {
-      return staged.reportDriverMetrics();
     }
   }
 
@@ -204,7 +150,7 @@ final class StagedWrite implements AutoCloseable {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
       job.scan.checkIsAllThatIsRead();
-      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.files, job.locations);
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.fileField, job.tasksOfFiles);
     }
 
     @Override
@@ -215,12 +161,21 @@ final class StagedWrite implements AutoCloseable {
     /** Takes what each task has written, in the order of the tasks. */
     @Override
     public void commit(WriterCommitMessage[] messages) {
-      job.written.set(Arrays.stream(messages).map(each -> ((GroupWriterFactory.TaskFiles) each).files()).toList());
+      job.written.set(files(messages));
     }
 
-    /** Leaves the files to {@link GroupRewriter}: Spark does not know of all, and Iceberg deletes none of a rewrite. */
+    /** Deletes what tasks have written of which Spark knows that they are done: of a rewrite, Iceberg deletes none. */
     @Override
-    public void abort(WriterCommitMessage[] messages) {}
+    public void abort(WriterCommitMessage[] messages) {
+      delete(job.table, files(messages));
+    }
+
+    private static List<List<DataFile>> files(WriterCommitMessage[] messages) {
+      return Arrays.stream(messages)
+          .filter(Objects::nonNull)
+          .map(each -> ((GroupWriterFactory.TaskFiles) each).files())
+          .toList();
+    }
 
     /** What Spark logs, twice, when it aborts the write: not the locations of all files, which a record would show. */
     @Override

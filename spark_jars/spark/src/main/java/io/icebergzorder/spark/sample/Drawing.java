@@ -8,15 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Which rows are drawn, by their hashes: those of a file group's sample lie below the threshold of their row group, those held out
- * of it between that and another.
- *
- * @param files by data file; empty if there is one file group only, and all of it is read
- * @param other of the data files that are not there
- * @param groups how many file groups there are
- * @param last no row with a larger hash is drawn of any file
- */
+/** Which rows are drawn: those whose hashes lie below a threshold of their row group; the next ones are held out. */
 record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int groups, long last) implements Serializable {
   private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
   private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
@@ -49,10 +41,7 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
     return BigInteger.valueOf(share).multiply(HASHES).divide(BigInteger.valueOf(rows)).add(SMALLEST_HASH).longValueExact();
   }
 
-  /**
-   * Where a row belongs: its file group, or that number plus the number of groups if it is held out, in the lower 32 bits; above them
-   * the number of its row group. Or -1, if it is not drawn.
-   */
+  /** A row's row group in the upper 32 bits, its file group in the lower (plus the number of groups if it is held out), or -1. */
   long draw(UTF8String path, long position, long hash) {
     // Most rows end here, before their file is looked up by its path.
     if (hash > last) {
@@ -66,15 +55,6 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
     return hash <= file.heldOut()[place] ? (long) (file.first() + place) << 32 | groups + file.group() : -1;
   }
 
-  /**
-   * What is drawn of a data file.
-   *
-   * @param group its file group
-   * @param first the number of the first of its row groups that are read; the others follow
-   * @param positions the first position, estimated, of each of its row groups that are read
-   * @param fitted by row group, the last hash of the rows of the sample
-   * @param heldOut by row group, the last hash of the rows that are held out
-   */
   private record SampledFile(int group, int first, long[] positions, long[] fitted, long[] heldOut) implements Serializable {
     static SampledFile whole(int group, GroupScan scan, int samples) {
       long rows = scan.group().rows();

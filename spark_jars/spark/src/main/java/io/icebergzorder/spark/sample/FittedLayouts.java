@@ -1,13 +1,16 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.measure.BytesRead;
-import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.Workload;
-import io.icebergzorder.spark.queries.WorkloadReads;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.Collections;
@@ -15,8 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
-import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
@@ -25,12 +26,12 @@ import java.util.stream.Stream;
  * @param groups the file groups that are to be rewritten, in the order of the plan
  * @param failures of those that could not be sampled, why not; empty without partial progress
  * @param left of those that are better left as they are, why
- * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups to be rewritten
+ * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups
  * @param predicted the one that their new files are predicted to have
  * @param metrics the columns whose lower/upper bounds do not serve
- * @param messages puts what is told of such columns among what else the user should know before the work begins
+ * @param messages what else the user should know before the work begins
  * @param whyNothing why no group is left over, or null
- * @param bounds gives bounds without files, to add new ones to
+ * @param keyLengths by column, the bytes at which keys of samples are cut
  */
 public record FittedLayouts(
     Map<PlannedGroup, FittedGroup> groups,
@@ -39,9 +40,12 @@ public record FittedLayouts(
     Map<String, Double> before,
     Map<String, Double> predicted,
     MetricsFindings metrics,
-    UnaryOperator<List<String>> messages,
+    RewriteMessages messages,
     String whyNothing,
-    Supplier<GroupBounds> bounds) {
+    int[] keyLengths) {
+  /** What the queries of a workload read on average, by their weights. */
+  public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
+
   /** Takes copies of what is told by file group; the maps by column are in the order of the columns. */
   public FittedLayouts {
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
@@ -49,7 +53,6 @@ public record FittedLayouts(
     left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
   }
 
-  /** The layouts of the file groups that are to be rewritten. */
   public List<Layout> layouts() {
     return groups.values().stream().map(FittedGroup::layout).toList();
   }
@@ -68,6 +71,17 @@ public record FittedLayouts(
     return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
   }
 
+  /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
+  public List<BytesRead> read(TablePlan plan, List<Condition> conditions) {
+    ConditionReads reads = new ConditionReads(plan, conditions);
+    KeptBounds kept = metrics.ofNewFiles();
+    return List.of(
+        BytesRead.sum(conditions.size(), reads.today(groups.keySet()).values().stream()),
+        BytesRead.sum(
+            conditions.size(),
+            groups.values().stream().map(each -> reads.predicted(each.group(), each.sampled(), kept))));
+  }
+
   /** What the queries of a workload read of some groups, and of what was made of each. */
   public static WorkloadReads read(Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made) {
     return new WorkloadReads(
@@ -84,16 +98,41 @@ public record FittedLayouts(
 
   /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
   public List<String> planned() {
-    return messages(groups.isEmpty() ? List.of() : metrics.intentions());
+    return told(groups.isEmpty() ? List.of() : metrics.intentions());
   }
 
   /** The same of a rewrite, with sentences on properties that it has set. */
-  public List<String> messages(List<String> set) {
-    return messages.apply(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
+  public List<String> told(List<String> set) {
+    return messages.with(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
   }
 
-  /** Whether there is nothing to rewrite. */
   public boolean isNothing() {
     return groups.isEmpty() && failures.isEmpty();
+  }
+
+  /**
+   * A file group with its layout, and what that is worth.
+   *
+   * @param files its files of today
+   * @param before by column name, the scan fraction of {@code column = value} among these files
+   * @param predicted by column name, the one that the new files are predicted to have
+   * @param readBefore what the queries of a workload read of these files
+   * @param readPredicted what they are predicted to read of the new ones
+   * @param meanBefore what filters read on average today
+   * @param meanPredicted what they are predicted to read on average
+   */
+  public record FittedGroup(
+      PlannedGroup group,
+      ScanPrediction.SampledGroup sampled,
+      ScanMeasurement.MeasuredGroup files,
+      Map<String, Double> before,
+      Map<String, Double> predicted,
+      BytesRead readBefore,
+      BytesRead readPredicted,
+      double meanBefore,
+      double meanPredicted) {
+    public Layout layout() {
+      return sampled.layout();
+    }
   }
 }

@@ -13,13 +13,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 
-/**
- * What is read of a file group for its sample.
- *
- * @param group the file group
- * @param wanted how many of its rows are sampled
- * @param rowGroups by data file, what is read of it; empty if that is all
- */
+/** What is read of a file group for its sample. */
 record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
   /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
   static List<GroupScan> of(List<PlannedGroup> groups, ZOrderOptions options) {
@@ -30,7 +24,6 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
         .toList();
   }
 
-  /** How many rows are to be sampled, of all file groups. */
   static long rows(List<PlannedGroup> groups, ZOrderOptions options) {
     return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
   }
@@ -44,12 +37,10 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
     return new GroupScan(group, wanted, SampledRowGroups.of(files, wanted, group.expectedFiles(), seed, areClusters));
   }
 
-  /** The same sample of more row groups, which are known to be clusters. */
   GroupScan ofClusters(long seed) {
     return of(group, wanted, seed, true);
   }
 
-  /** The data files, or the parts of them, to read. */
   List<FileScanTask> tasks() {
     if (rowGroups.isEmpty()) {
       return group.files();

@@ -15,11 +15,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class KeyFunctions {
   private KeyFunctions() {}
 
-  /**
-   * The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}.
-   *
-   * @param length the bytes at which keys of strings and binaries are cut
-   */
+  /** The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}. */
   static ScalarFunction<?> key(ClusteringColumn column, DataType type, int length) {
     if (column.domain() == KeyDomain.LONG) {
       return new LongKey(type);
@@ -27,35 +23,55 @@ public final class KeyFunctions {
     return column.type().equals("uuid") ? new UuidKey(type) : new BytesKey(type, length);
   }
 
-  /** The key of a decimal of more digits than a long has. */
   public static byte[] ofWideDecimal(Decimal value) {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
 
-  /** Value to long key. A NaN has none: the caller asks for it apart. */
-  public static final class LongKey extends ColumnFunction<Long> {
-    LongKey(DataType type) {
+  /** A function of the long keys of values. */
+  public abstract static class OfLongKey extends ColumnFunction<Long> {
+    protected OfLongKey(DataType type) {
       super(DataTypes.LongType, type);
     }
 
-    public long invoke(long value) {
-      return value;
+    protected abstract long of(long key);
+
+    protected abstract long ofNan();
+
+    public final long invoke(long value) {
+      return of(value);
     }
 
-    public long invoke(int value) {
-      return value;
+    public final long invoke(int value) {
+      return of(value);
     }
 
-    public long invoke(boolean value) {
-      return Keys.ofBoolean(value);
+    public final long invoke(boolean value) {
+      return of(Keys.ofBoolean(value));
     }
 
-    public long invoke(float value) {
+    public final long invoke(float value) {
       return invoke((double) value);
     }
 
-    public long invoke(double value) {
-      return Double.isNaN(value) ? 0 : Keys.ofDouble(value);
+    public final long invoke(double value) {
+      return Double.isNaN(value) ? ofNan() : of(Keys.ofDouble(value));
+    }
+  }
+
+  /** Value to long key. A NaN has none: the caller asks for it apart. */
+  public static final class LongKey extends OfLongKey {
+    LongKey(DataType type) {
+      super(type);
+    }
+
+    @Override
+    protected long of(long key) {
+      return key;
+    }
+
+    @Override
+    protected long ofNan() {
+      return 0;
     }
 
     public Long invoke(Decimal value) {
@@ -86,7 +102,6 @@ public final class KeyFunctions {
     }
   }
 
-  /** Text of a UUID to its 16 bytes. */
   public static final class UuidKey extends ColumnFunction<byte[]> {
     UuidKey(DataType type) {
       super(DataTypes.BinaryType, type);

@@ -1,17 +1,16 @@
 package io.icebergzorder.spark.sample;
 
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.measure.ScanMeans;
-import io.icebergzorder.spark.measure.TodaysFiles;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -21,14 +20,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
-import org.apache.iceberg.Table;
+import java.util.function.Function;
 
-/**
- * Compares what filters read today with what they are predicted to read, group by group: where the size of files is not the user's
- * choice, a group gets more of them until fewer are read, and a group that no layout serves is left as it is.
- */
+/** Compares predictions with today, group by group: adds files while that helps, and leaves groups that no layout serves. */
 final class LayoutChoice {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */
   private static final double GAIN = 0.95;
@@ -37,84 +31,75 @@ final class LayoutChoice {
   private static final double NO_MORE = 1.01;
 
   private final TablePlan plan;
-  private final Table table;
   private final RowOrder order;
   private final MetricsFindings metrics;
+  private final KeptBounds kept;
   private final Fit fit;
-  private final ScanMeans means;
   private final ConditionReads queries;
 
-  /**
-   * Takes what is chosen for.
-   *
-   * @param metrics what new files will keep in their bounds
-   * @param fit fits a layout of so many files to a sample
-   */
   LayoutChoice(TablePlan plan, MetricsFindings metrics, Fit fit) {
     this.plan = plan;
-    this.table = plan.target().table();
     this.order = plan.order();
     this.metrics = metrics;
+    this.kept = metrics.ofNewFiles();
     this.fit = fit;
-    this.means = new ScanMeans(plan);
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
   }
 
-  /** Fits the layout of a file group, of so many files, to a sample. */
   interface Fit {
     Layout of(PlannedGroup group, Sample sample, int files);
   }
 
-  /**
-   * Chooses.
-   *
-   * @param sampled the file groups with the layouts that they have as they were planned
-   * @param bounds gives bounds without files
-   * @param failures the groups that could not be sampled
-   */
+  /** Chooses among layouts, given those that file groups have as they were planned. */
   FittedLayouts of(
-      Map<PlannedGroup, ScanPrediction.SampledGroup> sampled,
-      Supplier<GroupBounds> bounds,
-      Map<PlannedGroup, Throwable> failures) {
-    Map<PlannedGroup, GroupBounds> files = TodaysFiles.of(plan, sampled.keySet(), bounds);
+      Map<PlannedGroup, ScanPrediction.SampledGroup> sampled, int[] keyLengths, Map<PlannedGroup, Throwable> failures) {
+    Map<PlannedGroup, GroupBounds> files = GroupBounds.today(plan, sampled.keySet(), keyLengths);
     Map<PlannedGroup, BytesRead> read = queries.today(sampled.keySet());
     Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
     Map<PlannedGroup, String> left = new LinkedHashMap<>();
     List<FittedGroup> leftGroups = new ArrayList<>();
-    sampled.forEach(
-        (group, each) -> {
-          FittedGroup fitted =
-              withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
-          if (mayBeLeft(group) && !pays(fitted)) {
-            left.put(group, whyLeft(fitted));
-            leftGroups.add(fitted);
-          } else {
-            chosen.put(group, fitted);
-          }
-        });
-    Map<String, Double> before = FittedLayouts.before(order, chosen.values());
-    Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, chosen.values());
+    sampled.forEach((group, each) -> {
+      FittedGroup fitted =
+          withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
+      if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
+        left.put(
+            group,
+            "a rewrite is not predicted to read less: %s; rewrite-all rewrites it all the same"
+                .formatted(text(new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()))));
+        leftGroups.add(fitted);
+      } else {
+        chosen.put(group, fitted);
+      }
+    });
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
-    RewriteMessages.Means average = means(chosen.values(), before, predicted);
-    UnaryOperator<List<String>> messages =
+    Map<String, Double> before = FittedLayouts.before(order, chosen.values());
+    Map<String, Double> predicted = FittedLayouts.predicted(kept, order, chosen.values());
+    RewriteMessages messages =
         isNothing
-            ? ofMetrics -> ofMetrics
-            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, average, ofMetrics, chosen.values());
+            ? RewriteMessages.NONE
+            : RewriteMessages.of(plan, before, predicted, means(chosen.values(), before, predicted), chosen.values());
     return new FittedLayouts(
-        chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
+        chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(leftGroups) : null, keyLengths);
   }
 
   private RewriteMessages.Means means(Collection<FittedGroup> groups, Map<String, Double> before, Map<String, Double> predicted) {
     return new RewriteMessages.Means(
-        means.of(before, groups.stream().map(FittedGroup::readBefore)),
-        means.of(predicted, groups.stream().map(FittedGroup::readPredicted)),
-        means.over());
+        mean(before, groups, FittedGroup::readBefore), mean(predicted, groups, FittedGroup::readPredicted), over());
+  }
+
+  private double mean(Map<String, Double> fractions, Collection<FittedGroup> groups, Function<FittedGroup, BytesRead> read) {
+    int count = plan.workload().map(workload -> workload.queries().size()).orElse(0);
+    return ScanFractions.mean(plan, fractions, BytesRead.sum(count, groups.stream().map(read)));
+  }
+
+  private String over() {
+    return plan.workload().isPresent() ? "the queries of the workload" : "the columns";
   }
 
   /**
-   * The layout as planned, or if filters read no less of it, the first one of more files of which they do. If there is none, the first one
-   * of few files of which they read no more; or else the best of them, by which to say why the group is left, or the one that was planned,
-   * if it is not.
+   * The layout as planned, or if filters read no less of it, the first one of more files of which they do. If there is
+   * none, the first one of few files of which they read no more; or else the best of them, by which to say why the group
+   * is left, or the one that was planned, if it is not.
    */
   private FittedGroup withEnoughFiles(
       PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files, BytesRead read) {
@@ -135,7 +120,7 @@ final class LayoutChoice {
               before,
               read);
       gathered = gathered == null && isGathered(next) ? next : gathered;
-      best = next.meanPredicted(means) < best.meanPredicted(means) ? next : best;
+      best = next.meanPredicted() < best.meanPredicted() ? next : best;
     }
     if (isReadLess(best)) {
       return best;
@@ -149,9 +134,18 @@ final class LayoutChoice {
       ScanMeasurement.MeasuredGroup files,
       Map<String, Double> before,
       BytesRead read) {
-    KeptBounds kept = metrics.ofNewFiles();
     Map<String, Double> predicted = ScanFractions.predicted(kept, order, List.of(sampled));
-    return new FittedGroup(group, sampled, files, before, predicted, read, queries.predicted(group, sampled, kept));
+    BytesRead willRead = queries.predicted(group, sampled, kept);
+    return new FittedGroup(
+        group,
+        sampled,
+        files,
+        before,
+        predicted,
+        read,
+        willRead,
+        ScanFractions.mean(plan, before, read),
+        ScanFractions.mean(plan, predicted, willRead));
   }
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
@@ -159,44 +153,29 @@ final class LayoutChoice {
     return plan.mayLeaveGroups() && !group.isDue();
   }
 
-  /** Whether filters will read less, or of few files no more. */
-  private boolean pays(FittedGroup group) {
-    return isReadLess(group) || isGathered(group);
-  }
-
   /** Whether it becomes few files, and filters read no more, or do not count. */
   private boolean isGathered(FittedGroup group) {
     return Gathering.makesFew(group.group().files().size(), group.layout().files())
-        && (plan.isBySize() || !(group.meanPredicted(means) > NO_MORE * group.meanBefore(means)));
+        && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
   }
 
   /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
-  private boolean isReadLess(FittedGroup group) {
-    return !(group.meanPredicted(means) > GAIN * group.meanBefore(means));
+  private static boolean isReadLess(FittedGroup group) {
+    return !(group.meanPredicted() > GAIN * group.meanBefore());
   }
 
-  private String whyLeft(FittedGroup group) {
-    return String.format(
-        Locale.ROOT,
-        "a rewrite is not predicted to read less: scan fraction on average over %s %.1f%% today, %.1f%% after;"
-            + " rewrite-all rewrites it all the same",
-        means.over(),
-        100 * group.meanBefore(means),
-        100 * group.meanPredicted(means));
+  private static String text(RewriteMessages.Means means) {
+    return "scan fraction on average over %s %s today, %s after"
+        .formatted(means.over(), RewriteMessages.percent(means.before()), RewriteMessages.percent(means.predicted()));
   }
 
   private String whyNothing(List<FittedGroup> left) {
-    RewriteMessages.Means average =
-        means(left, FittedLayouts.before(order, left), FittedLayouts.predicted(metrics.ofNewFiles(), order, left));
+    RewriteMessages.Means means =
+        means(left, FittedLayouts.before(order, left), FittedLayouts.predicted(kept, order, left));
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over"
-            + " %s %.1f%% today, %.1f%% after. To rewrite them anyway, set option rewrite-all to true.%s",
-        table.name(),
-        left.size(),
-        average.over(),
-        100 * average.before(),
-        100 * average.predicted(),
-        plan.limitMessage());
+        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: %s. To rewrite them anyway,"
+            + " set option rewrite-all to true.%s",
+        plan.target().name(), left.size(), text(means), plan.limitMessage());
   }
 }

@@ -1,22 +1,17 @@
 package io.icebergzorder.spark.sample;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
-import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.ConditionReads;
-import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Workload;
@@ -33,13 +28,7 @@ import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Samples the file groups of a plan and fits a layout to each.
- *
- * <p>The keys stay in the driver's memory until the rewrite is committed: of twice as many rows as option {@code sample-rows} says, of
- * all file groups together (and of two rows a group at least), so of 2,000,000 by default at most. A key takes 9 bytes, or some 24 and
- * those that {@link io.icebergzorder.core.Keys#sampledBytes} leaves of a text.
- */
+/** Samples the file groups of a plan and fits a layout to each. The keys stay in the driver's memory until the commit. */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
 
@@ -51,7 +40,6 @@ public final class LayoutFitter {
   private final int[] keyLengths;
   private final ConditionReads queries;
 
-  /** Takes a plan with at least one file group, and the session to sample in. */
   public LayoutFitter(RewriteSession session, TablePlan plan) {
     this.session = session;
     this.plan = plan;
@@ -59,17 +47,10 @@ public final class LayoutFitter {
     this.order = plan.order();
     this.kept = KeptBounds.of(table, order.named());
     this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
   }
 
-  /**
-   * Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason.
-   *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
-   *     right values of a file
-   * @throws InterruptedException if this thread was interrupted
-   * @throws RuntimeException if sampling failed as a whole, or was cancelled; the message says that nothing was committed
-   */
+  /** Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason. */
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
@@ -80,14 +61,6 @@ public final class LayoutFitter {
         "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
 
-  /**
-   * Fits the same layouts, to be looked at.
-   *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
-   *     right values of a file
-   * @throws InterruptedException if this thread was interrupted
-   * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
-   */
   public FittedLayouts predicted() throws InterruptedException {
     return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
   }
@@ -100,7 +73,7 @@ public final class LayoutFitter {
         MetricsFindings.of(plan, kept, place -> layouts.stream().map(each -> each.keys(place)).iterator());
     LayoutChoice choice = new LayoutChoice(plan, metrics, this::fit);
     Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = byGroup(layouts, SampledLayout::toPredictFrom);
-    return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));
+    return orStopped(stopped, () -> choice.of(sampled, keyLengths, failures));
   }
 
   /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
@@ -122,7 +95,6 @@ public final class LayoutFitter {
     return values;
   }
 
-  /** A layout, and the sample that it is fitted to. */
   private record SampledLayout(Sampler.Drawn sample, Layout layout) {
     PlannedGroup group() {
       return sample.scan().group();
@@ -130,8 +102,7 @@ public final class LayoutFitter {
 
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     boolean isOfClusters() {
-      return sample.scan().rowGroups().isPresent()
-          && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
+      return sample.scan().rowGroups().isPresent() && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
     }
 
     /** How its sampled rows lie in a column of strings or binaries. */
@@ -145,7 +116,6 @@ public final class LayoutFitter {
     }
   }
 
-  /** Draws samples of file groups, in their order. */
   private interface Draw {
     List<Sampler.Drawn> of(List<GroupScan> scans);
   }
@@ -163,13 +133,11 @@ public final class LayoutFitter {
       // One that cannot be read this time has no layout any more.
       clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
     }
-    tellOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
     return layouts.values();
   }
 
   private Layout fit(PlannedGroup group, Sample sample, int files) {
-    LayoutRequest request =
-        Regions.narrowed(order.layoutRequest(plan.options().layout(), files), group.spans(), order.prefix().size());
+    LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
     if (plan.workload().isEmpty()) {
       return Layout.fit(order.all(), sample, request);
     }
@@ -192,8 +160,7 @@ public final class LayoutFitter {
         String.format(
             Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
     Sampler sampler = new Sampler(session, table, order, keyLengths);
-    return new JobDescription(session.spark())
-        .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
+    return session.describing(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
   }
 
   /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
@@ -227,17 +194,5 @@ public final class LayoutFitter {
   private long mostRows() {
     long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
-  }
-
-  /** Tells of columns that separate nothing in some file groups. */
-  private void tellOfLeftOut(List<Layout> layouts) {
-    for (ClusteringColumn column : order.named()) {
-      long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
-      if (groups > 0 && groups < layouts.size()) {
-        LOG.info(
-            "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",
-            column.name(), table.name(), groups, layouts.size());
-      }
-    }
   }
 }

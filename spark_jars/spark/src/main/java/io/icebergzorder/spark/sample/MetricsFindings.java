@@ -14,10 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.IntFunction;
 
-/**
- * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link MetricsCheck}. Both engines
- * say so in the same words.
- */
+/** The columns by whose bounds files cannot be skipped as well as they could: see {@link MetricsCheck}. */
 public final class MetricsFindings {
   private final TablePlan plan;
   private final KeptBounds kept;
@@ -28,15 +25,6 @@ public final class MetricsFindings {
     this.kept = kept;
   }
 
-  /**
-   * A column that was found.
-   *
-   * @param column the column
-   * @param wanted the mode that would do; null if no beginning that is short enough is known to
-   * @param reason what is wrong, as a sentence
-   * @param refusal why no layout can be by it
-   * @param unit what beginnings are counted in
-   */
   private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
     String unknown() {
@@ -49,22 +37,9 @@ public final class MetricsFindings {
     }
   }
 
-  /**
-   * A property to set.
-   *
-   * @param property its name
-   * @param mode its value
-   * @param told the sentence that tells of it once it is set
-   */
   public record Fix(String property, String mode, String told) {}
 
-  /**
-   * Looks at the columns that rows are ordered by.
-   *
-   * @param kept what the table keeps of them
-   * @param groups tells of a column of strings or binaries, by its place, how the sampled rows of all file groups lie in it
-   * @throws IllegalArgumentException if there is something to find, and the options say that it is refused
-   */
+  /** Looks at the columns that rows are ordered by. */
   static MetricsFindings of(TablePlan plan, KeptBounds kept, IntFunction<Iterator<GroupKeys>> groups) {
     MetricsFindings findings = new MetricsFindings(plan, kept);
     List<ClusteringColumn> columns = plan.order().all();
@@ -106,12 +81,10 @@ public final class MetricsFindings {
     return new Finding(
         column,
         wanted,
-        String.format(
-            "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): no file can be skipped by it.",
-            table(), column.name(), mode),
-        String.format(
-            "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped",
-            column.name(), table(), mode),
+        "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): no file can be skipped by it."
+            .formatted(table(), column.name(), mode),
+        "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped"
+            .formatted(column.name(), table(), mode),
         unit);
   }
 
@@ -144,12 +117,10 @@ public final class MetricsFindings {
     return plan.options().layout().fixesMetrics();
   }
 
-  /** The columns that get the modes that they want. */
   private List<Finding> fixable() {
     return areFixed() ? found.stream().filter(finding -> finding.wanted() != null).toList() : List.of();
   }
 
-  /** What the new files will keep. */
   KeptBounds ofNewFiles() {
     Map<ClusteringColumn, String> wanted = new LinkedHashMap<>();
     fixable().forEach(finding -> wanted.put(finding.column(), finding.wanted()));
@@ -170,21 +141,16 @@ public final class MetricsFindings {
         : "%s %s and rewrite again with option rewrite-all, or %s beside it.".formatted(finding.reason(), command(finding), fix);
   }
 
-  /** What a rewrite will set, in sentences; empty if nothing. */
   List<String> intentions() {
     return fixable().stream().map(finding -> told("Would set", finding)).toList();
   }
 
   private String told(String verb, Finding finding) {
-    return String.format(
-        "%s %s = '%s' on %s: %s",
-        verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
+    return "%s %s = '%s' on %s: %s"
+        .formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
   }
 
-  /**
-   * The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. Where somebody
-   * has set a mode meanwhile that keeps more than what would do, theirs stands.
-   */
+  /** The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. */
   public List<Fix> fixes() {
     if (fixable().isEmpty()) {
       return List.of();

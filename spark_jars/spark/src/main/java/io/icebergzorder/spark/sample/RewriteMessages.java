@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.sample;
 
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -8,74 +9,54 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
+import java.util.stream.Stream;
 
-/** What the user should know before a rewrite begins, a sentence or two each. Both engines use the same words. */
-final class RewriteMessages {
+/** What the user should know before a rewrite: before and after what {@link MetricsFindings} tell. Python has the same words. */
+record RewriteMessages(List<String> first, List<String> last) {
+  static final RewriteMessages NONE = new RewriteMessages(List.of(), List.of());
+
   /** A column that is read more than this times as much as today pays for the others. */
   private static final double LOSS = 1.05;
 
-  private final TablePlan plan;
-  private final RowOrder order;
-
-  RewriteMessages(TablePlan plan, RowOrder order) {
-    this.plan = plan;
-    this.order = order;
+  /** What filters read on average of the file groups that are rewritten, and what the average is over. */
+  record Means(double before, double predicted, String over) {
+    String text(String colon) {
+      return "on average over %s%s %s, %s today.".formatted(over, colon, percent(predicted), percent(before));
+    }
   }
 
-  /**
-   * Averages over the file groups that are rewritten.
-   *
-   * @param before what filters read today
-   * @param predicted what they are predicted to read
-   * @param over what the average is over
-   */
-  record Means(double before, double predicted, String over) {}
-
-  /**
-   * Writes the messages.
-   *
-   * @param before by column name, the scan fraction among the files of today
-   * @param predicted the one that the new files are predicted to have
-   * @param means what is read on average
-   * @param ofMetrics what is told of columns whose lower/upper bounds do not serve
-   * @param groups what is rewritten
-   */
-  List<String> of(
-      Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, Collection<FittedGroup> groups) {
+  static RewriteMessages of(
+      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<FittedGroup> groups) {
     List<String> messages = new ArrayList<>();
-    addLeftOut(messages, groups);
+    addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
     if (plan.isRewriteAll()
         && means.predicted() > means.before()
         && !percent(means.predicted()).equals(percent(means.before()))) {
-      messages.add("The rewrite makes the scan fraction worse " + text(means, ":"));
+      messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
     }
-    messages.addAll(ofMetrics);
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
-    plan.lastLayout().flatMap(last -> lastLayout(last, files)).ifPresent(messages::add);
-    return messages;
+    return new RewriteMessages(messages, plan.lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
   }
 
-  private void addLeftOut(List<String> messages, Collection<FittedGroup> groups) {
-    String table = plan.target().table().name();
-    order.ignored().forEach(
-        column -> messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table)));
-    order.named().stream()
+  List<String> with(List<String> ofMetrics) {
+    return Stream.of(first, ofMetrics, last).flatMap(List::stream).toList();
+  }
+
+  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<FittedGroup> groups) {
+    String table = plan.target().name();
+    for (String column : plan.order().ignored()) {
+      messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table));
+    }
+    plan.order().named().stream()
         .filter(column -> !groups.isEmpty() && groups.stream().allMatch(group -> group.layout().leftOut().contains(column.name())))
-        .forEach(
-            column ->
-                messages.add(
-                    "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
-                        .formatted(column.name(), table)));
+        .forEach(column ->
+            messages.add(
+                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
+                    .formatted(column.name(), table)));
   }
 
-  private static String text(Means means, String colon) {
-    String over = means.over() + colon;
-    return String.format("on average over %s %s, %s today.", over, percent(means.predicted()), percent(means.before()));
-  }
-
-  private static String percent(double share) {
+  static String percent(double share) {
     return String.format(Locale.ROOT, "%.1f%%", 100 * share);
   }
 
@@ -84,29 +65,26 @@ final class RewriteMessages {
         predicted.keySet().stream()
             .filter(column -> before.containsKey(column) && predicted.get(column) > LOSS * before.get(column))
             .toList();
-    for (int i = 0; i < losers.size(); i++) {
-      String column = losers.get(i);
+    for (String column : losers) {
+      boolean isLast = column.equals(losers.get(losers.size() - 1));
       messages.add(
-          String.format(
-              Locale.ROOT,
-              "Column %s pays for the others: filters on it will read %.1f%% of these files, %.1f%% today%s",
-              column,
-              100 * predicted.get(column),
-              100 * before.get(column),
-              i == losers.size() - 1 ? "; " + text(means, "") : "."));
+          "Column %s pays for the others: filters on it will read %s of these files, %s today%s"
+              .formatted(
+                  column, percent(predicted.get(column)), percent(before.get(column)), isLast ? "; " + means.text("") : "."));
     }
   }
 
-  private Optional<String> lastLayout(SnapshotFacts last, int files) {
+  private static Stream<String> lastLayout(TablePlan plan, SnapshotFacts last, int files) {
+    RowOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
     boolean isAskedFor = files >= all && plan.isRewriteAll();
-    return isAskedFor || last.isBy(order.names(","), order.prefixText(), order.curve())
-        ? Optional.empty()
-        : Optional.of(
+    return isAskedFor || last.isBy(order.sortOrder())
+        ? Stream.empty()
+        : Stream.of(
             String.format(
                 Locale.ROOT,
                 "The last layout of %s was by %s, this one of %,d of %,d data files is by %s.",
-                plan.target().table().name(), last.sortOrder(), files, all, order.sortOrder()));
+                plan.target().name(), last.sortOrder(), files, all, order.sortOrder()));
   }
 }

@@ -17,7 +17,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.function.IntFunction;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.Column;
@@ -28,13 +31,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Draws the joint row samples of all file groups in one job that reads the clustering columns only, of large file groups in some row
- * groups only.
- *
- * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below a threshold: the same rows for the same files, however the
- * scan is split.
- */
+/** Draws the samples of all file groups in one job, by hashes of file and position: the same however the scan is split. */
 public final class Sampler {
   private static final String DRAWN = "drawn";
 
@@ -46,11 +43,6 @@ public final class Sampler {
   private final RowOrder order;
   private final int[] keyLengths;
 
-  /**
-   * Takes what is sampled.
-   *
-   * @param keyLengths by column, the bytes at which keys are cut
-   */
   Sampler(RewriteSession session, Table table, RowOrder order, int[] keyLengths) {
     this.session = session;
     this.table = table;
@@ -58,24 +50,8 @@ public final class Sampler {
     this.keyLengths = keyLengths;
   }
 
-  /**
-   * What is sampled of a file group.
-   *
-   * @param scan what was read
-   * @param fitted the sample
-   * @param heldOut other rows
-   * @param rowGroups of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read
-   * @param tails by column and row of the sample, what tells values apart whose keys were cut; null for columns of longs
-   */
   record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups, List<long[]> tails) {}
 
-  /**
-   * Draws a sample of every file group.
-   *
-   * @param scans what is read of them
-   * @param seed on what it depends besides
-   * @return as many samples, in the same order; as many rows more are held out of each, or all others if there are fewer
-   */
   List<Drawn> draw(List<GroupScan> scans, long seed) {
     List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
@@ -95,51 +71,75 @@ public final class Sampler {
   /** Where a row belongs, then for every clustering column its key and whether it is NaN. */
   private Column[] selection(FunctionScope scope, Column drawn) {
     List<Column> selection = new ArrayList<>(List.of(drawn.as(DRAWN)));
-    KeySources sources = new KeySources(table, order, scope);
     List<ClusteringColumn> columns = order.all();
     for (int i = 0; i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
-      Column value = sources.value(i);
-      DataType type = sources.type(i);
+      Column value = order.value(i, scope);
+      DataType type = order.type(i);
       selection.add(scope.call(KeyFunctions.key(column, type, keyLengths[i]), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
     return selection.toArray(Column[]::new);
   }
 
-  /**
-   * The bytes at which the keys of columns are cut; partitions are told apart by all of theirs.
-   *
-   * @param kept what the table's bounds keep
-   * @param isWhole whether it is to be seen how long common beginnings are, however little bounds keep
-   * @param mostRows how many rows are sampled at most, of all file groups, those that are held out not counted
-   */
+  /** The bytes at which the keys of columns are cut; partitions are told apart by all of theirs. */
   static int[] keyLengths(KeptBounds kept, boolean isWhole, RowOrder order, long mostRows) {
     List<ClusteringColumn> columns = order.all();
-    return IntStream.range(0, columns.size())
-        .map(
-            i ->
-                i < order.partition().size()
-                    ? Integer.MAX_VALUE
-                    : Keys.sampledBytes(isWhole ? OptionalInt.empty() : kept.length(columns.get(i)), mostRows))
+    return IntStream.range(0, columns.size()).map(i ->
+        i < order.partition().size()
+            ? Integer.MAX_VALUE
+            : Keys.sampledBytes(isWhole ? OptionalInt.empty() : kept.length(columns.get(i)), mostRows))
         .toArray();
   }
 
   private List<Drawn> drawn(List<Row> rows, List<GroupScan> scans) {
     int groups = scans.size();
-    int[] counts = new int[2 * groups];
-    rows.forEach(row -> counts[(int) row.getLong(0)]++);
-    List<SampleBuffer> buffers = Arrays.stream(counts).mapToObj(this::buffer).toList();
-    rows.forEach(row -> buffers.get((int) row.getLong(0)).add(row));
-    return IntStream.range(0, groups)
-        .mapToObj(i -> buffers.get(i).drawn(scans.get(i), buffers.get(groups + i).sample()))
-        .toList();
+    List<List<Row>> samples = Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(SAMPLES * groups).toList();
+    rows.forEach(row -> samples.get((int) row.getLong(0)).add(row));
+    return IntStream.range(0, groups).mapToObj(group -> {
+      List<Row> fitted = samples.get(group);
+      int[] rowGroups = fitted.stream().mapToInt(row -> (int) (row.getLong(0) >> 32)).toArray();
+      List<long[]> tails = columns(place -> tails(fitted, place));
+      return new Drawn(scans.get(group), sample(fitted), sample(samples.get(groups + group)), rowGroups, tails);
+    }).toList();
   }
 
-  private SampleBuffer buffer(int rows) {
-    List<ClusteringColumn> columns = order.all();
-    return new SampleBuffer(
-        IntStream.range(0, columns.size()).mapToObj(i -> new KeyBuffer(columns.get(i).domain(), keyLengths[i], rows)).toList(), rows);
+  private <T> List<T> columns(IntFunction<T> of) {
+    return IntStream.range(0, order.all().size()).mapToObj(of).toList();
+  }
+
+  private Sample sample(List<Row> rows) {
+    return new Sample(columns(place -> keys(rows, place)));
+  }
+
+  private KeyColumn keys(List<Row> rows, int place) {
+    boolean isLong = isLong(place);
+    byte[] states = new byte[rows.size()];
+    long[] longs = new long[isLong ? states.length : 0];
+    byte[][] bytes = new byte[isLong ? 0 : states.length][];
+    for (int i = 0; i < states.length; i++) {
+      Row row = rows.get(i);
+      boolean isNan = !row.isNullAt(2 + 2 * place) && row.getBoolean(2 + 2 * place);
+      states[i] = row.isNullAt(1 + 2 * place) ? KeyColumn.NULL : isNan ? KeyColumn.NAN : KeyColumn.VALUE;
+      if (states[i] == KeyColumn.VALUE && isLong) {
+        longs[i] = row.getLong(1 + 2 * place);
+      } else if (states[i] == KeyColumn.VALUE) {
+        byte[] key = (byte[]) row.get(1 + 2 * place);
+        bytes[i] = Keys.tail(key, keyLengths[place]) == 0 ? key : Arrays.copyOf(key, keyLengths[place]);
+      }
+    }
+    return isLong ? KeyColumn.ofLongs(longs, states) : KeyColumn.ofBytes(bytes, states);
+  }
+
+  /** What tells values apart whose keys were cut; null for a column of longs. */
+  private long[] tails(List<Row> rows, int place) {
+    ToLongFunction<Row> tail =
+        row -> row.isNullAt(1 + 2 * place) ? 0 : Keys.tail((byte[]) row.get(1 + 2 * place), keyLengths[place]);
+    return isLong(place) ? null : rows.stream().mapToLong(tail).toArray();
+  }
+
+  private boolean isLong(int place) {
+    return order.all().get(place).domain() == KeyDomain.LONG;
   }
 
   private static boolean isFloating(DataType type) {
@@ -162,72 +162,6 @@ public final class Sampler {
     @Override
     public boolean isResultNullable() {
       return false;
-    }
-  }
-
-  /** The rows of one sample, filled row by row. */
-  private static final class SampleBuffer {
-    private final List<KeyBuffer> keys;
-    private final int[] rowGroups;
-    private int size;
-
-    SampleBuffer(List<KeyBuffer> keys, int rows) {
-      this.keys = keys;
-      this.rowGroups = new int[rows];
-    }
-
-    void add(Row row) {
-      for (int i = 0; i < keys.size(); i++) {
-        keys.get(i).add(row.get(1 + 2 * i), row.isNullAt(2 + 2 * i) ? false : row.getBoolean(2 + 2 * i));
-      }
-      rowGroups[size++] = (int) (row.getLong(0) >> 32);
-    }
-
-    Drawn drawn(GroupScan scan, Sample heldOut) {
-      return new Drawn(scan, sample(), heldOut, rowGroups, keys.stream().map(each -> each.tails).toList());
-    }
-
-    Sample sample() {
-      return new Sample(keys.stream().map(KeyBuffer::keyColumn).toList());
-    }
-  }
-
-  /** The sampled keys of one column of one file group, filled row by row. */
-  private static final class KeyBuffer {
-    private final KeyDomain domain;
-    private final int length;
-    private final long[] longs;
-    private final byte[][] bytes;
-    private final long[] tails;
-    private final byte[] states;
-    private int size;
-
-    KeyBuffer(KeyDomain domain, int length, int rows) {
-      this.domain = domain;
-      this.length = length;
-      this.longs = domain == KeyDomain.LONG ? new long[rows] : null;
-      this.bytes = domain == KeyDomain.LONG ? null : new byte[rows][];
-      this.tails = domain == KeyDomain.LONG ? null : new long[rows];
-      this.states = new byte[rows];
-    }
-
-    void add(Object key, boolean nan) {
-      if (key == null) {
-        states[size] = KeyColumn.NULL;
-      } else if (nan) {
-        states[size] = KeyColumn.NAN;
-      } else if (domain == KeyDomain.LONG) {
-        longs[size] = (Long) key;
-      } else {
-        byte[] sampled = (byte[]) key;
-        tails[size] = Keys.tail(sampled, length);
-        bytes[size] = tails[size] == 0 ? sampled : Arrays.copyOf(sampled, length);
-      }
-      size++;
-    }
-
-    KeyColumn keyColumn() {
-      return domain == KeyDomain.LONG ? KeyColumn.ofLongs(longs, states) : KeyColumn.ofBytes(bytes, states);
     }
   }
 }

@@ -25,14 +25,13 @@ class FileSizeRulesTest {
       Table table = catalog.createTable(TableIdentifier.of("db", "t"), schema);
       assertEquals(64 * MIB, rules(table, false).target(), "by the data");
 
-      table.newAppend().set("zorder.target-file-size-bytes", String.valueOf(32 * MIB)).commit();
+      table.newAppend().set("zorder.target-file-size", 32 * MIB + " option").commit();
       assertEquals(32 * MIB, rules(table, false).target(), "that of the last layout");
       assertEquals(24 * MIB, rules(table, false).least());
 
       table
           .newAppend()
-          .set("zorder.target-file-size-bytes", String.valueOf(16 * MIB))
-          .set("zorder.target-file-size-from", "data")
+          .set("zorder.target-file-size", 16 * MIB + " data")
           .commit();
       assertEquals(64 * MIB, rules(table, false).target(), "by the data, which asks for four times that of the last layout");
       assertEquals(16 * MIB, rules(table, true).target(), "a part does not speak for the table");

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
@@ -18,36 +17,15 @@ class FileGroupPoolTest {
   @Test
   void groupsThatAreNotTakenAreAborted() {
     List<RewriteFileGroup> groups = IntStream.rangeClosed(1, 4).mapToObj(FileGroupPoolTest::group).toList();
-    Outcomes outcomes = new Outcomes();
-    assertThrows(IllegalStateException.class, () -> outcomes.done(groups));
-    assertEquals(groups.subList(0, 1), outcomes.taken);
-    assertEquals(groups.subList(1, 4), outcomes.aborted);
+    List<RewriteFileGroup> aborted = new ArrayList<>();
+    var outcomes = new FileGroupPool.Outcomes(FileGroupPoolTest::takeTheFirst, (group, failure) -> {}, aborted::addAll, true);
+    assertThrows(IllegalStateException.class, () -> outcomes.take(groups));
+    assertEquals(groups.subList(1, 4), aborted);
   }
 
-  /** Takes the first group, and fails on the second. */
-  private static final class Outcomes implements FileGroupPool.Outcomes {
-    private final List<RewriteFileGroup> taken = new ArrayList<>();
-    private final List<RewriteFileGroup> aborted = new ArrayList<>();
-
-    @Override
-    public void done(RewriteFileGroup group) {
-      if (!taken.isEmpty()) {
-        throw new IllegalStateException("Full");
-      }
-      taken.add(group);
-    }
-
-    @Override
-    public void abort(Collection<RewriteFileGroup> groups) {
-      aborted.addAll(groups);
-    }
-
-    @Override
-    public void failed(RewriteFileGroup group, Throwable failure) {}
-
-    @Override
-    public boolean stopOnFailure() {
-      return true;
+  private static void takeTheFirst(RewriteFileGroup group) {
+    if (group.info().globalIndex() > 1) {
+      throw new IllegalStateException("Full");
     }
   }
 

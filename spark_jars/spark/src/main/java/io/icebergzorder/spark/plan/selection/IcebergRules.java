@@ -1,12 +1,19 @@
 package io.icebergzorder.spark.plan.selection;
 
+import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RewriteJobOrder;
 import org.apache.iceberg.Table;
@@ -21,7 +28,7 @@ import org.apache.iceberg.util.PropertyUtil;
  *
  * <p>It plans nothing itself: Iceberg's planner divides a partition by {@code max-file-group-size-bytes} and
  * {@code max-file-group-input-files} wherever a group is full, and the files of groups that share a partition would overlap each other.
- * {@link RegionStep} applies the former, the latter is checked, and not applied.
+ * {@link Selection} applies the former, the latter is checked, and not applied.
  */
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
@@ -36,6 +43,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   private boolean rewriteAll;
   private int maxFilesToRewrite;
   private RewriteJobOrder jobOrder;
+  private IcebergRules ofAnySize;
 
   /**
    * Takes the options.
@@ -107,79 +115,108 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
   }
 
-  /**
-   * Into how many files a small part of a partition is written that is rewritten for what it gains. They have two thirds of the target, or
-   * the smallest size that a user has set, where that is more.
-   */
-  public int finerOutputFiles(long inputSize) {
-    long set = options.containsKey(MIN_FILE_SIZE_BYTES) ? minFileSize : 1;
-    long least = Math.max(Math.max(2 * targetFileSize / 3, set), 1);
-    return Math.max(expectedOutputFiles(inputSize), (int) ((long) (inputSize * compressionFactor) / least));
+  /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
+  boolean wants(FileScanTask file) {
+    return file.length() < minFileSize || file.length() > maxFileSize || isDue(file);
   }
 
-  /** The data files of a wrong size, with too many deletes, or of a partition spec that is not to stay. */
-  public List<FileScanTask> worthRewriting(List<FileScanTask> files) {
-    Set<FileScanTask> found = new HashSet<>();
-    filterFiles(files).forEach(found::add);
-    return files.stream().filter(file -> found.contains(file) || isOfOldSpec(file)).toList();
+  /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
+  public boolean isDue(FileScanTask file) {
+    return isOfOldSpec(file) || hasTooManyDeletes(file);
   }
 
-  /** The same rules, by which no file is of a wrong size. */
-  public IcebergRules ofAnySize() {
-    Map<String, String> ofAnySize = new HashMap<>(options);
-    ofAnySize.put(MIN_FILE_SIZE_BYTES, "0");
-    ofAnySize.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
-    ofAnySize.put(REWRITE_ALL, "false");
-    return new IcebergRules(table(), ofAnySize);
-  }
-
-  /** Whether such files of one partition are enough for a rewrite. */
-  boolean areEnough(List<FileScanTask> files) {
-    return files.stream().anyMatch(this::isOfOldSpec) || filterFileGroups(List.of(files)).iterator().hasNext();
-  }
-
-  /** Whether a file is to be rewritten for its partition spec. */
-  boolean isOfOldSpec(FileScanTask file) {
+  private boolean isOfOldSpec(FileScanTask file) {
     return rewriteOldSpecs && file.file().specId() != outputSpecId();
   }
 
-  boolean isTooSmall(FileScanTask file) {
-    return file.length() < minFileSize;
+  private boolean hasTooManyDeletes(FileScanTask file) {
+    if (ofAnySize == null) {
+      Map<String, String> with = new HashMap<>(options);
+      with.put(MIN_FILE_SIZE_BYTES, "0");
+      with.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
+      ofAnySize = new IcebergRules(table(), with);
+    }
+    return ofAnySize.filterFiles(List.of(file)).iterator().hasNext();
   }
 
-  /** The data files that are to be rewritten because they are small, and for nothing else. */
-  List<FileScanTask> onlySmall(List<FileScanTask> files) {
-    List<FileScanTask> small = files.stream().filter(this::isTooSmall).toList();
-    Set<FileScanTask> others = small.isEmpty() ? Set.of() : new HashSet<>(ofAnySize().worthRewriting(small));
-    return small.stream().filter(file -> !others.contains(file)).toList();
+  /**
+   * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, and those of earlier
+   * rewrites wait, see {@link Gathering#gathered}.
+   *
+   * @param rewriteOf the earlier rewrite that wrote a file; empty for others
+   * @param isLikeBuiltin whether small files are rewritten to as many, too
+   */
+  Set<FileScanTask> calledFor(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, boolean isLikeBuiltin) {
+    if (rewriteAll) {
+      return new HashSet<>(files);
+    }
+    List<FileScanTask> wanted = files.stream().filter(this::wants).toList();
+    Set<FileScanTask> others =
+        wanted.stream().filter(file -> file.length() > maxFileSize || isDue(file)).collect(Collectors.toSet());
+    List<FileScanTask> small = wanted.stream().filter(file -> !others.contains(file)).toList();
+    long[] sizes = small.stream().mapToLong(FileScanTask::length).toArray();
+    boolean[] isTaken = Gathering.gathered(sizes, small.stream().map(rewriteOf).toList());
+    Set<FileScanTask> called = new HashSet<>(others);
+    IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
+    long size = called.stream().mapToLong(FileScanTask::length).sum();
+    boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > targetFileSize);
+    boolean areFewer = isLikeBuiltin || expectedOutputFiles(size) < called.size();
+    return !others.isEmpty() || (areEnough && areFewer) ? called : Set.of();
   }
 
-  boolean isTooLarge(FileScanTask file) {
-    return file.length() > maxFileSize;
+  /** Why data files are called for. */
+  String whyChosen(List<FileScanTask> files) {
+    if (rewriteAll) {
+      return REWRITE_ALL + " is true";
+    }
+    Map<Integer, Long> others =
+        files.stream()
+            .filter(this::isOfOldSpec)
+            .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
+    List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
+    long small = rest.stream().filter(file -> file.length() < minFileSize).count();
+    long large = rest.stream().filter(file -> file.length() > maxFileSize).count();
+    List<String> kinds = new ArrayList<>();
+    add(kinds, small, "below %s %,d", MIN_FILE_SIZE_BYTES, minFileSize);
+    add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, maxFileSize);
+    add(kinds, rest.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
+    others.forEach((spec, count) -> add(kinds, count, "of partition spec %s", spec));
+    return String.join(", ", kinds) + (others.isEmpty() ? "" : "; new files are of " + outputSpecId());
   }
 
-  /** Whether there are enough files, whatever their size. */
-  boolean areMany(List<FileScanTask> files) {
-    return enoughInputFiles(files);
+  private static void add(List<String> kinds, long files, String kind, Object... values) {
+    if (files > 0) {
+      kinds.add(String.format(Locale.ROOT, "%,d files ", files) + String.format(Locale.ROOT, kind, values));
+    }
   }
 
-  /** Whether there are enough bytes, whatever the number of files. */
-  boolean areLarge(List<FileScanTask> files) {
-    return enoughContent(files) || tooMuchContent(files);
+  /** Why small files are left. */
+  String whySmall() {
+    return String.format(
+        Locale.ROOT,
+        "below %s %,d, but less than %s %,d and no more than %s %,d, no fewer after a rewrite, or left so by one with less beside them",
+        MIN_FILE_SIZE_BYTES, minFileSize, MIN_INPUT_FILES, minInputFiles, TARGET_FILE_SIZE_BYTES, targetFileSize);
+  }
+
+  /** Why other files are left. */
+  String whyInOrder() {
+    return String.format(
+        Locale.ROOT,
+        "size between %s %,d and %s %,d, and no deletes above %s or %s",
+        MIN_FILE_SIZE_BYTES, minFileSize, MAX_FILE_SIZE_BYTES, maxFileSize, DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
   }
 
   /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
   public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, Selection.SelectedGroup group) {
     long size = inputSize(group.files());
-    int newFiles = group.isFiner() ? finerOutputFiles(size) : expectedOutputFiles(size);
+    int newFiles = expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
     return new RewriteFileGroup(info, group.files(), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), newFiles);
   }
 
-  /** Bytes of a file group at most; empty if nobody has set it. */
-  OptionalLong maxFileGroupSize() {
-    return options.containsKey(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES)
-        ? OptionalLong.of(Long.parseLong(options.get(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES)))
-        : OptionalLong.empty();
+  /** Bytes of a file group at most; without a limit if nobody has set it. */
+  long maxFileGroupSize() {
+    return PropertyUtil.propertyAsLong(
+        options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
   }
 
   /** The partition spec of new files. */

@@ -1,0 +1,163 @@
+"""The commands on one table: have the work done, and show the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from iceberg_zorder.cli.failure import FAILED, Failure
+from iceberg_zorder.cli.files import replace_text
+from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.pyiceberg_engine import failures
+from iceberg_zorder.cli.table import Engine, NamedTable, by_text
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.maintain.past_rewrites import rewrites_of
+from iceberg_zorder.printable import printable
+from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot, remember
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.render.history_text import history_renderable
+from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
+from iceberg_zorder.render.result_tables import result_tables
+from iceberg_zorder.request.plan_text import plan_text
+from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.sort_order import parse_sort_order
+
+
+def asked_for(by: str | None, where: str | None, options: dict[str, str], branch: str | None) -> dict[str, Any]:
+    """Return the arguments of a rewrite as both engines take them; raises InvalidInputError for wrong usage."""
+    if by is not None:
+        parse_sort_order(by)
+    return {"columns": None if by is None else by.strip(), "where": where, "options": options, "branch": branch}
+
+
+def rewrite(
+    table: NamedTable,
+    engine: Engine,
+    asked: Mapping[str, Any],
+    predicates: list[str],
+    output: Output,
+    done: Callable[[], None],
+) -> int:
+    """Rewrite a table."""
+    return show_result(table.name, asked, engine.rewrite(asked, predicates, output, done), output)
+
+
+def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output) -> int:
+    """Show what a rewrite did, or would do; returns the exit code, which says whether some data files failed."""
+    count, told = result.failed_data_files_count, asdict(result)
+    why = f"{count} data files of {table} could not be rewritten"
+    failed = Failure(RewriteFailedError.__name__, why, FAILED) if count else None
+
+    def render(console: Console) -> None:
+        message = printable(output.unsaid(result.message))
+        if result.nothing_to_do:
+            console.print(Text(message), soft_wrap=True)
+            return
+        did = "Would rewrite" if result.dry_run else "Rewrote"
+        console.print(Text(printable(f"{did} {table} by {by_text(asked)}")), soft_wrap=True)
+        for each in result_tables(told):
+            console.print(each)
+        if message:
+            console.print(Text(message), soft_wrap=True)
+
+    shares = {
+        f"scan_fractions{when}": {each["column"]: each[key] for each in told["scan_fractions"] if each[key] is not None}
+        for key, when in (("before", "_before"), ("predicted", ""), ("actual", "_actual"))
+    }
+    error = failed.to_dict() if failed else {}
+    output.show({"table": table, "sort_order": asked["columns"], **told, **shares, **error}, render)
+    if failed:
+        output.incomplete(failed)
+    return FAILED if failed else 0
+
+
+def plan(engine: Engine, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool) -> int:
+    """Plan a rewrite; nothing is written."""
+    show_plan(engine.plan(asked, predicates, output, sampled=sampled), output)
+    return 0
+
+
+def show_plan(planned: Mapping[str, Any], output: Output) -> None:
+    """Show a plan."""
+    output.show(planned, lambda console: console.print(Text(plan_text(planned)), soft_wrap=True))
+
+
+def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page: Path | None, output: Output) -> int:
+    """Report on a table; only its metadata is read."""
+    if page is not None:
+        check_page(page)
+    found, before = engine.report(asked, compared, output)
+    reports = [found] if before is None else [before, found]
+    if page is not None:
+        # It is an extra, and takes a while to import.
+        from iceberg_zorder.render.report_page import report_page
+
+        replace_text(page, report_page([(each.to_dict(), each.boxes) for each in reports]), flag="--html")
+    after, earlier = found.to_dict(), None if before is None else before.to_dict()
+
+    def render(console: Console) -> None:
+        width = min(WIDTH, console.width)
+        # Tables fit, and a command that is cropped cannot be pasted.
+        console.print(report_renderable(after), width=width, crop=False)
+        if earlier is not None:
+            console.print(comparison_renderable(earlier, after), width=width)
+
+    output.show(after if earlier is None else {**after, "compared_with": earlier}, render)
+    if page is not None:
+        output.told(f"Wrote {page}")
+    return 0
+
+
+def check_page(page: Path) -> None:
+    """Refuse a page before anything is read for it, if it cannot be written."""
+    for needed in ("jinja2", "matplotlib"):
+        if not find_spec(needed):
+            raise InvalidInputError(
+                f"Cannot write --html {page}, because {needed} is not installed: pip install '.[html]'"
+            )
+    if not page.parent.is_dir():
+        raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
+
+
+def predicates_of(texts: list[str], file: Path | None) -> list[str]:
+    """Join predicates with those of a file: one a line, without empty lines and those that begin with #."""
+    if file is None:
+        return texts
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"Cannot read --predicates {file}, because {error}") from error
+    return [*texts, *(line for line in lines if line and not line.startswith("#"))]
+
+
+def set_defaults(table: NamedTable, asked: Mapping[str, Any], output: Output) -> int:
+    """Set the table's properties, if a rewrite would take them."""
+    with failures(f"change {table.name}", output):
+        properties = remember(table.load(), asked["columns"], asked["options"])
+    show_properties(table.name, properties, output)
+    return 0
+
+
+def show_properties(table: str, properties: Mapping[str, str], output: Output) -> None:
+    """Show what properties a table has got, a line each."""
+    lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
+    text = Text("\n".join(map(printable, lines)))
+    output.show({"table": table, "properties": properties}, lambda console: console.print(text, soft_wrap=True))
+
+
+def history(table: NamedTable, branch: str | None, limit: int, output: Output) -> int:
+    """Show the rewrites of a table; only its metadata is read."""
+    with failures(f"read the history of {table.name}", output):
+        loaded = table.load()
+        head = branch_snapshot(loaded, branch or "main", "read the history")
+        rewrites = rewrites_of(snapshots_to(loaded, head)) if head else []
+    newest = [each.to_dict() for each in rewrites[-limit:]]
+    found = {"table": table.name, "branch": branch or "main", "rewrites": newest}
+    output.show(found, lambda console: console.print(history_renderable(found)))
+    return 0

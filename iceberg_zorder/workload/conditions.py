@@ -1,0 +1,537 @@
+"""Conditions of SQL, of any dialect, as predicates that are true wherever the condition is."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.optimizer.simplify import UnsupportedUnit
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.predicate import Comparison, Constant, IsNan, IsNull, Name, Not, Predicate, StartsWith
+from iceberg_zorder.request.predicate_values import NULL, Value, cast
+from iceberg_zorder.workload.constants import (
+    DATES,
+    TIMESTAMPS,
+    TRUNCATIONS,
+    UnknownValueError,
+    as_moment,
+    floored,
+    following,
+    format_of,
+    number_value,
+    unit_of,
+    value_of,
+)
+from iceberg_zorder.workload.filtered_columns import Kinds, filtered_columns, narrowest, widest
+from iceberg_zorder.workload.nodes import columns_in, has_columns, shown
+from iceberg_zorder.workload.normal_form import FALSE, OPPOSITES, TRUE, all_of, any_of
+from iceberg_zorder.workload.predicate_text import column_text
+
+Type = exp.DataType.Type
+Column = tuple[Name, str]
+"""The name of a column, and its type as Iceberg writes it."""
+_OPERATORS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+_EXCHANGED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_UNKNOWN_KINDS = {"=": "=", "<>": "other", "prefix": "prefix"}
+_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+_FORMATS = {"%Y%m%d": "day", "%Y-%m-%d": "day", "%Y%m": "month", "%Y-%m": "month", "%Y": "year"}
+_FORMATS |= {"%Y-%m-%d %H": "hour", "%Y-%m-%d %H:%M": "minute", "%Y-%m-%d %H:%M:%S": "second"}
+_TEXTS = (Type.TEXT, Type.VARCHAR, Type.NVARCHAR, Type.CHAR, Type.NCHAR)
+_WIDER = {
+    "boolean": (Type.BOOLEAN,),
+    "int": (Type.INT, Type.BIGINT, Type.DECIMAL, Type.DOUBLE),
+    "long": (Type.BIGINT, Type.DOUBLE),
+    "float": (Type.FLOAT, Type.DOUBLE),
+    "double": (Type.DOUBLE,),
+    "decimal": (Type.DOUBLE,),
+}
+"""The types to which a cast keeps the order of another."""
+_TIMESTAMP_TYPES = exp.DataType.TEMPORAL_TYPES - {Type.DATE, Type.DATE32, Type.TIME, Type.TIMETZ}
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What was understood of a condition.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        In normal form. True of each row of which the condition is true.
+    lost : tuple of str, optional
+        Why it may be true of more rows: each as it stands after "because".
+    unknown : dict of tuple of str to str, optional
+        Columns that the condition compares with values that are not known, each with one of ``KINDS`` of a workload.
+    """
+
+    predicate: Predicate
+    lost: tuple[str, ...] = ()
+    unknown: Kinds = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    """A column, or what is made of it and keeps its order."""
+
+    name: Name
+    kind: str
+    unit: str | None = None
+    form: str | None = None
+    length: int | None = None
+    default: Value | None = None
+
+
+class _NotUnderstoodError(InvalidInputError):
+    """A condition of which nothing is understood; the message is the end of a sentence."""
+
+
+def all_understood(parts: Iterable[Understood]) -> Understood:
+    """Join conditions by AND.
+
+    Examples
+    --------
+    >>> all_understood([_lost("it is odd"), Understood(IsNull(("a",)))])
+    Understood(predicate=IsNull(column=('a',)), lost=('it is odd',), unknown={})
+    """
+    parts = list(parts)
+    return Understood(
+        all_of(each.predicate for each in parts), _reasons(parts), narrowest(each.unknown for each in parts)
+    )
+
+
+def _any_understood(parts: Iterable[Understood]) -> Understood:
+    """Join conditions by OR: of one whose alternatives are not all understood nothing is left."""
+    parts = list(parts)
+    predicate = any_of(each.predicate for each in parts)
+    reasons = _reasons(parts)
+    if not any(each.unknown for each in parts) or reasons:
+        return Understood(predicate, reasons)
+    kinds = widest(narrowest([each.unknown, filtered_columns(each.predicate)]) for each in parts)
+    if not kinds:
+        return Understood(predicate, ("it compares different columns with values that are not known",))
+    return Understood(predicate, (), kinds)
+
+
+def _reasons(parts: Iterable[Understood]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for each in parts for reason in each.lost))
+
+
+def _lost(reason: str) -> Understood:
+    return Understood(TRUE, (reason,))
+
+
+class Conditions:
+    """Understands conditions.
+
+    Parameters
+    ----------
+    find : callable
+        From a node to the column of the table that it is, or None.
+    foreign : callable
+        Says why a column is none of the table, as the end of a sentence.
+    now : datetime
+        When queries run, with a zone.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[exp.Expr], Column | None],
+        foreign: Callable[[exp.Column], str],
+        now: datetime,
+    ) -> None:
+        self._find = find
+        self._foreign = foreign
+        self._now = now
+        self._kinds: dict[str, Callable[[Any, bool], Understood]] = {
+            **dict.fromkeys(("nullsafeeq", "nullsafeneq"), self._null_safe),
+            **dict.fromkeys(("like", "escape", "startswith"), self._like),
+            "between": self._between,
+            "in": self._in,
+            "is": self._is,
+            "isnan": self._nan,
+        }
+
+    def true_of(self, node: exp.Expr, *, negated: bool = False) -> Understood:
+        """Understand where a condition is true, or where it is false if ``negated``."""
+        if isinstance(node, exp.Paren):
+            return self.true_of(node.this, negated=negated)
+        if isinstance(node, exp.Not):
+            return self.true_of(node.this, negated=not negated)
+        if isinstance(node, exp.And | exp.Or):
+            parts = (self.true_of(each, negated=negated) for each in node.flatten())
+            return all_understood(parts) if isinstance(node, exp.And) != negated else _any_understood(parts)
+        try:
+            return self._leaf(node, negated)
+        except (InvalidInputError, UnsupportedUnit, ValueError, OverflowError) as error:
+            return _lost(str(error))
+
+    def _leaf(self, node: exp.Expr, negated: bool) -> Understood:
+        if node.key in _OPERATORS:
+            operator = _OPERATORS[node.key]
+            return self._comparison(node, node.this, OPPOSITES[operator] if negated else operator, node.expression)
+        if not has_columns(node):
+            content = value_of(node, self._now).content
+            if content is not None and not isinstance(content, bool):
+                raise self._refused(node)
+            return Understood(Constant(content is (not negated)))
+        understand = self._kinds.get(node.key)
+        if understand is not None:
+            return understand(node, negated)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in ("isnull", "isnotnull"):
+            return self._is_null(node.expressions[0], wanted=(node.name.lower() == "isnull") != negated)
+        return self._compared(self._scalar(node), "=", Value("boolean", not negated))
+
+    def _in(self, node: exp.In, negated: bool) -> Understood:
+        if not node.expressions or node.find(exp.Query):
+            raise self._refused(node)
+        return self._one_of(node, node.this, node.expressions, negated)
+
+    def _nan(self, node: exp.IsNan, negated: bool) -> Understood:
+        found = IsNan(self._scalar(node.this).name)
+        return Understood(Not(found) if negated else found)
+
+    def _comparison(self, whole: exp.Expr, left: exp.Expr, operator: str, right: exp.Expr) -> Understood:
+        left, right = left.unnest(), right.unnest()
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and operator == "=":
+            # Dialects order rows that have NULL each in its own way.
+            pairs = zip(left.expressions, right.expressions, strict=True)
+            return all_understood([self._comparison(whole, one, "=", other) for one, other in pairs])
+        if isinstance(right, exp.Any) and isinstance(right.this.unnest(), exp.Array) and operator == "=":
+            return self._one_of(whole, left, right.this.unnest().expressions, negated=False)
+        if not has_columns(left):
+            left, operator, right = right, _EXCHANGED[operator], left
+        if isinstance(left, exp.DateDiff) and has_columns(left) and unit_of(left) == "day":
+            return self._days_between(whole, left, operator, right)
+        if has_columns(right):
+            found = self._refused(whole)
+            is_own = str(found).endswith("neither a column nor a value")
+            raise _NotUnderstoodError(f"{shown(whole)} compares two columns") if is_own else found
+        if not has_columns(left):
+            return Understood(Constant(_is_met(value_of(left, self._now), operator, value_of(right, self._now))))
+        try:
+            value = value_of(right, self._now)
+        except UnknownValueError:
+            return self._unknown(self._scalar(left), operator)
+        return self._compared(self._scalar(left), operator, value)
+
+    def _days_between(self, whole: exp.Expr, node: exp.DateDiff, operator: str, days: exp.Expr) -> Understood:
+        """Compare the days between two dates; of timestamps, some dialects count whole days instead of midnights."""
+        end, start = node.this, node.expression
+        of, given, sum_of = (start, end, exp.Sub) if has_columns(start) else (end, start, exp.Add)
+        found = self._scalar(of)
+        if has_columns(given) or not (node.args.get("date_part_boundary") or found.unit or found.kind == "date"):
+            raise self._refused(whole)
+        other = sum_of(this=exp.cast(given.copy(), "date"), expression=days.copy())
+        return self._comparison(
+            whole, exp.cast(of.copy(), "date"), _EXCHANGED[operator] if of is start else operator, other
+        )
+
+    def _one_of(self, whole: exp.Expr, node: exp.Expr, values: Iterable[exp.Expr], negated: bool) -> Understood:
+        parts = [self._comparison(whole, node, "<>" if negated else "=", value) for value in values]
+        found = all_understood(parts) if negated else _any_understood(parts)
+        return replace(found, unknown=dict.fromkeys(found.unknown, "other" if negated else "in"))
+
+    def _between(self, node: exp.Between, negated: bool) -> Understood:
+        if node.args.get("symmetric"):
+            raise self._refused(node)
+        parts = [
+            self._comparison(node, node.this, "<" if negated else ">=", node.args["low"]),
+            self._comparison(node, node.this, ">" if negated else "<=", node.args["high"]),
+        ]
+        return _any_understood(parts) if negated else all_understood(parts)
+
+    def _null_safe(self, node: exp.Expr, negated: bool) -> Understood:
+        left, right = (node.this, node.expression) if has_columns(node.this) else (node.expression, node.this)
+        is_equal = isinstance(node, exp.NullSafeEQ) != negated
+        if not has_columns(right) and value_of(right, self._now).content is None:
+            return self._is_null(left, wanted=is_equal)
+        found = self._comparison(node, left, "=" if is_equal else "<>", right)
+        return found if is_equal else _any_understood([found, self._is_null(left, wanted=True)])
+
+    def _is(self, node: exp.Is, negated: bool) -> Understood:
+        if isinstance(node.expression, exp.Null):
+            return self._is_null(node.this, wanted=not negated)
+        if not isinstance(node.expression, exp.Boolean) or negated:
+            raise self._refused(node)
+        return self.true_of(node.this, negated=not node.expression.this)
+
+    def _is_null(self, node: exp.Expr, *, wanted: bool) -> Understood:
+        found = self._scalar(node)
+        if found.default is not None:
+            raise self._refused(node)
+        return Understood(IsNull(found.name) if wanted else Not(IsNull(found.name)))
+
+    def _like(self, node: exp.Expr, negated: bool) -> Understood:
+        escape = str(value_of(node.expression, self._now).content) if isinstance(node, exp.Escape) else None
+        node = node.this if isinstance(node, exp.Escape) else node
+        found = self._scalar(node.this)
+        if not isinstance(node, exp.Like | exp.StartsWith) or found != _Scalar(found.name, "string"):
+            raise self._refused(node)
+        negated = negated != bool(node.args.get("negate"))
+        try:
+            pattern = value_of(node.expression, self._now).content
+        except UnknownValueError:
+            if has_columns(node.expression):
+                raise self._refused(node.expression) from None
+            return self._unknown(found, "<>" if negated else "prefix")
+        if not isinstance(pattern, str):
+            return Understood(FALSE)
+        if isinstance(node, exp.StartsWith):
+            return _prefixed(found.name, pattern, negated)
+        text, rest = _literal_beginning(pattern, escape)
+        if rest.strip("%"):
+            reason = f"LIKE '{pattern}' asks for more than a beginning"
+            return _lost(reason) if negated or not text else Understood(StartsWith(found.name, text), (reason,))
+        if rest:
+            return _prefixed(found.name, text, negated)
+        return Understood(Comparison(found.name, "<>" if negated else "=", Value("string", text)))
+
+    def _scalar(self, node: exp.Expr) -> _Scalar:
+        """Find the column that an expression is made of, and how."""
+        node = node.unnest()
+        column = self._find(node)
+        if column is not None:
+            return _Scalar(*column)
+        if isinstance(node, exp.Column | exp.Dot) or not has_columns(node):
+            raise self._refused(node)
+        if isinstance(node, exp.Coalesce) and len(node.expressions) == 1 and not has_columns(node.expressions[0]):
+            inner = self._scalar(node.this)
+            default = value_of(node.expressions[0], self._now)
+            return inner if inner.default not in (None, NULL) else replace(inner, default=default)
+        of = node.expression if isinstance(node, exp.Extract) else node.this
+        if not isinstance(node, _UNDERSTOOD) or not isinstance(of, exp.Expr) or not has_columns(of):
+            raise self._refused(node)
+        found = self._scalar(of)
+        if found.default is not None:
+            raise self._refused(node)
+        if isinstance(node, exp.Left | exp.Substring):
+            return replace(found, length=self._length(node, found))
+        if isinstance(node, exp.Cast) and not found.kind.startswith(("date", "timestamp")):
+            is_text = found.kind == "string" and node.to.this in _TEXTS
+            if not is_text and node.to.this not in _WIDER.get(found.kind.partition("(")[0], ()):
+                raise _NotUnderstoodError(f"{shown(node)} does not keep the order of {found.kind}")
+            return found
+        return self._of_moment(node, found)
+
+    def _of_moment(self, node: exp.Expr, found: _Scalar) -> _Scalar:
+        if not found.kind.startswith(("date", "timestamp")) or found.form is not None:
+            raise self._refused(node)
+        if isinstance(node, TIMESTAMPS) or (isinstance(node, exp.Cast) and node.is_type(*_TIMESTAMP_TYPES)):
+            return found
+        unit, form = "day", None
+        if isinstance(node, exp.Year | exp.Extract | exp.TimeToStr):
+            form = format_of(node) if isinstance(node, exp.TimeToStr) else "%Y"
+            unit = _FORMATS.get(form, "") if not isinstance(node, exp.Extract) or node.name.lower() == "year" else ""
+        elif isinstance(node, exp.Cast) and not node.is_type(Type.DATE):
+            raise _NotUnderstoodError(f"{shown(node)} is compared as text")
+        elif isinstance(node, TRUNCATIONS):
+            unit = unit_of(node)
+        if unit not in _UNITS or isinstance(node.args.get("unit"), exp.WeekStart):
+            raise self._refused(node)
+        coarser = max(unit, found.unit or unit, key=_UNITS.index)
+        return replace(found, unit=None if (coarser, found.kind, form) == ("day", "date", None) else coarser, form=form)
+
+    def _length(self, node: exp.Expr, found: _Scalar) -> int:
+        """Find how many characters are taken of the beginning of a text."""
+        length = node.expression if isinstance(node, exp.Left) else node.args.get("length")
+        start = 1 if isinstance(node, exp.Left) else value_of(node.args["start"], self._now).content
+        count = None if length is None else value_of(length, self._now).content
+        if found != _Scalar(found.name, "string") or start != 1 or not isinstance(count, int) or count < 1:
+            raise self._refused(node)
+        return count
+
+    def _unknown(self, scalar: _Scalar, operator: str) -> Understood:
+        """Understand a comparison with a value that is not known, such as a parameter."""
+        kind = "prefix" if scalar.length else _UNKNOWN_KINDS.get(operator, "range")
+        return Understood(TRUE, (), {scalar.name: "range" if scalar.unit and kind == "=" else kind})
+
+    def _compared(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
+        """Compare with a value."""
+        if value.content is None:
+            return Understood(FALSE)
+        if scalar.default is not None:
+            found = self._compared(replace(scalar, default=None), operator, value)
+            is_met = _is_met(scalar.default, operator, value)
+            return _any_understood([found, Understood(IsNull(scalar.name))]) if is_met else found
+        if scalar.length is not None:
+            return _beginning(scalar, operator, value)
+        if scalar.unit is not None:
+            return self._floored(scalar, operator, value)
+        return Understood(typed_comparison(scalar.name, scalar.kind, operator, value))
+
+    def _floored(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
+        """Compare what is rounded down to a unit of time."""
+        if scalar.form is None:
+            asked = _wall(as_moment(value, "timestamp_ntz").content)
+        else:
+            text = f"{value.content:04}" if isinstance(value.content, int) else str(value.content)
+            asked = datetime.strptime(text, scalar.form)
+            if asked.strftime(scalar.form) != text:
+                raise _NotUnderstoodError(f"{value} is not written like '{scalar.form}'")
+        unit = scalar.unit or "day"
+        start = _wall(floored(asked, unit))
+        end = following(start, unit)
+
+        def bound(operator: str, at: datetime) -> Understood:
+            return Understood(typed_comparison(scalar.name, scalar.kind, operator, Value("timestamp_ntz", at)))
+
+        if operator == "=":
+            return all_understood([bound(">=", start), bound("<", end)]) if asked == start else Understood(FALSE)
+        if operator == "<>":
+            is_any = Understood(Not(IsNull(scalar.name)))
+            return _any_understood([bound("<", start), bound(">=", end)]) if asked == start else is_any
+        if operator in ("<", ">="):
+            return bound(operator, start if asked == start else end)
+        return bound("<" if operator == "<=" else ">=", end)
+
+    def _refused(self, node: exp.Expr) -> _NotUnderstoodError:
+        """Say why nothing is understood of an expression."""
+        for column in columns_in(node):
+            whole: exp.Expr = column
+            while isinstance(whole.parent, exp.Dot):
+                whole = whole.parent
+            if self._find(column) is None and self._find(whole) is None:
+                return _NotUnderstoodError(self._foreign(column))
+        if node.find(exp.Query):
+            return _NotUnderstoodError("it asks a subquery")
+        return _NotUnderstoodError(f"{shown(node)} is neither a column nor a value")
+
+
+_UNDERSTOOD = (
+    *(exp.Cast, *DATES, *TIMESTAMPS, *TRUNCATIONS, exp.Year, exp.Extract, exp.TimeToStr),
+    *(exp.Left, exp.Substring),
+)
+
+
+def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Predicate:
+    """Compare a column with a value, by a value of the column's own type where that says the same.
+
+    Examples
+    --------
+    >>> typed_comparison(("a",), "int", "<", Value("string", "5"))
+    Comparison(column=('a',), operator='<', value=Value(type='integer', content=5))
+    >>> typed_comparison(("day",), "date", ">", Value("string", "2024-01-31 10:00:00"))
+    Comparison(column=('day',), operator='>', value=Value(type='date', content=datetime.date(2024, 1, 31)))
+    """
+    content = value.content
+    base = kind.partition("(")[0].partition("[")[0]
+    is_equality = operator in ("=", "<>")
+    if content is None:
+        return FALSE
+    if base in ("int", "long", "decimal", "float", "double"):
+        return _numeric(column, base, operator, value)
+    if base == "date" and not isinstance(as_moment(value).content, datetime):
+        return Comparison(column, operator, as_moment(value))
+    if base in ("date", "timestamp", "timestamptz"):
+        moment = _wall(as_moment(value, "timestamp_ntz").content)
+        if base == "date":
+            return _day(column, operator, moment)
+        zoned = Value("timestamp", moment.replace(tzinfo=timezone.utc))
+        return Comparison(column, operator, zoned if base == "timestamptz" else Value("timestamp_ntz", moment))
+    if base == "boolean" and str(content).lower() in ("true", "false") and is_equality:
+        return Comparison(column, operator, Value("boolean", str(content).lower() == "true"))
+    if base == "uuid" and isinstance(content, str) and is_equality:
+        return Comparison(column, operator, Value("string", str(uuid.UUID(content))))
+    is_time = base == "time" and re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", str(content))
+    if (isinstance(content, str) and (base == "string" or is_time)) or (
+        isinstance(content, bytes) and base in ("binary", "fixed")
+    ):
+        return Comparison(column, operator, value)
+    raise _not_compared(column, kind, value)
+
+
+def _numeric(column: Name, kind: str, operator: str, value: Value) -> Predicate:
+    if isinstance(value.content, str):
+        value = cast(value, "double" if kind in ("float", "double") else "decimal", precision=76, scale=38)
+    content = value.content
+    if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
+        raise _not_compared(column, kind, value)
+    if isinstance(content, int) or Decimal(content).is_finite():
+        # As decimals are written for it: that is what the other side of a comparison is, once it is a double.
+        return Comparison(
+            column, operator, number_value(Decimal(repr(content) if isinstance(content, float) else content))
+        )
+    if kind not in ("float", "double") or (content != content and operator != "="):
+        raise _not_compared(column, kind, value)
+    return IsNan(column) if content != content else Comparison(column, operator, value)
+
+
+def _day(column: Name, operator: str, moment: datetime) -> Predicate:
+    """Compare a date with a moment."""
+    if moment != datetime.combine(moment, datetime.min.time()):
+        if operator in ("=", "<>"):
+            return FALSE if operator == "=" else Not(IsNull(column))
+        operator = "<=" if operator in ("<", "<=") else ">"
+    return Comparison(column, operator, Value("date", moment.date()))
+
+
+def _not_compared(column: Name, kind: str, value: Value) -> InvalidInputError:
+    short = kind if len(kind) <= 40 else f"{kind[:37]}..."
+    return InvalidInputError(f"column {column_text(column)} of type {short} is not compared with {value}")
+
+
+def _is_met(left: Value, operator: str, right: Value) -> bool:
+    """Tell whether a comparison of two values is true; not where one is NULL."""
+    one: Any = left.content
+    other: Any = right.content
+    if one is None or other is None:
+        return False
+    if (isinstance(one, date) or isinstance(other, date)) and left.type != right.type:
+        one, other = (_wall(as_moment(each, "timestamp_ntz").content) for each in (left, right))
+    if isinstance(one, str) != isinstance(other, str):
+        raise UnknownValueError(f"{left} is not compared with {right}")
+    return bool(_COMPARED[operator](one, other))
+
+
+_COMPARED = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def _wall(moment: object) -> datetime:
+    """Give a moment in UTC, without the zone."""
+    assert isinstance(moment, datetime)  # noqa: S101 - as it was cast
+    return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo is not None else moment
+
+
+def _prefixed(column: Name, prefix: str, negated: bool) -> Understood:
+    """Ask for a beginning; all text that is not NULL begins with the empty one."""
+    if not prefix:
+        return Understood(FALSE if negated else Not(IsNull(column)))
+    return Understood(Not(StartsWith(column, prefix)) if negated else StartsWith(column, prefix))
+
+
+def _beginning(scalar: _Scalar, operator: str, value: Value) -> Understood:
+    """Compare the first so many characters of a text."""
+    text, count = value.content, scalar.length or 1
+    if not isinstance(text, str):
+        raise _not_compared(scalar.name, scalar.kind, value)
+    plain = Understood(Comparison(scalar.name, operator, value))
+    if operator in ("=", "<>") and len(text) >= count:
+        if len(text) == count:
+            return _prefixed(scalar.name, text, operator == "<>")
+        return Understood(FALSE if operator == "=" else Not(IsNull(scalar.name)))
+    if operator in ("<", "<=") and (len(text) > count or (len(text) == count and operator == "<=")):
+        below = Understood(Comparison(scalar.name, "<", value))
+        return _any_understood([below, Understood(StartsWith(scalar.name, text[:count]))])
+    # What is cut to its beginning is no greater than before.
+    return plain
+
+
+def _literal_beginning(pattern: str, escape: str | None) -> tuple[str, str]:
+    """Split a pattern of LIKE behind what stands for itself."""
+    text, place = "", 0
+    while place < len(pattern):
+        character = pattern[place]
+        if escape and character == escape and place + 1 < len(pattern):
+            place += 1
+        elif character in "%_" or (character == "\\" and not escape):
+            break
+        text += pattern[place]
+        place += 1
+    return text, pattern[place:]

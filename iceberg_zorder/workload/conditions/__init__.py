@@ -1,1 +1,0 @@
-"""Conditions of SQL, of any dialect, as predicates: true wherever the condition is, and told where they are weaker."""

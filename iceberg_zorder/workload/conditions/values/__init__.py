@@ -1,1 +1,0 @@
-"""Values of expressions without columns, and columns compared with them."""

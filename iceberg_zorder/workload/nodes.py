@@ -1,0 +1,56 @@
+"""What nodes of sqlglot say: which columns they have, and how they are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import DialectType
+from sqlglot.errors import SqlglotError
+
+ORIGIN = "origin"
+"""Where a condition keeps its text as it was written."""
+
+
+def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
+    """Find the columns of an expression, without those of subqueries.
+
+    Examples
+    --------
+    >>> import sqlglot
+    >>> [each.name for each in columns_in(sqlglot.parse_one("a = (SELECT max(b) FROM t) + c"))]
+    ['a', 'c']
+    """
+    for each in node.walk(prune=lambda each: isinstance(each, exp.Query)):
+        if isinstance(each, exp.Column):
+            yield each
+
+
+def path_of(node: exp.Expr) -> tuple[str, ...] | None:
+    """Read the name of a column's source, the column's and its fields'; None of what is no column."""
+    if isinstance(node, exp.Dot):
+        before = path_of(node.this)
+        is_name = isinstance(node.expression, exp.Identifier)
+        return (*before, node.expression.name) if before is not None and is_name else None
+    return (node.table, node.name) if isinstance(node, exp.Column) else None
+
+
+def has_columns(node: exp.Expr) -> bool:
+    """Tell whether an expression has columns, or a subquery."""
+    return node.find(exp.Column, exp.Query) is not None
+
+
+def sql_of(node: exp.Expr, dialect: DialectType) -> str:
+    """Write SQL, without comments; the kind of node where sqlglot reads what it cannot write."""
+    try:
+        return node.sql(dialect=dialect, comments=False)
+    except (ValueError, AttributeError, TypeError, SqlglotError):
+        return node.key
+
+
+def shown(node: exp.Expr) -> str:
+    """Write a part of a condition, without the end of a long one."""
+    plain = node.transform(lambda each: exp.column(each.name) if isinstance(each, exp.Column) else each)
+    sql = re.sub(r"(%[A-Za-z])strict", r"\1", sql_of(plain, ""))
+    return sql if len(sql) <= 100 else f"{sql[:97]}..."

@@ -1,0 +1,36 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.upkeep.GroupCuts;
+import io.icebergzorder.core.upkeep.UpkeepRequest;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The golden file of file groups, which pytest reads too: both engines cut the same files alike. */
+class GroupCutsGoldenTest {
+  private static final JsonMapper MAPPER = new JsonMapper();
+
+  static List<JsonNode> cases() throws IOException {
+    List<JsonNode> cases = new ArrayList<>();
+    GoldenTest.read(GoldenTest.GROUP_CUTS).get("cases").forEach(cases::add);
+    assertTrue(cases.size() > 100);
+    return cases;
+  }
+
+  @ParameterizedTest
+  @MethodSource("cases")
+  void groupsAreTheSame(JsonNode golden) {
+    UpkeepRequest request = UpkeepGoldenTest.request(golden);
+    List<int[]> found =
+        GroupCuts.cut(ReportGoldenTest.files(golden), golden.get("bound").longValue(), request.kept(), request.weights());
+    int[][] expected = MAPPER.convertValue(golden.get("expected"), int[][].class);
+    assertArrayEquals(expected, found.toArray(int[][]::new), golden.get("name") + " " + golden.get("bound"));
+  }
+}

@@ -1,0 +1,119 @@
+"""File groups that ``max-file-group-size-bytes`` cuts: what is committed by itself, and what is told of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, one_commit, position_delete
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
+from tests.pyiceberg.plan.selection.test_upkeep import anywhere, paths, scanned
+from tests.pyiceberg.test_corners import once
+
+ROWS = 1_000
+"""Rows of a file."""
+
+
+def of_boxes(catalog: SqlCatalog, name: str = "db.t", side: int = 8) -> Table:
+    """A file for each box of a grid, in no order."""
+    rng = np.random.default_rng(1)
+    table = catalog.create_table(name, LONGS)
+    with one_commit(table) as commit:
+        for box in rng.permutation(side * side):
+            x, y = 1_000 * (box // side), 1_000 * (box % side)
+            commit.append(longs(a=rng.integers(x, x + 1_000, ROWS), b=rng.integers(y, y + 1_000, ROWS)))
+    return table
+
+
+def of_spanning_files(catalog: SqlCatalog, files: int = 12) -> Table:
+    """Every file has rows of all values."""
+    rng = np.random.default_rng(1)
+    table = catalog.create_table("db.t", LONGS)
+    with one_commit(table) as commit:
+        for number in range(files):
+            commit.append(anywhere(rng, number, ROWS))
+    return table
+
+
+def bytes_of(table: Table) -> int:
+    return sum(file.file_size_in_bytes for file in data_files(table))
+
+
+def commits(table: Table) -> int:
+    return sum(each.summary is not None and each.summary.operation.value == "replace" for each in table.snapshots())
+
+
+def rows_of(table: Table) -> list[tuple[int, int]]:
+    found = table.scan().to_arrow()
+    return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
+
+
+def test_without_the_option_a_partition_is_one_group(catalog: SqlCatalog) -> None:
+    table = of_boxes(catalog)
+    [group] = plan_rewrite(table, "a, b", options={"rewrite-all": True, "partial-progress.enabled": True}).groups
+    assert group.reason == "rewrite-all is true"
+
+
+@pytest.mark.parametrize("share", [2, 12])
+def test_groups_are_no_larger_than_the_option_says(catalog: SqlCatalog, share: int) -> None:
+    table = of_spanning_files(catalog)
+    bound = bytes_of(table) // share + 100
+    options = {"rewrite-all": True, "max-file-group-size-bytes": bound}
+    found = plan_rewrite(table, "a, b", options=options).groups
+    assert sorted(path for group in found for path in group.paths) == sorted(paths(table))
+    assert len(found) >= share
+    assert max(group.input_size for group in found) <= bound
+    assert [group.reason for group in found] == [
+        f"rewrite-all is true; part {number} of {len(found)}, cut for max-file-group-size-bytes {bound:,}"
+        for number in range(1, len(found) + 1)
+    ]
+
+
+def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: SqlCatalog) -> None:
+    table = of_boxes(catalog)
+    before, size = rows_of(table), bytes_of(table)
+    options = {
+        "rewrite-all": True,
+        "target-file-size-bytes": size // 80,
+        "max-file-group-size-bytes": size // 4 + 1_000,
+    }
+    one_by_one = {"partial-progress.enabled": True, "partial-progress.max-commits": 4}
+    result = rewrite_data_files(table, "a, b", options={**options, **one_by_one})
+    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (64, 0)
+    assert (commits(table.refresh()), rows_of(table)) == (4, before)
+    parts = scanned(table)
+    rewrite_data_files(table, "a, b", options={"rewrite-all": True, "target-file-size-bytes": size // 80})
+    assert parts <= 1.05 * scanned(table)
+
+
+def test_sizes_and_gains_are_cut_too(catalog: SqlCatalog) -> None:
+    table = of_boxes(catalog)
+    size = bytes_of(table)
+    small = {"target-file-size-bytes": size // 16, "max-file-group-size-bytes": size // 2 + 1_000}
+    groups = plan_rewrite(table, "a, b", options=small).groups
+    assert len(groups) == 2
+    assert all("; part " in each.reason for each in groups)
+
+
+def test_a_lost_group_is_planned_again_without_the_others(catalog: SqlCatalog) -> None:
+    table = of_boxes(catalog)
+    options = {
+        "rewrite-all": True,
+        "partial-progress.enabled": True,
+        "partial-progress.max-commits": 4,
+        "target-file-size-bytes": bytes_of(table) // 80,
+        "max-file-group-size-bytes": bytes_of(table) // 4 + 1_000,
+        "max-concurrent-file-group-rewrites": 1,
+    }
+    before = rows_of(table)
+    last = plan_rewrite(table, "a, b", options=options).groups[-1].tasks[0].data_file
+    other = catalog.load_table("db.t")
+    meanwhile = once(lambda: commit_files(other, position_delete(other, last, [0])))
+    result = rewrite_data_files(table, "a, b", options=options, progress=meanwhile)
+    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (64, 0)
+    assert commits(table.refresh()) == 4
+    assert len(rows_of(table)) == len(before) - 1
