@@ -36,7 +36,7 @@ _AS_MUCH = 1 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is chosen of a partition: places of files, ascending.
+    """What is chosen of a partition: places of files, those that are due and those that are read for most first.
 
     Its average scan fraction is ``today``, ``expected`` after a rewrite of these, and ``attainable`` by one of all. If
     ``is_finer``, they are written to half as many files again as usual, see :meth:`.PartitionRows.is_finer`.
@@ -112,7 +112,7 @@ def choose(
                 chosen, expected = found
                 is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)
-    return Choice(np.sort(chosen), today / size, expected / size, attainable / size, is_finer)
+    return Choice(chosen, today / size, expected / size, attainable / size, is_finer)
 
 
 def _best(
@@ -153,8 +153,8 @@ def _best(
         size, is_all = float(ends[places[place]]), place == len(places) - 1
         if capped[places[place]] > budget or (not is_all and most[place] <= max(score, 0)):
             continue
-        chosen = np.sort(order[: places[place] + 1])
-        expected = attainable if is_all else partition.after(chosen, for_gain=True)
+        chosen = order[: places[place] + 1]
+        expected = attainable if is_all else partition.after(np.sort(chosen), for_gain=True)
         worth = (limit - expected) / max(1.0, size)
         if expected <= limit and worth > score:
             found, score = (chosen, expected), worth

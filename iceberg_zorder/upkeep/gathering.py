@@ -24,18 +24,19 @@ NO_CAP = 2**63 - 1
 """A budget that allows everything."""
 
 
-def rewrites_like(snapshots: Sequence[SnapshotFacts], target: int, sort_order: str, workload: str) -> dict[int, str]:
-    """Find the rewrites to files of a size, by a sort order and for the same queries: the rewrite of each snapshot."""
+def rewrites_to(snapshots: Sequence[SnapshotFacts], target: int) -> dict[int, str]:
+    """Find the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits."""
     return {
         each.snapshot_id: each.summary[REWRITE_ID]
         for each in snapshots
-        if each.is_rewrite
-        and REWRITE_ID in each.summary
-        and each.target is not None
-        and each.target[0] == target
-        and workload_of(each) == workload
-        and each.is_by(sort_order)
+        if each.is_rewrite and REWRITE_ID in each.summary and each.target is not None and each.target[0] == target
     }
+
+
+def rewrites_like(snapshots: Sequence[SnapshotFacts], target: int, sort_order: str, workload: str) -> dict[int, str]:
+    """Find those of them that are by a sort order, and for the same queries."""
+    others = [each for each in snapshots if each.is_by(sort_order) and workload_of(each) == workload]
+    return rewrites_to(others, target)
 
 
 def rewrite_budget(runs: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
-from benchmarks.scale import SHARED_CATALOG, catalog_properties
 from benchmarks.upkeep.delta_log import delta_files
 from benchmarks.upkeep.figures import ICEBERG, OURS, Figures, Files, History, Step, scan_fractions
-from benchmarks.upkeep.histories import Lead
 from benchmarks.upkeep.page import page
-from benchmarks.upkeep.rows import BASE_PARTS, GROWING, VALUES_OF_A_PART, values_after
-from benchmarks.upkeep.systems import IcebergSort, Ours, OursPyIceberg
-from iceberg_zorder.spark.catalogs import spark_catalog
-
-EVENTS = next(of for of in GROWING if of.name == "events")
+from benchmarks.upkeep.rows import BASE_PARTS, VALUES_OF_A_PART, values_after
 
 
 def step(number: int, scan: float, written: int, full: float | None = None, predicted: float | None = None) -> Step:
@@ -95,38 +85,3 @@ def test_values_are_of_the_rows_that_are_there() -> None:
     merged = values_after(6, parts, merges=True)["a"]
     assert len(merged) == (BASE_PARTS + 1) * VALUES_OF_A_PART + VALUES_OF_A_PART // 2
     assert merged.max() == BASE_PARTS + 1
-
-
-@pytest.fixture(scope="module")
-def properties(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Tell Spark of the catalog that both engines look at; it keeps to the first that has the name."""
-    found = catalog_properties(tmp_path_factory.mktemp("shared"))
-    for key, value in spark_catalog(SHARED_CATALOG, found).settings.items():
-        spark.conf.set(key, value)
-    return found
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", [Ours, OursPyIceberg, IcebergSort])
-def test_real_table_is_kept_and_no_row_is_lost(
-    kind: type[Ours | IcebergSort], spark: SparkSession, properties: dict[str, str], tmp_path: Path
-) -> None:
-    parts = EVENTS.parts(200_000, 1, tmp_path)
-    rows = pq.read_metadata(parts[0]).num_rows
-    history = History("events", kind.name, 25_000)
-    system = kind(spark, EVENTS, 25_000, properties)
-    counted: list[int] = []
-
-    def count() -> None:
-        counted.append(spark.table(system.sql_name).count())
-
-    assert Lead(system, history, parts, 1).go(time.monotonic() + 600, count, print)
-    assert counted == [rows * (BASE_PARTS + number) for number in range(2)]
-    begun, grown = history.steps
-    assert begun.written_bytes > 0
-    assert begun.scan < fmean(begun.before.values())
-    assert begun.full == begun.after
-    # Everything was rewritten to see what that leaves, and that was taken back.
-    assert grown.full is not None
-    assert grown.table_bytes > begun.table_bytes
-    assert (grown.reason is None, grown.predicted is None) == ((True, True) if kind is IcebergSort else (False, False))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.workloads.baselines import QdTree
 from benchmarks.workloads.made_up import calls, geo, iot, logs, shop, trips
 from benchmarks.workloads.measure import bounds, is_read, matches, matching, scan_fraction
 from benchmarks.workloads.tables import NULL, Query
@@ -32,11 +31,3 @@ def test_nulls_are_looked_for_where_they_are() -> None:
     asked: list[Query] = [({"a": (NULL, NULL)},), ({"a": (2, 6)},), ({"a": (1, 1)}, {"a": (9, 9)})]
     assert [np.flatnonzero(is_read(found, query)).tolist() for query in asked] == [[0], [1], [0, 2]]
     assert scan_fraction(found, asked) == pytest.approx(100 * (2 + 1 + 3) / 4 / 3)
-
-
-def test_a_qd_tree_cuts_where_queries_begin_and_end() -> None:
-    keys = {"a": np.arange(100)}
-    tree = QdTree(keys, [({"a": (25, 49)},)], files=4)
-    file, files = tree.file(keys)
-    assert files == 3
-    assert [np.flatnonzero(file == leaf)[[0, -1]].tolist() for leaf in range(3)] == [[0, 24], [25, 49], [50, 99]]

@@ -28,7 +28,7 @@ from iceberg_zorder.cli.interruption import interruptible
 from iceberg_zorder.cli.output import Output
 from tests.spark.tables import local_path
 
-ROWS = 300_000
+ROWS = 120_000
 FILES = 24
 PROGRAM = "from iceberg_zorder.cli.app import main; main()"
 

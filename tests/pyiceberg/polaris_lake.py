@@ -21,7 +21,7 @@ from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.pass_report import PassReport, TableReport
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from tests.stack.like_polaris import PolarisLikeServer, like_polaris
+from tests.stack.like_polaris import like_polaris
 from tests.stack.polaris import Polaris
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -36,8 +36,6 @@ class PolarisLake:
     behind: Catalog
     warehouse: Path
     duck: duckdb.DuckDBPyConnection
-    ours: PolarisLikeServer | None = None
-    real: Polaris | None = None
 
     def __post_init__(self) -> None:
         self.catalog = load_catalog("lake", **self.properties)
@@ -90,7 +88,7 @@ def behind_a_server_of_ours(home: Path, duck: duckdb.DuckDBPyConnection) -> Iter
     warehouse.mkdir()
     behind = SqlCatalog("lake", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{warehouse}")
     with like_polaris(behind) as server:
-        yield PolarisLake({"type": "rest", "uri": server.uri}, behind, warehouse, duck, ours=server)
+        yield PolarisLake({"type": "rest", "uri": server.uri}, behind, warehouse, duck)
     behind.close()
 
 
@@ -98,4 +96,4 @@ def lake_of_polaris(home: Path, duck: duckdb.DuckDBPyConnection, server: Polaris
     warehouse = home / "warehouse"
     warehouse.mkdir()
     properties = server.catalog(f"lake_{abs(hash(home))}", warehouse)
-    return PolarisLake(properties, load_catalog("behind", **properties), warehouse, duck, real=server)
+    return PolarisLake(properties, load_catalog("behind", **properties), warehouse, duck)

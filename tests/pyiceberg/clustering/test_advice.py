@@ -210,6 +210,14 @@ def test_costs_and_sizes(catalog: Catalog) -> None:
     assert found.to_dict()["candidates"][0]["layout"] == found.candidates[0].layout
 
 
+def test_queries_count_as_often_as_they_are_asked(catalog: Catalog) -> None:
+    rare = [Query(f"item = {number}", 1.0) for number in range(0, 1_000, 20)]
+    often = [Query(f"user = {number}", 50.0) for number in range(0, 1_000, 40)]
+    found = advise(made(catalog, grid(3_000)), Workload.of([*rare, *often]), options=SMALL)
+    read = {each.layout: each.bytes_per_query for each in found.candidates if each.kind == "sort"}
+    assert read["zorder(user)"] < read["zorder(item)"] / 2
+
+
 def kinds(advice: Advice) -> set[tuple[str, tuple[str, ...]]]:
     return {(each.kind, each.columns) for each in advice.warnings}
 

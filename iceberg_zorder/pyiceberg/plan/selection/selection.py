@@ -31,7 +31,7 @@ from iceberg_zorder.request.rewrite_messages import (
     why_nothing_of,
 )
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
-from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_like
+from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_like, rewrites_to
 from iceberg_zorder.upkeep.group_cuts import cut_groups
 from iceberg_zorder.upkeep.settled import WHY, Settled
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
@@ -80,12 +80,11 @@ class Selector:
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._is_younger, self._settled, self._workload = spec_id, is_younger, settled, workload
-        self._runs: dict[int, str] = {}
-        self._budget = 0
+        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), 0
         if order is not None:
             queries = workload.key if workload else ""
-            self._runs = rewrites_like(snapshots, rules.target_file_size, order.sort_order, queries)
-            self._budget = rewrite_budget(self._runs, snapshots)
+            like = rewrites_like(snapshots, rules.target_file_size, order.sort_order, queries)
+            self._budget = rewrite_budget(like, snapshots)
             kept = KeptBounds.of(table, order.named)
             # Where the rewrite sets what is missing, new files are written with that.
             self._kept = kept.mended if self._options.layout.metrics_check == FIX else kept
@@ -148,7 +147,8 @@ class Selector:
         arrays, request = self._described(tasks)
         calls = np.array([task in called for task in tasks], np.bool_)
         choice = choose(arrays, calls, np.array([*map(self._rules.is_due, tasks)], np.bool_), budget, rows, request)
-        chosen, rest = _divided(tasks, set(np.array(tasks, object)[choice.files]).__contains__)
+        chosen = tuple(tasks[place] for place in choice.files)
+        rest = _divided(tasks, {*chosen}.__contains__)[1]
         over = QUERIES if request.goes_by_queries(arrays) else COLUMNS
         figures = (choice.today, choice.attainable, self._options.max_scan_ratio)
         if not chosen:
@@ -184,13 +184,9 @@ class Selector:
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
         groups = cut_groups(arrays, bound, request.kept, request.weights)
-        part = f"{files.reason}; part {{:,}} of {len(groups):,}, cut for max-file-group-size-bytes {bound:,}"
-        return [
-            replace(
-                files, tasks=tuple(tasks[place] for place in places), reason=f"{files.reason}; part {number:,} {part}"
-            )
-            for number, places in enumerate(groups, 1)
-        ]
+        of_all = f"of {len(groups):,}, cut for max-file-group-size-bytes {bound:,}"
+        parts = [(f"{files.reason}; part {number:,} {of_all}", places) for number, places in enumerate(groups, 1)]
+        return [replace(files, tasks=tuple(tasks[place] for place in places), reason=why) for why, places in parts]
 
     def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""

@@ -44,7 +44,7 @@ public final class Gain {
   /**
    * What is chosen of a partition.
    *
-   * @param files places of the files, ascending; not copied
+   * @param files places of the files, those that are due and those that are read for most first; not copied
    * @param today average scan fraction of the partition's files as they are, in [0, 1]
    * @param expected the same after a rewrite of the chosen files
    * @param attainable the same after a rewrite of all files
@@ -52,7 +52,7 @@ public final class Gain {
    */
   public record Choice(int[] files, double today, double expected, double attainable, boolean isFiner) {}
 
-  /** A set of files, by places that ascend, and what all files cost once these are rewritten. */
+  /** A set of files, by places, and what all files cost once these are rewritten. */
   private record Found(int[] files, double after) {}
 
   private Gain(DataFiles files, int rows, UpkeepRequest request) {
@@ -147,8 +147,8 @@ public final class Gain {
       if (capped[count - 1] > budget || place != last && most.applyAsDouble(place) <= Math.max(score, 0)) {
         continue;
       }
-      int[] chosen = Arrays.stream(order, 0, count).sorted().toArray();
-      double expected = place == last ? everything.cost() : partition.after(chosen, true);
+      int[] chosen = Arrays.copyOf(order, count);
+      double expected = place == last ? everything.cost() : partition.after(Arrays.stream(chosen).sorted().toArray(), true);
       double worth = (limit - expected) / Math.max(1, ends[count - 1]);
       if (expected <= limit && worth > score) {
         found = new Found(chosen, expected);

@@ -29,24 +29,32 @@ public final class Gathering {
   private Gathering() {}
 
   /**
-   * Finds the rewrites to files of a size, by a sort order and for the same queries.
+   * Finds the rewrites to files of a size.
    *
    * @param snapshots the snapshots of the branch, as far as they are kept
    * @param target bytes that new files are to have
-   * @param isBy whether a rewrite is by the order, see {@link SnapshotFacts#isBy}
-   * @param workload the key of the queries, see {@link RequestKey#ofWorkload}; empty for cuts that are made for none
    * @return their snapshots, and the rewrite: it is one for all its commits
    */
-  public static Map<Long, String> rewritesLike(
-      List<SnapshotFacts> snapshots, long target, Predicate<SnapshotFacts> isBy, String workload) {
+  public static Map<Long, String> rewritesTo(List<SnapshotFacts> snapshots, long target) {
     // Writers may copy what the summary before theirs has.
     return snapshots.stream()
         .filter(each -> each.isLayout() && each.operation().equals(SnapshotFacts.REPLACE))
         .filter(each -> each.summary().containsKey(Settled.REWRITE_ID))
         .filter(each -> each.targetFileSize() == target)
-        .filter(each -> Settled.workload(each).equals(workload))
-        .filter(isBy)
         .collect(Collectors.toMap(SnapshotFacts::id, each -> each.summary().get(Settled.REWRITE_ID)));
+  }
+
+  /**
+   * Finds those of them that are by a sort order, and for the same queries.
+   *
+   * @param isBy whether a rewrite is by the order, see {@link SnapshotFacts#isBy}
+   * @param workload the key of the queries, see {@link RequestKey#ofWorkload}; empty for cuts that are made for none
+   */
+  public static Map<Long, String> rewritesLike(
+      List<SnapshotFacts> snapshots, long target, Predicate<SnapshotFacts> isBy, String workload) {
+    return rewritesTo(
+        snapshots.stream().filter(isBy).filter(each -> Settled.workload(each).equals(workload)).toList(),
+        target);
   }
 
   /**
@@ -87,7 +95,7 @@ public final class Gathering {
    * without them.
    *
    * @param sizes their bytes
-   * @param rewrites the rewrite that wrote each of them, as {@link #rewritesLike} finds them; empty for a new file
+   * @param rewrites the rewrite that wrote each of them, as {@link #rewritesTo} finds them; empty for a new file
    */
   public static boolean[] gathered(long[] sizes, List<String> rewrites) {
     Map<String, Long> bytesOf = new HashMap<>(Map.of(NONE, 0L));

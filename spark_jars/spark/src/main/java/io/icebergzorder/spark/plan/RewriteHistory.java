@@ -63,7 +63,7 @@ public final class RewriteHistory {
   }
 
   /**
-   * Earlier rewrites by a sort order, for the same queries, to files of a size.
+   * Earlier rewrites to files of a size.
    *
    * @param rewriteOf which of them wrote a data file; empty for others
    * @param budget bytes that the next one may take for gain, see {@link Gathering#rewriteBudget}
@@ -72,12 +72,13 @@ public final class RewriteHistory {
 
   Like like(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
-    Map<Long, String> runs =
+    Map<Long, String> runs = Gathering.rewritesTo(snapshots, target);
+    Map<Long, String> like =
         Gathering.rewritesLike(snapshots, target, each -> each.isBy(order.sortOrder()), workload);
     AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);
     return new Like(
         task -> runs.isEmpty() ? Gathering.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), Gathering.NONE),
-        Gathering.rewriteBudget(runs, snapshots));
+        Gathering.rewriteBudget(like, snapshots));
   }
 
   private List<SnapshotFacts> oldestFirst() {
