@@ -12,8 +12,7 @@ from iceberg_zorder.pyiceberg.catalog.given_table import given_table
 from iceberg_zorder.pyiceberg.clustering.report import CommandArguments, report_of
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
-from iceberg_zorder.spark.sql_text import procedure_call, string_literal
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
 
 
 def report(

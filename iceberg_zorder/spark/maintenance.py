@@ -26,8 +26,8 @@ from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session
+from iceberg_zorder.spark.procedures import procedure_call, string_literal
 from iceberg_zorder.spark.rewrite import rewrite_data_files
-from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 _T = TypeVar("_T")
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
