@@ -168,14 +168,14 @@ def rewrite(
     def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         if predicate and not dry_run:
             raise InvalidInputError("Cannot use --predicate, because it is for --dry-run")
         options = {**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})}
         asked = tables.asked_for(by, where, options, branch)
         found = named_table(table, "rewrite", catalog, uri, warehouse)
-        chosen = engine_of(engine, found, _pairs("--conf", conf))
+        chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
         return tables.rewrite(found, chosen, asked, predicate or [], shown, signals.done)
 
     exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
@@ -208,12 +208,14 @@ def plan(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         if predicate and not sampled:
             raise InvalidInputError("Cannot use --predicate, because it is for --sampled")
         asked = tables.asked_for(by, where, _pairs("--option", option), branch)
-        chosen = engine_of(engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf))
+        chosen = tables.engine_of(
+            engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf)
+        )
         return tables.plan(chosen, asked, predicate or [], shown, sampled=sampled)
 
     exit_after(work, f"the plan of {table}", shown)
@@ -262,12 +264,14 @@ def report(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         asked = tables.asked_for(by, where, {}, branch)
         del asked["options"]
         asked |= {"predicates": predicate or [], "workload": workload}
-        chosen = engine_of(engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf))
+        chosen = tables.engine_of(
+            engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf)
+        )
         return tables.report(chosen, asked, compare, html, shown)
 
     exit_after(work, f"the report on {table}", shown)
