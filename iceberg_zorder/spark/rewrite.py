@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
 
@@ -106,7 +106,8 @@ def told_result(text: str) -> RewriteResult:
     return result
 
 
-class RewriteCall(NamedTuple):
+@dataclass(frozen=True)
+class RewriteCall:
     """One checked request."""
 
     table: str
@@ -150,7 +151,7 @@ options => map('rewrite-all', 'true'))
     entries = ", ".join(literal(text) for option in call.options.items() for text in option)
     arguments = {
         name: f"map({entries})" if name == "options" else literal(value)
-        for name, value in call._asdict().items()
+        for name, value in asdict(call).items()
         if value not in (None, {})
     }
     return procedure_call(catalog, "zorder_rewrite", arguments)
