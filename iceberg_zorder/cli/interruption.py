@@ -53,15 +53,6 @@ def interruptible() -> Iterator[Signals]:
     """Raise Interrupted in the main thread at SIGINT and SIGTERM, but for one that was ignored before.
 
     A shell has its background commands ignore SIGINT: Ctrl-C is for another one then.
-
-    Examples
-    --------
-    >>> with interruptible() as signals:
-    ...     try:
-    ...         signal.raise_signal(signal.SIGTERM)
-    ...     except Interrupted:
-    ...         print([signal.Signals(number).name for number in signals.received])
-    ['SIGTERM']
     """
     signals = Signals()
 
@@ -75,11 +66,5 @@ def interruptible() -> Iterator[Signals]:
 
 
 def exit_code(received: list[int]) -> int:
-    """Tell the exit code of a command that signals have ended, as shells do: 130 after Ctrl-C, 143 after SIGTERM.
-
-    Examples
-    --------
-    >>> exit_code([signal.SIGINT, signal.SIGTERM])
-    130
-    """
+    """Tell the exit code of a command that signals have ended, as shells do: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + received[0]

@@ -178,15 +178,7 @@ def _warehouse(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def file_uri(location: str) -> str:
-    """Make a plain path a ``file://`` URI; anything with a scheme stays.
-
-    The path is not percent-encoded, because neither Hadoop's nor PyIceberg's paths are decoded.
-
-    Examples
-    --------
-    >>> file_uri("/data/my lake"), file_uri("s3://bucket/lake")
-    ('file:///data/my lake', 's3://bucket/lake')
-    """
+    """Make a plain path a ``file://`` URI; anything with a scheme stays."""
     return location if urlsplit(location).scheme else f"file://{Path(location).absolute()}"
 
 

@@ -44,13 +44,7 @@ def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
 
 
 def procedure_call(catalog: str, procedure: str, arguments: Mapping[str, str]) -> str:
-    """Write a CALL with named arguments.
-
-    Examples
-    --------
-    >>> procedure_call("lake", "zorder_plan", {"table": "'db.t'"})
-    "CALL `lake`.system.zorder_plan(table => 'db.t')"
-    """
+    """Write a CALL with named arguments."""
     named = ", ".join(f"{name} => {expression}" for name, expression in arguments.items())
     return f"CALL {quoted_identifier(catalog)}.system.{procedure}({named})"
 

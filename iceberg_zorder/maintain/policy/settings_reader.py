@@ -44,13 +44,7 @@ _SETTINGS = TypeAdapter(TableSettings)
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON schema of policies, of draft 2020-12, for editors.
-
-    Examples
-    --------
-    >>> policy_schema()["required"]
-    ['version', 'catalogs']
-    """
+    """Return the JSON schema of policies, of draft 2020-12, for editors."""
     return _schema(_FILE)
 
 
@@ -90,13 +84,7 @@ def read_settings(raw: Mapping[str, Any], problems: Problems, path: Path) -> Tab
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge settings as written key by key, and mappings in them, too; the later win.
-
-    Examples
-    --------
-    >>> merged({"by": ["a"], "triggers": {"depth": 4, "cron": "0 3 * * *"}}, {"by": ["b"], "triggers": {"depth": 5}})
-    {'by': ['b'], 'triggers': {'depth': 5, 'cron': '0 3 * * *'}}
-    """
+    """Merge settings as written key by key, and mappings in them, too; the later win."""
     found = dict(base)
     for key, value in over.items():
         before = found.get(key)
