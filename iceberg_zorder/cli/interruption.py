@@ -18,20 +18,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Signals:
-    """The signals that ask a command to end, as they come.
-
-    Attributes
-    ----------
-    received : list of int
-        The numbers of those that came so far: whatever the work makes of the exception, they tell that it was asked to
-        end, and how often.
-    is_done : bool
-        Whether the work was done, and only its result is left to tell.
-    """
+    """The signals that ask a command to end, as they come."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
+        """The numbers of those that came: whatever the work makes of the exception, it was asked to end so often."""
         self.is_done = False
+        """Whether the work was done, and only its result is left to tell."""
 
     def done(self) -> None:
         """Take note that the work is done: a first signal stops nothing any more, only a second one does."""

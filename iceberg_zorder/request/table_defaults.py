@@ -46,20 +46,19 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not name and not equals:
             continue
-        if why := _why_refused(name if equals else "", options):
+        why = None
+        if not (name and equals):
+            why = "is not of the form name=value"
+        elif name in options:
+            why = "sets an option twice"
+        elif name == _DRY_RUN:
+            why = _OF_ONE_CALL
+        if why:
             raise InvalidInputError(
                 f"Cannot use property {OPTIONS_PROPERTY} = '{text}' of {table}, because '{pair.strip()}' {why}"
             )
         options[name] = value
     return options
-
-
-def _why_refused(name: str, before: Mapping[str, str]) -> str | None:
-    if not name:
-        return "is not of the form name=value"
-    if name in before:
-        return "sets an option twice"
-    return _OF_ONE_CALL if name == _DRY_RUN else None
 
 
 def completed_options(

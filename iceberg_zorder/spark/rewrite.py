@@ -1,12 +1,6 @@
 """Rewrite a table along a z-order curve from PySpark, classic or Spark Connect.
 
-The stages, in order:
-
-    check      the table's name, the columns' names and the options' values, before anything is sent
-    call       CALL <catalog>.system.zorder_rewrite(table, sort_order, ...): what rewrite_data_files does with
-               strategy => 'zorder', with more to tell than the columns of Iceberg's procedure have room for
-    result     RewriteResult, from the JSON of that call
-
+A CALL of ``zorder_rewrite`` does what ``rewrite_data_files`` does with ``strategy => 'zorder'``, and returns JSON.
 Everything goes through ``spark.sql``, so no access to the JVM is needed.
 """
 

@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
@@ -52,39 +52,35 @@ class Maintainer:
 
     Examples
     --------
-    >>> one, before = Maintainer("a", 1, "e4-f0-1"), Maintainer("a", 1, "e4-07-1")
-    >>> beside, elsewhere = Maintainer("a", 1, "e4-f0-2"), Maintainer("a", 1, "b6-07-1")
+    >>> one, before = Maintainer("a", 1, "e4", "f0", "1"), Maintainer("a", 1, "e4", "07", "1")
+    >>> beside, elsewhere = Maintainer("a", 1, "e4", "f0", "2"), Maintainer("a", 1, "b6", "07", "1")
     >>> [one.knows_is_gone(other) for other in (before, beside, elsewhere, one)]
     [True, False, False, False]
     """
 
     host: str
     process: int
-    instance: str
-    """Where that number means this process, what tells the process from others that have had the number, and the
-    maintainer from others in the process, with ``-`` between them."""
+    place: str
+    """Where that number means this process: a boot of a machine, and one of its namespaces of processes."""
+    run: str
+    """What tells the process from others that have had its number."""
+    own: str
+    """What tells the maintainer from others in the process."""
 
     @classmethod
     def here(cls) -> Maintainer:
         """Make that of this process."""
         host = "".join(socket.gethostname().split()) or "-"
-        return cls(host, os.getpid(), f"{_place()}-{_PROCESS}-{uuid.uuid4().hex[:8]}")
+        return cls(host, os.getpid(), _place(), _PROCESS, uuid.uuid4().hex[:8])
 
     def knows_is_gone(self, other: Maintainer) -> bool:
         """Tell whether another maintainer is known to have ended; of other machines and containers it is not known."""
-        (place, process), (there, theirs) = _identity(self), _identity(other)
-        if (other.host, there) != (self.host, place):
+        if (other.host, other.place) != (self.host, self.place):
             return False
-        return theirs != process if other.process == self.process else not _is_running(other.process)
-
-
-def _identity(of: Maintainer) -> tuple[str, str]:
-    place, _, rest = of.instance.partition("-")
-    return place, rest.partition("-")[0]
+        return other.run != self.run if other.process == self.process else not _is_running(other.process)
 
 
 def _place() -> str:
-    """Name where a process has one number: this boot of a machine, and one of its namespaces of processes."""
     # Containers may have the name of their machine, or one name.
     try:
         known = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
@@ -109,9 +105,9 @@ class Lease:
 
     Examples
     --------
-    >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z"})
+    >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 e4 f0 1 w77 2026-11-23T12:00:00Z"})
     >>> lease.holder.process, str(lease)
-    (17, 'worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z')
+    (17, 'worker-1 17 e4 f0 1 w77 2026-11-23T12:00:00Z')
     >>> Lease.of({"zorder.maintained-by": "nonsense"}), Lease.of({})
     (None, None)
     """
@@ -126,14 +122,13 @@ class Lease:
     def of(cls, properties: Mapping[str, str]) -> Lease | None:
         """Read it; None where there is none, or nothing that is to be read."""
         with suppress(ValueError):
-            host, process, instance, write_id, until = properties.get(LEASE, "").split()
+            host, process, place, run, own, write_id, until = properties.get(LEASE, "").split()
             at = datetime.strptime(until, _TIME).replace(tzinfo=timezone.utc)
-            return cls(Maintainer(host, int(process), instance), write_id, at)
+            return cls(Maintainer(host, int(process), place, run, own), write_id, at)
         return None
 
     def __str__(self) -> str:
-        holder = self.holder
-        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {self.until:{_TIME}}"
+        return " ".join([*map(str, astuple(self.holder)), self.write_id, f"{self.until:{_TIME}}"])
 
 
 class Leases:

@@ -36,7 +36,7 @@ from iceberg_zorder.pyiceberg.rewrite import execute_counting
 from iceberg_zorder.pyiceberg.run import rewrite_group
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
-HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "f00ba4")
+HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "b6", "f00ba4", "1")
 LATER = timedelta(days=3)
 
 
@@ -113,8 +113,7 @@ def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalo
 def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    place = HERE.instance.partition("-")[0]
-    theirs = leases(replace(HERE, process=ended.pid, instance=f"{place}-other-one")).take(table, 10**12)
+    theirs = leases(replace(HERE, process=ended.pid, run="other", own="one")).take(table, 10**12)
     leases().take(loaded(catalog), 0)
     assert list(Notes.of(loaded(catalog).properties).abandoned) == [theirs.write_id]
 
@@ -124,7 +123,7 @@ def test_of_containers_with_one_name_it_is_not_known_whether_their_processes_are
     catalog: Catalog, table: Table, process: int | None
 ) -> None:
     process = process or os.getpid()
-    theirs = leases(replace(HERE, process=process, instance="0ther-f00ba4-1")).take(table, 0)
+    theirs = leases(replace(HERE, process=process, place="0ther", run="f00ba4")).take(table, 0)
     with pytest.raises(LeftForNowError, match=f"process {process} on {HERE.host}"):
         leases().take(loaded(catalog), 0)
     assert Lease.of(loaded(catalog).properties) == theirs
@@ -151,7 +150,7 @@ def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: T
     assert Lease.of(loaded(catalog).properties) == theirs
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "host x y z 2026-01-01T00:00:00Z", "host 1 y z tomorrow"])
+@pytest.mark.parametrize("text", ["", "nonsense", "host x v w x y 2026-01-01T00:00:00Z", "host 1 v w x y tomorrow"])
 def test_what_is_no_lease_is_in_nobodys_way(table: Table, text: str) -> None:
     with table.transaction() as transaction:
         transaction.set_properties({LEASE: text, NOTES: text})
