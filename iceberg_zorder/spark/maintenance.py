@@ -57,7 +57,7 @@ class SparkMaintenance:
     def rewrite(
         self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
     ) -> Done:
-        """Rewrite a table; see :class:`iceberg_zorder.maintain.engine.SparkWork`."""
+        """Rewrite a table; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
         options = dict(settings.options) if files is None else {**settings.options, "max-files-to-rewrite": str(files)}
 
         def work(spark: SparkSession) -> Done:
@@ -84,7 +84,7 @@ class SparkMaintenance:
         return self._in_spark(work)
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
-        """Carry out a follow-up; see :class:`iceberg_zorder.maintain.engine.SparkWork`."""
+        """Carry out a follow-up; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
         procedure, arguments = procedure_of(name, what, now)
 
         def work(spark: SparkSession) -> Row | None:

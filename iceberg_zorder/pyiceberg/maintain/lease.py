@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -24,17 +24,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
-from iceberg_zorder.maintain.notes import AbandonedWrite, Notes
+from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
 from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
@@ -245,3 +245,27 @@ def table_address(table: Table) -> str:
     host = uri.netloc.rpartition("@")[2]
     known = [catalog.name, *table.name(), host, uri.path, *(catalog.properties.get(key, "") for key in _WHERE)]
     return hashlib.sha256("\0".join(known).encode()).hexdigest()[:8]
+
+
+def change_notes(
+    table: Table, change: Callable[[Notes], Notes], others: Mapping[str, str] = {}, removed: Collection[str] = ()
+) -> None:
+    """Change what a table notes, and other properties of it in the same commit.
+
+    Of two that change it at the same moment one may be lost. Nothing but work depends on it: files that are not
+    deleted, a table that is not left in peace.
+    """
+    refresh(table)
+    text = change(Notes.of(table.properties)).text
+    change_properties(table, {**others, **({NOTES: text} if text else {})}, [*removed, *([] if text else [NOTES])])
+
+
+def last_commit(metadata: TableMetadata) -> int:
+    """Return how far the commits of a table have come: no request that was made before a higher figure is granted.
+
+    That is a sequence number, or in format version 1, where the head must be as it was, the time of the head.
+    """
+    if not isinstance(metadata, TableMetadataV1):
+        return metadata.last_sequence_number
+    head = metadata.current_snapshot()
+    return 0 if head is None else head.timestamp_ms
