@@ -211,7 +211,8 @@ def rewrite(
         asked = tables.asked_for(by, where, options, branch)
         found = named_table(table, "rewrite", catalog, uri, warehouse)
         chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
-        return tables.rewrite(found, chosen, asked, predicate or [], shown, signals.done)
+        result = chosen.rewrite(asked, predicate or [], shown, signals.done)
+        return tables.show_result(found.name, asked, result, shown)
 
     _exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
@@ -251,7 +252,7 @@ def plan(
         chosen = tables.engine_of(
             engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf)
         )
-        return tables.plan(chosen, asked, predicate or [], shown, sampled=sampled)
+        return tables.show_plan(chosen.plan(asked, predicate or [], shown, sampled=sampled), shown)
 
     _exit_after(work, f"the plan of {table}", shown)
 

@@ -36,12 +36,7 @@ _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 class SparkMaintenance:
     """Works through a Spark of its own, which is started for the first table that asks for it.
 
-    Parameters
-    ----------
-    catalogs : callable
-        Gives the catalogs of a policy, as Spark takes them.
-    conf : mapping of str to str
-        Settings of Spark.
+    ``catalogs`` gives the catalogs of a policy, as Spark takes them, and ``conf`` has settings of Spark.
     """
 
     def __init__(self, catalogs: Callable[[], Iterable[SparkCatalog]], conf: Mapping[str, str]) -> None:

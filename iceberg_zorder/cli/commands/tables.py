@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,18 +46,6 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
     return PyIcebergEngine.of(table, conf)
 
 
-def rewrite(
-    table: NamedTable,
-    engine: Engine,
-    asked: Mapping[str, Any],
-    predicates: list[str],
-    output: Output,
-    done: Callable[[], None],
-) -> int:
-    """Rewrite a table."""
-    return show_result(table.name, asked, engine.rewrite(asked, predicates, output, done), output)
-
-
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output) -> int:
     """Show what a rewrite did, or would do; returns the exit code, which says whether some data files failed."""
     count, told = result.failed_data_files_count, asdict(result)
@@ -87,15 +75,10 @@ def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, out
     return FAILED if failed else 0
 
 
-def plan(engine: Engine, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool) -> int:
-    """Plan a rewrite; nothing is written."""
-    show_plan(engine.plan(asked, predicates, output, sampled=sampled), output)
-    return 0
-
-
-def show_plan(planned: Mapping[str, Any], output: Output) -> None:
+def show_plan(planned: Mapping[str, Any], output: Output) -> int:
     """Show a plan."""
     output.show(planned, lambda console: console.print(Text(plan_text(planned)), soft_wrap=True))
+    return 0
 
 
 def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page: Path | None, output: Output) -> int:

@@ -29,12 +29,7 @@ def reason(error: Exception) -> str:
 class Problems:
     """The problems of a policy, gathered while it is read.
 
-    Parameters
-    ----------
-    name : str
-        The file, for messages.
-    lines : mapping of path to int, optional
-        The line of each value, from 1 on; nothing where the policy is of no file.
+    ``name`` is its file, for messages, and ``lines`` have the line of each value, from 1 on.
 
     Examples
     --------

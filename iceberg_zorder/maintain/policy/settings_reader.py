@@ -66,10 +66,6 @@ def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
     --------
     >>> settings_of({"by": ["a", "b"], "options": {"max-scan-ratio": 1.5}}, Problems("policy.yaml")).options
     {'max-scan-ratio': '1.5'}
-    >>> _ = settings_of({"conflicts": {"back-off": "1 fortnight"}}, Problems("policy.yaml"))
-    Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot use policy.yaml, because conflicts.back-off: '1 fortnight' is not \
-a duration: seconds, or such as 5 minutes, 2 h or 1 day
     """
     settings = read_settings(raw, problems, ())
     problems.raise_any()

@@ -51,13 +51,7 @@ def _inside(catalog: Catalog, namespace: Identifier) -> list[Identifier]:
 
 
 class FileLocations:
-    """Where the tables of a catalog have their files, read once.
-
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        The catalog.
-    """
+    """Where the tables of a catalog have their files, read once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

@@ -92,10 +92,8 @@ def _place() -> str:
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
+    except (OSError, OverflowError) as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -132,17 +130,7 @@ class Lease:
 
 
 class Leases:
-    """Takes leases of tables and gives them back.
-
-    Parameters
-    ----------
-    holder : Maintainer
-        For whom.
-    clock : callable
-        Tells the time, with a time zone.
-    sleep : callable, optional
-        Waits for so many seconds.
-    """
+    """Takes leases of tables for a maintainer, and gives them back; ``clock`` tells the time, with a time zone."""
 
     def __init__(
         self, holder: Maintainer, clock: Callable[[], datetime], sleep: Callable[[float], None] = time.sleep

@@ -93,16 +93,8 @@ def _now() -> datetime:
 class PyIcebergTables:
     """See :class:`iceberg_zorder.maintain.maintenance_pass.Tables`.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    clock : callable, optional
-        Tells the time, with a time zone.
-    maintainer : Maintainer, optional
-        For whom tables are rewritten, default this process.
-    spark : SparkWork, optional
-        Does what PyIceberg cannot.
+    ``clock`` tells the time, with a time zone, tables are rewritten for ``maintainer``, by default this process, and
+    ``spark`` does what PyIceberg cannot.
     """
 
     def __init__(
