@@ -7,17 +7,18 @@ by Ctrl-C, 143 by SIGTERM.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
-from iceberg_zorder.cli.endings import exit_after
-from iceberg_zorder.cli.failure import REFUSED, Failure
-from iceberg_zorder.cli.interruption import Signals
+from iceberg_zorder.cli.failure import FAILED, REFUSED, Failure
+from iceberg_zorder.cli.interruption import Interrupted, Signals, exit_code, interruptible
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 
@@ -117,6 +118,40 @@ def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:
     return found
 
 
+def _exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool = False) -> NoReturn:
+    """Do the work of a command, and exit with its code, or as what went wrong or a signal asks."""
+    with interruptible() as signals:
+        received = signals.received
+        complete = f"{name} was complete by then"
+        code = FAILED
+        try:
+            code = work(signals)
+        except Interrupted as interrupted:
+            message = str(interrupted) or f"{name} was cancelled"
+            if leaves_files and len(received) > 1:
+                message = (
+                    f"{name} was cancelled, and nobody waited for it to clean up: remove_orphan_files collects what "
+                    "it has left"
+                )
+            if signals.is_done:
+                output.interrupted(complete)
+            else:
+                output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
+        except Exception as error:  # whatever it is, it ends in a message and an exit code
+            failure = Failure.of(error)
+            output.failure(failure)
+            code = failure.exit_code
+            if received:
+                output.interrupted(f"{name} ended")
+        else:
+            if received:
+                output.interrupted(f"{name} ended" if code else complete)
+        if len(received) > 1:
+            # Threads may still be at work.
+            os._exit(exit_code(received))
+    raise typer.Exit(exit_code(received) if received else code)
+
+
 def main() -> None:
     """Run the application; the entry point of the console script."""
     app()
@@ -168,17 +203,18 @@ def rewrite(
     def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         if predicate and not dry_run:
             raise InvalidInputError("Cannot use --predicate, because it is for --dry-run")
         options = {**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})}
         asked = tables.asked_for(by, where, options, branch)
         found = named_table(table, "rewrite", catalog, uri, warehouse)
-        chosen = engine_of(engine, found, _pairs("--conf", conf))
-        return tables.rewrite(found, chosen, asked, predicate or [], shown, signals.done)
+        chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
+        result = chosen.rewrite(asked, predicate or [], shown, signals.done)
+        return tables.show_result(found.name, asked, result, shown)
 
-    exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
+    _exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
 
 @app.command(cls=_Command)
@@ -208,15 +244,17 @@ def plan(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         if predicate and not sampled:
             raise InvalidInputError("Cannot use --predicate, because it is for --sampled")
         asked = tables.asked_for(by, where, _pairs("--option", option), branch)
-        chosen = engine_of(engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf))
-        return tables.plan(chosen, asked, predicate or [], shown, sampled=sampled)
+        chosen = tables.engine_of(
+            engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf)
+        )
+        return tables.show_plan(chosen.plan(asked, predicate or [], shown, sampled=sampled), shown)
 
-    exit_after(work, f"the plan of {table}", shown)
+    _exit_after(work, f"the plan of {table}", shown)
 
 
 @app.command(cls=_Command)
@@ -262,15 +300,17 @@ def report(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.commands import tables
-        from iceberg_zorder.cli.table import engine_of, named_table
+        from iceberg_zorder.cli.table import named_table
 
         asked = tables.asked_for(by, where, {}, branch)
         del asked["options"]
         asked |= {"predicates": predicate or [], "workload": workload}
-        chosen = engine_of(engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf))
+        chosen = tables.engine_of(
+            engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf)
+        )
         return tables.report(chosen, asked, compare, html, shown)
 
-    exit_after(work, f"the report on {table}", shown)
+    _exit_after(work, f"the report on {table}", shown)
 
 
 @app.command(name="set", cls=_Command)
@@ -298,7 +338,7 @@ def set_defaults(
         asked = tables.asked_for(by, None, _pairs("--option", option), None)
         return tables.set_defaults(named_table(table, "change", catalog, uri, warehouse), asked, shown)
 
-    exit_after(work, f"the change of {table}", shown)
+    _exit_after(work, f"the change of {table}", shown)
 
 
 @app.command(cls=_Command)
@@ -325,7 +365,7 @@ def history(
         found = named_table(table, "read the history of", catalog, uri, warehouse)
         return tables.history(found, branch, limit, shown)
 
-    exit_after(work, f"the history of {table}", shown)
+    _exit_after(work, f"the history of {table}", shown)
 
 
 @app.command(cls=_Command)
@@ -356,7 +396,7 @@ def workload(
         found = named_table(table, "read the workload of", catalog, uri, warehouse)
         return queries.workload(queries.QueryFiles(found, tuple(from_), dialect, moment, kind), to, shown)
 
-    exit_after(work, f"the workload of {table}", shown)
+    _exit_after(work, f"the workload of {table}", shown)
 
 
 @app.command(cls=_Command)
@@ -397,7 +437,7 @@ def advise(
         files = queries.QueryFiles(found, tuple(workload), dialect, moment, kind)
         return queries.advise(files, _pairs("--option", option), branch, days, least_saving, html, shown)
 
-    exit_after(work, f"the advice on {table}", shown)
+    _exit_after(work, f"the advice on {table}", shown)
 
 
 @app.command(cls=_Command)
@@ -433,4 +473,4 @@ def maintain(
         settings = _pairs("--conf", conf)
         return run(policy, shown, signals, watch=watch, dry_run=dry_run, conf=settings, **watched)  # type: ignore[arg-type]
 
-    exit_after(work, "the maintenance", shown, leaves_files=True)
+    _exit_after(work, "the maintenance", shown, leaves_files=True)

@@ -18,20 +18,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Signals:
-    """The signals that ask a command to end, as they come.
-
-    Attributes
-    ----------
-    received : list of int
-        The numbers of those that came so far: whatever the work makes of the exception, they tell that it was asked to
-        end, and how often.
-    is_done : bool
-        Whether the work was done, and only its result is left to tell.
-    """
+    """The signals that ask a command to end, as they come."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
+        """The numbers of those that came: whatever the work makes of the exception, it was asked to end so often."""
         self.is_done = False
+        """Whether the work was done, and only its result is left to tell."""
 
     def done(self) -> None:
         """Take note that the work is done: a first signal stops nothing any more, only a second one does."""
@@ -53,15 +46,6 @@ def interruptible() -> Iterator[Signals]:
     """Raise Interrupted in the main thread at SIGINT and SIGTERM, but for one that was ignored before.
 
     A shell has its background commands ignore SIGINT: Ctrl-C is for another one then.
-
-    Examples
-    --------
-    >>> with interruptible() as signals:
-    ...     try:
-    ...         signal.raise_signal(signal.SIGTERM)
-    ...     except Interrupted:
-    ...         print([signal.Signals(number).name for number in signals.received])
-    ['SIGTERM']
     """
     signals = Signals()
 
@@ -75,11 +59,5 @@ def interruptible() -> Iterator[Signals]:
 
 
 def exit_code(received: list[int]) -> int:
-    """Tell the exit code of a command that signals have ended, as shells do: 130 after Ctrl-C, 143 after SIGTERM.
-
-    Examples
-    --------
-    >>> exit_code([signal.SIGINT, signal.SIGTERM])
-    130
-    """
+    """Tell the exit code of a command that signals have ended, as shells do: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + received[0]

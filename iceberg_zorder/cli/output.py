@@ -24,17 +24,10 @@ VERSION = 1
 
 
 class Output:
-    """What a command can say.
+    """What a command can say: as ``text`` for people, or as ``json``.
 
-    Parameters
-    ----------
-    kind : str
-        ``text`` for people, or ``json``: one object on stdout, with its ``version``, and the same words as for people
-        on stderr.
-    quiet : bool
-        Leave out progress.
-    stdout, stderr : Console, optional
-        Where to; default the process's own.
+    That is one object on stdout, with its ``version``, and the same words as for people on stderr. With ``quiet`` there
+    is no progress.
     """
 
     def __init__(

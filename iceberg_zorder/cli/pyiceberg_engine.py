@@ -11,6 +11,7 @@ from typing import Any
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
@@ -36,7 +37,7 @@ class PyIcebergEngine:
     ) -> Mapping[str, Any]:
         """Plan the rewrite."""
         with failures(f"plan the rewrite of {self.table.name}", output):
-            table = self.table.load()
+            table = load_table(self.table.catalog, self.table.identifier)
             with output.progress() as say, output.work() as work:
                 say(f"Planning the rewrite of {self.table.name} by {by_text(asked)}")
                 plan = plan_rewrite(table, **asked)
@@ -47,7 +48,7 @@ class PyIcebergEngine:
     ) -> RewriteResult:
         """Rewrite the table."""
         with failures(f"rewrite {self.table.name}", output):
-            table = self.table.load()
+            table = load_table(self.table.catalog, self.table.identifier)
             with output.progress() as say, output.work() as work:
                 say(f"Rewriting {self.table.name} by {by_text(asked)}")
                 if predicates:
@@ -64,7 +65,7 @@ class PyIcebergEngine:
         """Report on the table."""
         with failures(f"report on {self.table.name}", output), output.progress() as say:
             say(f"Reading the metadata of {self.table.name}")
-            table = self.table.load()
+            table = load_table(self.table.catalog, self.table.identifier)
 
             def report_by(**arguments: Any) -> ClusteringReport:
                 found = report(table, **arguments)

@@ -96,7 +96,8 @@ class SparkEngine:
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
-                outcome = self._call(work, doing, output, done, directory)
+                with output.progress() as say:
+                    outcome = self._call(work, doing, say, done, directory)
             except Interrupted as interrupted:
                 _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
                 raise
@@ -113,30 +114,24 @@ class SparkEngine:
         self,
         work: Callable[[SparkSession], _T],
         doing: str,
-        output: Output,
+        say: Callable[[str], None],
         done: Callable[[], None],
         directory: Path,
     ) -> _T:
-        with output.progress() as say:
-            say("Starting Spark (the first time it downloads Iceberg)")
+        def begun(spark: SparkSession) -> _T:
+            say(doing)
+            return work(spark)
 
-            def begun(spark: SparkSession) -> _T:
-                say(doing)
-                return work(spark)
-
-            session = local_session(
-                self.conf,
-                session_settings=self.catalog.settings,
-                packages=self.catalog.packages,
-                directory=directory,
-            )
-            call = SparkCall(session, begun)
-            try:
-                result = call.result()
-                done()
-            except Interrupted:
-                say("Cancelling; a second Ctrl-C does not wait for that")
-                return _cancelled(call)
+        say("Starting Spark (the first time it downloads Iceberg)")
+        settings, packages = self.catalog.settings, self.catalog.packages
+        session = local_session(self.conf, session_settings=settings, packages=packages, directory=directory)
+        call = SparkCall(session, begun)
+        try:
+            result = call.result()
+            done()
+        except Interrupted:
+            say("Cancelling; a second Ctrl-C does not wait for that")
+            return _cancelled(call)
         return result
 
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any, Literal, Protocol
-
-from pyiceberg.table import Table
+from typing import Any, Protocol
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.configuration import (
-    CatalogConfiguration,
-    catalog_properties,
-    has_tables,
-    load_table,
-)
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties, has_tables
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts
 from iceberg_zorder.request.result import RewriteResult
@@ -40,10 +32,6 @@ class NamedTable:
     identifier: tuple[str, ...]
     """Its name in the catalog: the namespace's parts, and its own."""
     catalog: CatalogConfiguration
-
-    def load(self) -> Table:
-        """Load it from its catalog."""
-        return load_table(self.catalog, self.identifier)
 
     def pasted(self, command: str | None) -> str | None:
         """Complete a command of ours that is shown to be pasted by the flags that find the catalog."""
@@ -91,17 +79,6 @@ class Engine(Protocol):
         self, asked: Mapping[str, Any], compared: int | None, output: Output
     ) -> tuple[ClusteringReport, ClusteringReport | None]:
         """Report on the table, and on a snapshot of before if there is one to compare with."""
-
-
-def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, conf: dict[str, str]) -> Engine:
-    """Prepare the engine of a name; ``auto`` is Spark where it is installed."""
-    if name == "spark" or (name == "auto" and find_spec("pyspark")):
-        from iceberg_zorder.cli.spark_engine import SparkEngine
-
-        return SparkEngine.of(table, conf)
-    from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
-
-    return PyIcebergEngine.of(table, conf)
 
 
 def by_text(asked: Mapping[str, Any]) -> str:

@@ -68,14 +68,7 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, b
 
 
 def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
-    """Take the file groups that are worth most, of so many bytes in all.
-
-    Examples
-    --------
-    >>> groups = [FileGroupNeed(index, 2, 40, index / 10, False, "") for index in (1, 2, 3)]
-    >>> [group.index for group in within(groups, 100)]
-    [3, 2]
-    """
+    """Take the file groups that are worth most, of so many bytes in all."""
     taken: list[FileGroupNeed] = []
     for group in sorted(groups, key=_rank):
         if group.size <= size:

@@ -39,15 +39,8 @@ Work = Callable[[str, int, int], None]
 class JsonLog:
     """Adds a line of JSON to a file for each event; work goes on where that cannot be, after a warning.
 
-    Parameters
-    ----------
-    path : Path
-        The file. It is opened for each line, so that it may be moved away at any time.
-
-    Raises
-    ------
-    OSError
-        When it cannot be written at the beginning.
+    It is opened for each line, so that it may be moved away at any time. Raises an OSError when it cannot be written at
+    the beginning.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from iceberg_zorder.errors import CatalogUnreachedError, InvalidInputError, RewriteConflictError
@@ -76,20 +77,8 @@ class Tables(Protocol):
 class MaintenancePass:
     """Runs passes over the tables of a policy.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    tables : Tables
-        Its tables.
-    clock : callable
-        Tells the time, with a time zone.
-    say : callable, optional
-        Told what is done.
-    tell : callable, optional
-        Told each :class:`iceberg_zorder.maintain.events.Event`.
-    work : callable, optional
-        Told how far rewrites are.
+    ``clock`` tells the time, with a time zone; ``say`` is told what is done, ``tell`` each
+    :class:`iceberg_zorder.maintain.events.Event`, and ``work`` how far rewrites are.
     """
 
     def __init__(
@@ -119,7 +108,9 @@ class MaintenancePass:
         observations = {each.table: each for each, _ in seen}
         reports: list[TableReport] = []
         decisions = decide(seen, began, self._policy.budget)
-        spare = self._spare(decisions)
+        limit = self._policy.budget.bytes
+        # The bytes of the budget that are not spoken for.
+        spare = None if limit is None else limit - sum(each.size for each in decisions)
         for planned in decisions:
             decision = planned if spare is None else replace(planned, room=planned.size + max(0, spare))
             report = TableReport(decision.table, decision, observations[decision.table])
@@ -129,7 +120,8 @@ class MaintenancePass:
             if spare is not None:
                 spare += decision.size - (report.done.rewritten_bytes if report.done else 0)
             if not dry_run:
-                self._note(decision.table, settings[decision.table])
+                note = partial(self._tables.note, decision.table, settings[decision.table])
+                self._noted(decision.table, "what its queries need", note)
                 report = self._cleaned(report, settings[decision.table])
             reports.append(report)
         failed = [report for report, _ in found if report.observation is None]
@@ -139,11 +131,6 @@ class MaintenancePass:
         self._tell(PASS_ENDED, done.summary())
         return done
 
-    def _spare(self, decisions: Iterable[Decision]) -> int | None:
-        """Tell how many bytes of the budget are not spoken for; None if there is none."""
-        limit = self._policy.budget.bytes
-        return None if limit is None else limit - sum(each.size for each in decisions)
-
     def _remember(self, report: TableReport, settings: TableSettings) -> None:
         """Have a table remember how long it is left in peace after a conflict: twice as long after each in a row."""
         before = report.observation.conflicts if report.observation else None
@@ -151,19 +138,14 @@ class MaintenancePass:
         if report.is_conflict:
             count = 1 + (before.count if before else 0)
             conflicts = Conflicts(count, self._clock() + settings.conflicts.wait(count))
-        if conflicts == before:
-            return
-        try:
-            self._tables.remember(report.table, settings, conflicts)
-        except Exception as error:  # the next conflict is noted
-            self._say(self._policy.masked(f"{report.table} does not remember its conflicts, because {_text(error)}"))
+        if conflicts != before:
+            self._noted(report.table, "its conflicts", lambda: self._tables.remember(report.table, settings, conflicts))
 
-    def _note(self, table: TableName, settings: TableSettings) -> None:
-        """Have a table remember what was found out, for passes elsewhere."""
+    def _noted(self, table: TableName, what: str, note: Callable[[], None]) -> None:
         try:
-            self._tables.note(table, settings)
+            note()
         except Exception as error:  # it is found out again
-            self._say(self._policy.masked(f"{table} does not remember what its queries need, because {_text(error)}"))
+            self._say(self._policy.masked(f"{table} does not remember {what}, because {_text(error)}"))
 
     def _tell(self, name: str, details: Mapping[str, Any]) -> None:
         self._listener(Event(name, self._clock(), details))
@@ -199,9 +181,7 @@ class MaintenancePass:
 
     def _cleaned(self, report: TableReport, settings: TableSettings) -> TableReport:
         """Clean up where work may be done."""
-        is_seen = report.observation is not None and report.observation.snapshot_id is not None
-        is_left = report.decision is not None and report.decision.action == "leave"
-        if not is_seen or (report.error is not None and not is_left):
+        if report.observation is None or report.observation.snapshot_id is None or report.error is not None:
             return report
         try:
             self._tables.clean_up(report.table, settings)
@@ -225,7 +205,6 @@ class MaintenancePass:
             begun += 1
             return not stop() and (begun == 1 or not self._is_over(began))
 
-        report = replace(report, error=None, is_conflict=False)
         self._say(f"Rewriting {decision.table}: {decision.reason}")
         self._tell(REWRITE_BEGAN, {"table": str(decision.table), "reason": decision.reason, "bytes": decision.size})
         report = self._rewritten(report, decision, settings, goes_on)

@@ -53,17 +53,7 @@ _GAUGES = {
 
 
 class PassMetrics:
-    """Counts what passes do.
-
-    Examples
-    --------
-    >>> from datetime import timezone
-    >>> metrics = PassMetrics()
-    >>> at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    >>> metrics.count(PassReport(at, at + timedelta(seconds=2), ()))
-    >>> [line for line in metrics.text().decode().splitlines() if line.startswith("iceberg_zorder_last_pass_duration")]
-    ['iceberg_zorder_last_pass_duration_seconds 2.0']
-    """
+    """Counts what passes do."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -162,23 +152,7 @@ def _forget(tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
 
 
 class Health:
-    """Tells whether passes end in time, and whether the last one could look at tables at all.
-
-    Parameters
-    ----------
-    patience : timedelta
-        How long after the start, or the end of a pass, another one must have ended.
-    clock : callable
-        Tells the time, with a time zone.
-
-    Examples
-    --------
-    >>> from datetime import timezone
-    >>> times = [datetime(2026, 1, 1, hour, tzinfo=timezone.utc) for hour in (0, 1, 3)]
-    >>> health = Health(timedelta(hours=2), iter(times).__next__)
-    >>> health.why_ill(), health.why_ill()
-    (None, 'no pass has ended since 2026-01-01T00:00:00+00:00')
-    """
+    """Tells whether passes end in time (within ``patience``), and whether the last one could look at tables at all."""
 
     def __init__(self, patience: timedelta, clock: Callable[[], datetime]) -> None:
         self._patience, self._clock = patience, clock

@@ -29,17 +29,8 @@ class Done:
 
     def shown(self, masked: Callable[[str], str]) -> Done:
         """Have texts masked, which may come from anywhere."""
-
-        def of(text: str | None) -> str | None:
-            return None if text is None else masked(text)
-
-        return replace(
-            self,
-            message=of(self.message),
-            why_failed=of(self.why_failed),
-            follow_ups=tuple(map(masked, self.follow_ups)),
-            failed_follow_up=of(self.failed_follow_up),
-        )
+        texts: dict[str, Any] = {name: masked(text) for name, text in vars(self).items() if isinstance(text, str)}
+        return replace(self, **texts, follow_ups=tuple(map(masked, self.follow_ups)))
 
 
 @dataclass(frozen=True)

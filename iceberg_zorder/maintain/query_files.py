@@ -59,15 +59,7 @@ class ReadQueries:
 
 
 class QueryFileReader:
-    """Reads the files of a policy, for each table once an hour.
-
-    Parameters
-    ----------
-    home : Path
-        The directory that paths are relative to: that of the policy.
-    clock : callable
-        Tells the time, with a time zone.
-    """
+    """Reads the files of a policy, for each table once an hour; paths are relative to ``home``, where the policy is."""
 
     def __init__(self, home: Path, clock: Callable[[], datetime]) -> None:
         self._home, self._clock = home, clock

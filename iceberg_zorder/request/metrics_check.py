@@ -39,58 +39,28 @@ def set_mode(table: str, field: str, mode: str) -> str:
 
 
 def is_truncated(type_name: str) -> bool:
-    """Tell whether bounds of a type may be cut to a beginning.
-
-    Examples
-    --------
-    >>> is_truncated("binary"), is_truncated("fixed[900]")
-    (True, False)
-    """
+    """Tell whether bounds of a type may be cut to a beginning."""
     return type_name in _CODINGS
 
 
 def least_mode(type_name: str) -> str:
-    """Name the mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default.
-
-    Examples
-    --------
-    >>> least_mode("string"), least_mode("long")
-    ('truncate(16)', 'full')
-    """
+    """Name the mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default."""
     return f"truncate({_DEFAULT})" if is_truncated(type_name) else "full"
 
 
 def longest_mode(mode: str) -> str | None:
-    """Name the mode that keeps the longest bounds that are asked for; None if a mode keeps as much.
-
-    Examples
-    --------
-    >>> longest_mode("truncate(16)"), longest_mode("truncate(300)")
-    ('truncate(256)', None)
-    """
+    """Name the mode that keeps the longest bounds that are asked for; None if a mode keeps as much."""
     kept = int(mode.removeprefix("truncate(").removesuffix(")"))
     return f"truncate({LONGEST})" if kept < LONGEST else None
 
 
 def beginning(key: bytes, length: int, type_name: str) -> bytes:
-    r"""Take what bounds keep of a key.
-
-    Examples
-    --------
-    >>> beginning("größe".encode(), 3, "string").decode(), beginning("größe".encode(), 3, "binary")
-    ('grö', b'gr\xc3')
-    """
+    """Take what bounds keep of a key."""
     return text_of(key, type_name)[:length].encode(_CODINGS[type_name])
 
 
 def text_of(key: bytes, type_name: str) -> str:
-    r"""Write a key in characters as bounds count them: a byte of a binary is one, in Latin-1.
-
-    Examples
-    --------
-    >>> text_of("naïve".encode()[:3], "string"), text_of(b"a\xff", "binary")
-    ('na�', 'aÿ')
-    """
+    """Write a key in characters as bounds count them: a byte of a binary is one, in Latin-1."""
     # A sampled key may end inside a character.
     return key.decode(_CODINGS[type_name], errors="replace")
 
@@ -163,16 +133,7 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
 
 
 def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
-    """Tell how many characters tell rows apart, and how many rows those are: of each pair of neighbours.
-
-    On both sides of a pair are runs, which need more to be parted further. Once the pair parts them, the rows of the
-    largest bucket of each are told apart, so that it is the fewer of them that the pair adds.
-
-    Examples
-    --------
-    >>> list(_needs("string", KeyPool([b"aa", b"ab", b"b", b"c"], [2, 7, 1, 5])))
-    [(2, 2), (1, 1), (1, 5)]
-    """
+    """Tell how many characters tell rows apart, and how many rows those are: of each pair of neighbours."""
     texts = [text_of(key, type_name) for key in pool.keys]
     # By run, its largest bucket, after what tells it apart from the run before; no pair needs less than the one before.
     runs: list[tuple[int, int]] = []
@@ -186,13 +147,7 @@ def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
 
 
 def _common(low: str, high: str) -> int:
-    """Count the characters that two texts begin with.
-
-    Examples
-    --------
-    >>> _common("abc", "abd"), _common("ab", "abd"), _common("", "a")
-    (2, 2, 0)
-    """
+    """Count the characters that two texts begin with."""
     lengths = range(1, 1 + min(len(low), len(high)))
     return bisect_left(lengths, True, key=lambda length: low[:length] != high[:length])
 

@@ -47,9 +47,10 @@ predicted scan fraction a 12.5% (50.0% today)
     if plan["scan_fractions"]:
         among = _fractions(plan)
         lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
-    lines += [f"  predicted share read by {_predicate(each)}" for each in plan.get("predicates", [])]
-    if plan.get("workload"):
-        lines.append(f"  predicted share read by {_workload(plan['workload'])}")
+    lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
+    if workload := plan.get("workload"):
+        queries = f"the {workload['queries']:,} queries of the workload on average"
+        lines.append(f"  predicted share read by {queries}: {_shares(workload)}")
     if plan["expected_seconds"] is not None:
         lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
     return "\n".join(map(printable, lines))
@@ -70,14 +71,6 @@ def _chosen(group: Mapping[str, Any]) -> str:
 def _files(group: Mapping[str, Any]) -> str:
     partition = f"{group['partition']}: " if group["partition"] else ""
     return f"{partition}{group['data_files_count']:,} files ({group['bytes']:,} bytes, {group['rows']:,} rows)"
-
-
-def _predicate(found: Mapping[str, Any]) -> str:
-    return f"{found['predicate']}: {_shares(found)}"
-
-
-def _workload(found: Mapping[str, Any]) -> str:
-    return f"the {found['queries']:,} queries of the workload on average: {_shares(found)}"
 
 
 def _shares(found: Mapping[str, Any]) -> str:

@@ -57,13 +57,7 @@ NULL = Value("null", None)
 
 
 def number(text: str) -> Value:
-    """Read a number without a suffix: whole, with a point (a decimal), or with an exponent (a double).
-
-    Examples
-    --------
-    >>> [number(text).type for text in ("5", "5.0", "5e0")]
-    ['integer', 'decimal', 'double']
-    """
+    """Read a number without a suffix: whole, with a point (a decimal), or with an exponent (a double)."""
     if not _NUMBER.fullmatch(text):
         raise InvalidInputError(f"'{text}' is no number")
     if "e" in text.lower():
@@ -72,13 +66,7 @@ def number(text: str) -> Value:
 
 
 def negative(value: Value) -> Value:
-    """Change the sign of a number.
-
-    Examples
-    --------
-    >>> negative(number("1.5"))
-    Value(type='decimal', content=Decimal('-1.5'))
-    """
+    """Change the sign of a number."""
     if isinstance(value.content, bool) or not isinstance(value.content, int | float | Decimal):
         raise InvalidInputError(f"{value} has no negative")
     # Not the operator: it rounds a decimal to the digits of the context.
@@ -150,13 +138,7 @@ def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float |
 
 
 def as_float(value: float) -> float:
-    """Round a double to the nearest single-precision float, to infinity where it is too large.
-
-    Examples
-    --------
-    >>> as_float(0.1), as_float(1e39)
-    (0.10000000149011612, inf)
-    """
+    """Round a double to the nearest single-precision float, to infinity where it is too large."""
     try:
         rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -176,13 +158,7 @@ def _moment(value: Value, to: str) -> date | datetime | None:
 
 
 def as_date(text: str) -> date | None:
-    """Read a date: year, month and day, or the beginning of these; None if it is none. A time of day does not count.
-
-    Examples
-    --------
-    >>> as_date("2026-1-31 10:00"), as_date("2026"), as_date("31.1.2026")
-    (datetime.date(2026, 1, 31), datetime.date(2026, 1, 1), None)
-    """
+    """Read a date: year, month and day, or the beginning of these; None if it is none. A time of day does not count."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None

@@ -35,10 +35,6 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use property zorder.options = 'rewrite-all' of db.t, because \
 'rewrite-all' is not of the form name=value
-    >>> remembered_options("db.t", {"zorder.options": "dry-run=true"})
-    Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot use property zorder.options = 'dry-run=true' of db.t, because \
-'dry-run=true' is for one call: none would write anything then
     """
     text = properties.get(OPTIONS_PROPERTY, "")
     options: dict[str, str] = {}
@@ -46,20 +42,19 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not name and not equals:
             continue
-        if why := _why_refused(name if equals else "", options):
+        why = None
+        if not (name and equals):
+            why = "is not of the form name=value"
+        elif name in options:
+            why = "sets an option twice"
+        elif name == _DRY_RUN:
+            why = _OF_ONE_CALL
+        if why:
             raise InvalidInputError(
                 f"Cannot use property {OPTIONS_PROPERTY} = '{text}' of {table}, because '{pair.strip()}' {why}"
             )
         options[name] = value
     return options
-
-
-def _why_refused(name: str, before: Mapping[str, str]) -> str | None:
-    if not name:
-        return "is not of the form name=value"
-    if name in before:
-        return "sets an option twice"
-    return _OF_ONE_CALL if name == _DRY_RUN else None
 
 
 def completed_options(
@@ -111,7 +106,6 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
 
     Examples
     --------
-    >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/db/t/workload.json")
     >>> check_remembered_workload("db.t", "file:/lake/db/t", "file:///lake/db/t/workload.json")
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "/etc/passwd")
     Traceback (most recent call last):

@@ -2,12 +2,6 @@
 
 Only this package imports PySpark, which the extra ``spark`` installs.
 Importing it starts no JVM.
-
-    configure_spark     gives a session builder the plugin jar and the matching Iceberg runtime
-    rewrite_data_files  issues ``CALL <catalog>.system.zorder_rewrite(...)``
-    report              tells how well a table is clustered: Spark reads its metadata, this process measures it
-    RewriteResult       what the CALL did: Iceberg's five counts, what filters read, and why nothing was done
-    ColumnScan          what filters on one column read before and after
 """
 
 try:

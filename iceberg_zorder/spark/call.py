@@ -22,13 +22,6 @@ class SparkCall(Generic[_T]):
     Signals reach the main thread, and their exceptions would tear apart what it has to say to the JVM at that moment:
     each thread has a connection of its own, for one request and its answer after the other. So the main thread only
     waits.
-
-    Parameters
-    ----------
-    session : context manager of SparkSession
-        Starts Spark, and stops it.
-    call : callable
-        What to do with the session.
     """
 
     def __init__(self, session: AbstractContextManager[SparkSession], call: Callable[[SparkSession], _T]) -> None:

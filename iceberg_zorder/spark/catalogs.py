@@ -21,19 +21,76 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.spark.catalog_properties import (
-    ENVIRONMENT_INSTEAD,
-    POSTGRESQL_PARAMETERS,
-    PYTHON_ONLY,
-    RENAMED,
-    SSE_TYPES,
-)
 
 AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.14"
 
 _S3_SCHEMES = ("s3", "s3a", "s3n")
+
+# PyIceberg's name -> Iceberg Java's name, where the value stays as it is. Later lines give way to earlier ones.
+_RENAMED = {
+    "s3.region": "client.region",
+    "glue.region": "client.region",
+    "client.access-key-id": "s3.access-key-id",
+    "client.secret-access-key": "s3.secret-access-key",
+    "client.session-token": "s3.session-token",
+    "s3.proxy-uri": "http-client.proxy-endpoint",
+    "s3.sse-kms-key-id": "s3.sse.key",
+    "s3.role-arn": "client.assume-role.arn",
+    "client.role-arn": "client.assume-role.arn",
+    "s3.role-session-name": "client.assume-role.session-name",
+    "client.role-session-name": "client.assume-role.session-name",
+}
+
+# Properties that only PyIceberg has a use for.
+_PYTHON_ONLY = {
+    "type",
+    "uri",
+    "warehouse",
+    "auth",
+    "ssl",
+    "ugi",
+    "echo",
+    "pool_pre_ping",
+    "schema_version",
+    "init_catalog_tables",
+    "py-io-impl",
+    "downcast-ns-timestamp-to-us-on-write",
+    "s3.anonymous",
+    "s3.connect-timeout",
+    "s3.force-virtual-addressing",
+    "s3.request-timeout",
+    "s3.resolve-region",
+    "s3.retry-strategy-impl",
+    "s3.server-side-encryption",
+    "s3.signer",
+    "rest.sigv4-enabled",
+}
+
+# Whose identity these give can be told to Iceberg Java only outside of the catalog's properties.
+_ENVIRONMENT_INSTEAD = {
+    "client.profile-name": "AWS_PROFILE",
+    "s3.profile-name": "AWS_PROFILE",
+    "glue.profile-name": "AWS_PROFILE",
+    "glue.access-key-id": "AWS_ACCESS_KEY_ID",
+    "glue.secret-access-key": "AWS_SECRET_ACCESS_KEY",
+    "glue.session-token": "AWS_SESSION_TOKEN",
+    "botocore_session": "AWS_PROFILE",
+}
+
+_SSE_TYPES = {"AES256": "s3", "aws:kms": "kms", "aws:kms:dsse": "dsse-kms"}
+
+# libpq's parameter -> the JDBC driver's.
+_POSTGRESQL_PARAMETERS = {
+    "application_name": "ApplicationName",
+    "connect_timeout": "connectTimeout",
+    "options": "options",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +125,7 @@ def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
         raise _refusal(name, "Spark takes no catalog name that is empty or has a dot")
     if "py-catalog-impl" in properties:
         raise _refusal(name, f"it is the Python class {properties['py-catalog-impl']}, which Java has not")
-    for key, variable in ENVIRONMENT_INSTEAD.items():
+    for key, variable in _ENVIRONMENT_INSTEAD.items():
         if key in properties:
             raise _refusal(name, f"Iceberg Java has no '{key}': leave it out and set {variable} in the environment")
     catalog_type = str(properties.get("type", "")).lower()
@@ -125,9 +182,9 @@ def _sqlite_uri(name: str, uri: str) -> str:
 def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
     query = {}
     for key, value in parse_qsl(uri.query):
-        if key not in POSTGRESQL_PARAMETERS:
+        if key not in _POSTGRESQL_PARAMETERS:
             raise _refusal(name, f"the JDBC driver has no counterpart of '{key}' in its uri")
-        query[POSTGRESQL_PARAMETERS[key]] = value
+        query[_POSTGRESQL_PARAMETERS[key]] = value
     # Only the part behind the last @ holds no password.
     address = uri.netloc.rpartition("@")[2] or "localhost"
     java = {"uri": f"jdbc:postgresql://{address}{uri.path or '/'}" + (f"?{urlencode(query)}" if query else "")}
@@ -178,15 +235,7 @@ def _warehouse(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def file_uri(location: str) -> str:
-    """Make a plain path a ``file://`` URI; anything with a scheme stays.
-
-    The path is not percent-encoded, because neither Hadoop's nor PyIceberg's paths are decoded.
-
-    Examples
-    --------
-    >>> file_uri("/data/my lake"), file_uri("s3://bucket/lake")
-    ('file:///data/my lake', 's3://bucket/lake')
-    """
+    """Make a plain path a ``file://`` URI; anything with a scheme stays."""
     return location if urlsplit(location).scheme else f"file://{Path(location).absolute()}"
 
 
@@ -221,10 +270,10 @@ def _rest_authentication(name: str, properties: Mapping[str, str], auth: object)
 
 def _handed_on(properties: Mapping[str, str]) -> dict[str, str]:
     java: dict[str, str] = {}
-    for key, java_key in RENAMED.items():
+    for key, java_key in _RENAMED.items():
         if key in properties:
             java.setdefault(java_key, properties[key])
-    shared = {key: value for key, value in properties.items() if key not in RENAMED and key not in PYTHON_ONLY}
+    shared = {key: value for key, value in properties.items() if key not in _RENAMED and key not in _PYTHON_ONLY}
     return java | shared
 
 
@@ -257,7 +306,7 @@ def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
             java[java_key] = str(round(_number(name, key, properties[key]) * 1000))
     if "s3.server-side-encryption" in properties:
         algorithm = properties["s3.server-side-encryption"]
-        java["s3.sse.type"] = SSE_TYPES.get(algorithm, algorithm)
+        java["s3.sse.type"] = _SSE_TYPES.get(algorithm, algorithm)
     if properties.get("s3.signer") == "S3V4RestSigner":
         java["s3.remote-signing-enabled"] = "true"
     if "s3.role-arn" in properties or "client.role-arn" in properties:

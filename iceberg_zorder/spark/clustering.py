@@ -11,9 +11,8 @@ from iceberg_zorder.pyiceberg.catalog.given_table import given_table
 from iceberg_zorder.pyiceberg.clustering.report import CommandArguments, report_of
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
-from iceberg_zorder.spark.rewrite import RewriteCall
-from iceberg_zorder.spark.sql_text import procedure_call, string_literal
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
+from iceberg_zorder.spark.rewrite import RewriteCall, rewrite_statement
 
 
 def report(
@@ -72,9 +71,8 @@ def report(
         return {row["location"]: bytes(row["content"]) for row in rows_of(spark, call)}
 
     def command(arguments: CommandArguments, options: Mapping[str, str]) -> str:
-        given = tuple(options.items())
-        call = RewriteCall(quoted_name(name), arguments.sort_order, arguments.where, given, arguments.branch)
-        return call.rewrite(catalog)
+        asked = RewriteCall(quoted_name(name), arguments.sort_order, arguments.where, dict(options), arguments.branch)
+        return rewrite_statement(asked, catalog)
 
     (metadata,) = files().items()
     return report_of(

@@ -26,8 +26,8 @@ from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session
+from iceberg_zorder.spark.procedures import procedure_call, string_literal
 from iceberg_zorder.spark.rewrite import rewrite_data_files
-from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 _T = TypeVar("_T")
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -36,12 +36,7 @@ _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 class SparkMaintenance:
     """Works through a Spark of its own, which is started for the first table that asks for it.
 
-    Parameters
-    ----------
-    catalogs : callable
-        Gives the catalogs of a policy, as Spark takes them.
-    conf : mapping of str to str
-        Settings of Spark.
+    ``catalogs`` gives the catalogs of a policy, as Spark takes them, and ``conf`` has settings of Spark.
     """
 
     def __init__(self, catalogs: Callable[[], Iterable[SparkCatalog]], conf: Mapping[str, str]) -> None:
@@ -57,7 +52,7 @@ class SparkMaintenance:
     def rewrite(
         self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
     ) -> Done:
-        """Rewrite a table; see :class:`iceberg_zorder.maintain.engine.SparkWork`."""
+        """Rewrite a table; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
         options = dict(settings.options) if files is None else {**settings.options, "max-files-to-rewrite": str(files)}
 
         def work(spark: SparkSession) -> Done:
@@ -84,7 +79,7 @@ class SparkMaintenance:
         return self._in_spark(work)
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
-        """Carry out a follow-up; see :class:`iceberg_zorder.maintain.engine.SparkWork`."""
+        """Carry out a follow-up; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
         procedure, arguments = procedure_of(name, what, now)
 
         def work(spark: SparkSession) -> Row | None:

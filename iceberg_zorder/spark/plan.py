@@ -14,7 +14,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.arguments import OptionValue
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.failures import rewrite_error
-from iceberg_zorder.spark.rewrite import RewriteCall, told_result
+from iceberg_zorder.spark.rewrite import RewriteCall, checked_call, told_result
 
 
 def describe_plan(
@@ -22,11 +22,9 @@ def describe_plan(
     table: str,
     columns: Sequence[str] | str | None = None,
     *,
-    where: str | None = None,
-    options: Mapping[str, OptionValue] | None = None,
-    branch: str | None = None,
     sampled: bool = False,
     predicates: Sequence[str] = (),
+    **asked: Any,
 ) -> dict[str, Any]:
     """Plan what :func:`iceberg_zorder.spark.rewrite_data_files` would do with the same arguments.
 
@@ -38,7 +36,7 @@ def describe_plan(
     """
     if predicates and not sampled:
         raise InvalidInputError("Cannot use predicates, because it is for sampled")
-    call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
+    call = checked_call(table, columns, **asked)
     try:
         plan = _plan(spark, call)
         described: dict[str, Any] = json.loads((plan.sampled(list(predicates)) if sampled else plan).toJson())
@@ -52,10 +50,9 @@ def dry_run(
     table: str,
     columns: Sequence[str] | str | None = None,
     *,
-    where: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
-    branch: str | None = None,
     predicates: Sequence[str] = (),
+    **asked: Any,
 ) -> RewriteResult:
     """Tell what a rewrite would do, and what conditions would read; nothing is written.
 
@@ -65,8 +62,7 @@ def dry_run(
     >>> result.predicates  # doctest: +SKIP
     (PredicateScan(predicate='user_id = 5', before=1.0, predicted=0.125),)
     """
-    wanted = {**(options or {}), "dry-run": True}
-    call = RewriteCall.of(table, columns, where=where, options=wanted, branch=branch)
+    call = checked_call(table, columns, options={**(options or {}), "dry-run": True}, **asked)
     try:
         text: str = _plan(spark, call).sampled(list(predicates)).execute().toJson()
     except (PySparkException, Py4JError) as error:
@@ -79,6 +75,6 @@ def _plan(spark: SparkSession, call: RewriteCall) -> Any:
     jvm: Any = spark.sparkContext._jvm
     builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, call.table)
     builder.sortOrder(call.sort_order).where(call.where).branch(call.branch)
-    for name, value in call.options:
+    for name, value in call.options.items():
         builder.option(name, value)
     return builder.plan()

@@ -1,12 +1,6 @@
 """Rewrite a table along a z-order curve from PySpark, classic or Spark Connect.
 
-The stages, in order:
-
-    check      the table's name, the columns' names and the options' values, before anything is sent
-    call       CALL <catalog>.system.zorder_rewrite(table, sort_order, ...): what rewrite_data_files does with
-               strategy => 'zorder', with more to tell than the columns of Iceberg's procedure have room for
-    result     RewriteResult, from the JSON of that call
-
+A CALL of ``zorder_rewrite`` does what ``rewrite_data_files`` does with ``strategy => 'zorder'``, and returns JSON.
 Everything goes through ``spark.sql``, so no access to the JVM is needed.
 """
 
@@ -15,15 +9,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
 from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
-from iceberg_zorder.spark.sql_text import procedure_call, string_literal
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -80,10 +73,10 @@ def rewrite_data_files(
     ...     spark, "lake.db.events", ["user_id", "ts"], where="ts >= '2026-01-01'", options={"rewrite-all": True}
     ... )  # doctest: +SKIP
     """
-    call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
-    catalog = catalog_of(spark, table)
-    row = rows_of(spark, call.rewrite(catalog, escaped_string_literals=escapes_string_literals(spark)))[0]
-    return told_result(row["result"])
+    call = checked_call(table, columns, where=where, options=options, branch=branch)
+    escapes = escapes_string_literals(spark)
+    statement = rewrite_statement(call, catalog_of(spark, table), escaped_string_literals=escapes)
+    return told_result(rows_of(spark, statement)[0]["result"])
 
 
 def told_result(text: str) -> RewriteResult:
@@ -109,51 +102,50 @@ def told_result(text: str) -> RewriteResult:
 
 @dataclass(frozen=True)
 class RewriteCall:
-    """One checked request, as the statements that carry it out.
-
-    Examples
-    --------
-    >>> call = RewriteCall.of("db.t", ["a", "b.c"], options={"rewrite-all": True})
-    >>> print(call.rewrite("lake"))
-    CALL `lake`.system.zorder_rewrite(table => 'db.t', sort_order => 'zorder(`a`, `b`.`c`)', \
-options => map('rewrite-all', 'true'))
-    """
+    """One checked request."""
 
     table: str
     sort_order: str | None
     where: str | None
-    options: tuple[tuple[str, str], ...]
+    options: dict[str, str]
     branch: str | None
 
-    @staticmethod
-    def of(
-        table: str,
-        columns: Sequence[str] | str | None = None,
-        *,
-        where: str | None = None,
-        options: Mapping[str, OptionValue] | None = None,
-        branch: str | None = None,
-    ) -> RewriteCall:
-        """Check a request; raises InvalidInputError when a name or value is malformed."""
-        return RewriteCall(
-            table=quoted_name(tuple(name_parts(table))),
-            sort_order=None if columns is None else sort_order_text(table, columns),
-            where=where,
-            options=tuple((name, option_text(name, value)) for name, value in (options or {}).items()),
-            branch=branch,
-        )
 
-    def rewrite(self, catalog: str, *, escaped_string_literals: bool = False) -> str:
-        """Write the CALL of ``zorder_rewrite``."""
+def checked_call(
+    table: str,
+    columns: Sequence[str] | str | None = None,
+    *,
+    where: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    branch: str | None = None,
+) -> RewriteCall:
+    """Check a request; raises InvalidInputError when a name or value is malformed."""
+    return RewriteCall(
+        quoted_name(tuple(name_parts(table))),
+        None if columns is None else sort_order_text(table, columns),
+        where,
+        {name: option_text(name, value) for name, value in (options or {}).items()},
+        branch,
+    )
 
-        def literal(text: str) -> str:
-            return string_literal(text, escaped_string_literals=escaped_string_literals)
 
-        texts = {"table": self.table, "sort_order": self.sort_order, "where": self.where}
-        arguments = {name: literal(text) for name, text in texts.items() if text is not None}
-        if self.options:
-            entries = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in self.options)
-            arguments["options"] = f"map({entries})"
-        if self.branch is not None:
-            arguments["branch"] = literal(self.branch)
-        return procedure_call(catalog, "zorder_rewrite", arguments)
+def rewrite_statement(call: RewriteCall, catalog: str, *, escaped_string_literals: bool = False) -> str:
+    """Write the CALL of ``zorder_rewrite``.
+
+    Examples
+    --------
+    >>> print(rewrite_statement(checked_call("db.t", ["a", "b.c"], options={"rewrite-all": True}), "lake"))
+    CALL `lake`.system.zorder_rewrite(table => 'db.t', sort_order => 'zorder(`a`, `b`.`c`)', \
+options => map('rewrite-all', 'true'))
+    """
+
+    def literal(text: str) -> str:
+        return string_literal(text, escaped_string_literals=escaped_string_literals)
+
+    entries = ", ".join(literal(text) for option in call.options.items() for text in option)
+    arguments = {
+        name: f"map({entries})" if name == "options" else literal(value)
+        for name, value in asdict(call).items()
+        if value not in (None, {})
+    }
+    return procedure_call(catalog, "zorder_rewrite", arguments)

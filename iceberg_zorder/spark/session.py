@@ -89,17 +89,7 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
 def jar_settings(
     settings: Mapping[str, str], *, extra_packages: Iterable[str] = (), plugin_jar: Path = PLUGIN_JAR
 ) -> dict[str, str]:
-    """Work out ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session.
-
-    Examples
-    --------
-    >>> from iceberg_zorder.spark.session import JARS, jar_settings
-    >>> import tempfile, pathlib
-    >>> with tempfile.NamedTemporaryFile(suffix=".jar") as jar:
-    ...     jars = jar_settings({JARS: "mine.jar"}, plugin_jar=pathlib.Path(jar.name))[JARS]
-    ...     jars == f"mine.jar,{jar.name}"
-    True
-    """
+    """Work out ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session."""
     runtime = iceberg_runtime(pyspark.__version__, _scala_version())
     if not plugin_jar.is_file():
         raise FileNotFoundError(
@@ -123,15 +113,7 @@ def jar_settings(
 
 
 def iceberg_runtime(pyspark_version: str, scala_version: str) -> str:
-    """Name the Iceberg runtime for a version of PySpark.
-
-    Examples
-    --------
-    >>> iceberg_runtime("4.1.4", "2.13")
-    'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0'
-    >>> iceberg_runtime("3.5.8", "2.12")
-    'org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0'
-    """
+    """Name the Iceberg runtime for a version of PySpark."""
     major, minor = _minor_version(pyspark_version)
     version = ICEBERG_VERSIONS.get(((major, minor), scala_version))
     if version is None:

@@ -58,7 +58,7 @@ def test_what_has_no_history_is_refused(home: Path, catalog: Catalog) -> None:
     appended(catalog, "db.short", appends=1)
     for arguments, why in (
         (("t",), "Cannot read the history of t, because it names no namespace: write it as db.t"),
-        (("db.short", "--limit", "0"), "0 is not in the range x>=1"),
+        (("db.short", "--limit", "0"), "Invalid value for '--limit'"),
         (("db.short", "--branch", "nope"), "has no such branch"),
     ):
         done = run_without_spark(home, *arguments, "--output", "json", command="history")

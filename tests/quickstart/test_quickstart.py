@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.expressions.parser import parse
 from rich.console import Console
 
-from iceberg_zorder.spark.rewrite import RewriteCall
+from iceberg_zorder.spark.rewrite import checked_call, rewrite_statement
 from quickstart.data import TABLE, Warehouse
 from quickstart.measure import Comparison, Fingerprint, Measurement
 from quickstart.queries import CLUSTERING_COLUMNS, Query, dozen, one_order
@@ -153,7 +153,7 @@ def test_both_engines_understand_the_filters(scale: int) -> None:
 
 def test_shown_call_is_the_call_that_is_sent() -> None:
     options = {"rewrite-all": "true", "target-file-size-bytes": "1000"}
-    sent = RewriteCall.of(TABLE, CLUSTERING_COLUMNS, options=options).rewrite("quickstart")
+    sent = rewrite_statement(checked_call(TABLE, CLUSTERING_COLUMNS, options=options), "quickstart")
     # PySpark calls what tells more; on the screen stands what people know.
     as_people_call_it = sent.replace("`", "").replace(
         "zorder_rewrite(table => 'tpch.lineitem', ",

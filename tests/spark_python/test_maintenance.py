@@ -15,7 +15,6 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.engine import choose_engine
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.pass_report import TableReport
@@ -23,7 +22,7 @@ from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
-from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, choose_engine
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.conftest import CATALOG
 

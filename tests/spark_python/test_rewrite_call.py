@@ -10,21 +10,21 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.arguments import option_text, sort_order_text
 from iceberg_zorder.spark import RewriteResult, rewrite_data_files
-from iceberg_zorder.spark.rewrite import RewriteCall
+from iceberg_zorder.spark.rewrite import checked_call, rewrite_statement
 
 # No attribute of it can be used: nothing must be sent.
 NO_SESSION = cast(SparkSession, object())
 
 
 def test_all_arguments_in_order() -> None:
-    call = RewriteCall.of(
+    call = checked_call(
         "lake.db.t",
         ["a", "n.`x y`"],
         where="s = 'it'",
         options={"rewrite-all": True, "sample-seed": -1, "cuts": "even"},
         branch="audit",
     )
-    assert call.rewrite("lake") == (
+    assert rewrite_statement(call, "lake") == (
         "CALL `lake`.system.zorder_rewrite(table => 'lake.db.t', "
         "sort_order => 'zorder(`a`, `n`.`x y`)', where => 's = \\'it\\'', "
         "options => map('rewrite-all', 'true', 'sample-seed', '-1', 'cuts', 'even'), branch => 'audit')"
@@ -32,13 +32,13 @@ def test_all_arguments_in_order() -> None:
 
 
 def test_options_arrive_in_sessions_whose_literals_have_no_escapes() -> None:
-    call = RewriteCall.of("t", ["a"], options={"workload": '{"f": "a\\b"}'})
-    sent = call.rewrite("lake", escaped_string_literals=True)
+    call = checked_call("t", ["a"], options={"workload": '{"f": "a\\b"}'})
+    sent = rewrite_statement(call, "lake", escaped_string_literals=True)
     assert """map('workload', concat('{"f": "a', chr(92), 'b"}'))""" in sent
 
 
 def test_only_what_is_given_is_sent() -> None:
-    assert RewriteCall.of("t", ["a"]).rewrite("lake") == (
+    assert rewrite_statement(checked_call("t", ["a"]), "lake") == (
         "CALL `lake`.system.zorder_rewrite(table => 't', sort_order => 'zorder(`a`)')"
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from pyiceberg.table import Table
 from rich.console import Console
 from rich.text import Text
 
@@ -19,12 +18,14 @@ from iceberg_zorder.cli.pyiceberg_engine import failures
 from iceberg_zorder.cli.table import NamedTable
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import advise as advise_on
+from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.request.predicate_values import as_timestamp
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
+from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.summary import summary
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
@@ -40,10 +41,9 @@ class QueryFiles:
     as_of: datetime | None
     kind: Format | None
 
-    def read(self, loaded: Table) -> Workload:
+    def read(self, table: ScannedTable) -> Workload:
         """Read them; of the table only its schema is needed."""
-        columns = scanned_table(loaded, self.table.identifier)
-        return read_workload(self.files, columns, dialect=self.dialect, as_of=self.as_of, kind=self.kind)
+        return read_workload(self.files, table, dialect=self.dialect, as_of=self.as_of, kind=self.kind)
 
 
 def moment_of(text: str | None) -> datetime | None:
@@ -62,10 +62,10 @@ def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
     if to is not None and not to.parent.is_dir():
         raise InvalidInputError(f"Cannot write --to {to}, because there is no directory {to.parent}")
     with failures(f"read the workload of {name}", output):
-        table = queries.table.load()
+        columns = scanned_table(load_table(queries.table.catalog, queries.table.identifier), queries.table.identifier)
         with output.progress() as say:
             say(f"Reading {len(queries.files)} files of queries on {name}")
-            found = queries.read(table)
+            found = queries.read(columns)
     if to is not None:
         replace_text(to, to_json(found), flag="--to")
     told = {"table": name, "written": None if to is None else str(to), **summary(found)}
@@ -97,10 +97,10 @@ def advise(
     table, as_of = queries.table, queries.as_of
     read_with = {"dialect": queries.dialect, "as-of": as_of.isoformat(" ") if as_of else None}
     with failures(f"advise on {table.name}", output):
-        loaded = table.load()
+        loaded = load_table(table.catalog, table.identifier)
         with output.progress() as say, output.work() as work:
             say(f"Reading {len(queries.files)} files of queries on {table.name}")
-            found = queries.read(loaded)
+            found = queries.read(scanned_table(loaded, table.identifier))
             say(f"Simulating layouts of {table.name}")
             advice = advise_on(
                 loaded,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -14,11 +14,12 @@ from rich.text import Text
 from iceberg_zorder.cli.failure import FAILED, Failure
 from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.pyiceberg_engine import failures
+from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import Engine, NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.maintain.past_rewrites import rewrites_of
 from iceberg_zorder.printable import printable
+from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot, remember
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.render.history_text import history_renderable
@@ -36,16 +37,13 @@ def asked_for(by: str | None, where: str | None, options: dict[str, str], branch
     return {"columns": None if by is None else by.strip(), "where": where, "options": options, "branch": branch}
 
 
-def rewrite(
-    table: NamedTable,
-    engine: Engine,
-    asked: Mapping[str, Any],
-    predicates: list[str],
-    output: Output,
-    done: Callable[[], None],
-) -> int:
-    """Rewrite a table."""
-    return show_result(table.name, asked, engine.rewrite(asked, predicates, output, done), output)
+def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, conf: dict[str, str]) -> Engine:
+    """Prepare the engine of a name; ``auto`` is Spark where it is installed."""
+    if name == "spark" or (name == "auto" and find_spec("pyspark")):
+        from iceberg_zorder.cli.spark_engine import SparkEngine
+
+        return SparkEngine.of(table, conf)
+    return PyIcebergEngine.of(table, conf)
 
 
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output) -> int:
@@ -77,15 +75,10 @@ def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, out
     return FAILED if failed else 0
 
 
-def plan(engine: Engine, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool) -> int:
-    """Plan a rewrite; nothing is written."""
-    show_plan(engine.plan(asked, predicates, output, sampled=sampled), output)
-    return 0
-
-
-def show_plan(planned: Mapping[str, Any], output: Output) -> None:
+def show_plan(planned: Mapping[str, Any], output: Output) -> int:
     """Show a plan."""
     output.show(planned, lambda console: console.print(Text(plan_text(planned)), soft_wrap=True))
+    return 0
 
 
 def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page: Path | None, output: Output) -> int:
@@ -128,7 +121,7 @@ def check_page(page: Path) -> None:
 def set_defaults(table: NamedTable, asked: Mapping[str, Any], output: Output) -> int:
     """Set the table's properties, if a rewrite would take them."""
     with failures(f"change {table.name}", output):
-        properties = remember(table.load(), asked["columns"], asked["options"])
+        properties = remember(load_table(table.catalog, table.identifier), asked["columns"], asked["options"])
     show_properties(table.name, properties, output)
     return 0
 
@@ -143,7 +136,7 @@ def show_properties(table: str, properties: Mapping[str, str], output: Output) -
 def history(table: NamedTable, branch: str | None, limit: int, output: Output) -> int:
     """Show the rewrites of a table; only its metadata is read."""
     with failures(f"read the history of {table.name}", output):
-        loaded = table.load()
+        loaded = load_table(table.catalog, table.identifier)
         head = branch_snapshot(loaded, branch or "main", "read the history")
         rewrites = rewrites_of(snapshots_to(loaded, head)) if head else []
     found = {"table": table.name, "branch": branch or "main", "rewrites": rewrites[-limit:]}

@@ -37,13 +37,7 @@ class CatalogProperties:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Write a text without secrets.
-
-    Examples
-    --------
-    >>> masked("cannot connect to postgresql://me:hunter2@db/x", ["hunter2"])
-    'cannot connect to postgresql://me:***@db/x'
-    """
+    """Write a text without secrets."""
     forms = {form for secret in secrets for form in _forms(secret) if len(form) >= _SHORTEST}
     # Longer ones first, of which others may be parts.
     for form in sorted(forms, key=len, reverse=True):
@@ -67,14 +61,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
-    """Find what is not to be shown of a catalog's properties: credentials by their names, and passwords in addresses.
-
-    Examples
-    --------
-    >>> found = {"type": "rest", "token": "t0ken", "uri": "https://me:hunter2@lake.example/x?password=pw00"}
-    >>> sorted(secrets_of({**found, "token-refresh-enabled": "true", "auth": {"type": "basic"}}))
-    ['hunter2', 'pw00', 't0ken']
-    """
+    """Find what is not to be shown of a catalog: credentials by their names, and passwords in addresses."""
     return frozenset({*_named_secrets(properties, "")} - {""})
 
 
@@ -139,13 +126,7 @@ def _named_secrets(properties: Mapping[str, object], around: str) -> Iterator[st
 
 
 def _passwords(text: str) -> Iterator[str]:
-    """Find passwords in an address; where one may end in several places, all that it may be.
-
-    Examples
-    --------
-    >>> sorted(set(_passwords("pg://me:hunter2@db/x?name=z@prod")) - {""})
-    ['hunter2', 'hunter2@db/x?name=z']
-    """
+    """Find passwords in an address; where one may end in several places, all that it may be."""
     *parts, _ = text.partition("://")[2].split("@")
     if parts:
         yield "@".join(parts).partition(":")[2]

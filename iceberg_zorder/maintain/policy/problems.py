@@ -13,13 +13,7 @@ _MOST = 10
 
 
 def field_name(path: Path) -> str:
-    """Write where a value stands.
-
-    Examples
-    --------
-    >>> field_name(("tables", "sales.orders", "allowed-hours", 1))
-    'tables.sales.orders.allowed-hours[1]'
-    """
+    """Write where a value stands."""
     name = ""
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
@@ -27,13 +21,7 @@ def field_name(path: Path) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Write what another part of the package refuses as part of a sentence.
-
-    Examples
-    --------
-    >>> reason(InvalidInputError("Cannot set cuts to 'odd', because it must be 'even'"))
-    "cannot set cuts to 'odd', because it must be 'even'"
-    """
+    """Write what another part of the package refuses as part of a sentence."""
     text = str(error)
     return f"cannot{text.removeprefix('Cannot')}" if text.startswith("Cannot ") else text
 
@@ -41,12 +29,7 @@ def reason(error: Exception) -> str:
 class Problems:
     """The problems of a policy, gathered while it is read.
 
-    Parameters
-    ----------
-    name : str
-        The file, for messages.
-    lines : mapping of path to int, optional
-        The line of each value, from 1 on; nothing where the policy is of no file.
+    ``name`` is its file, for messages, and ``lines`` have the line of each value, from 1 on.
 
     Examples
     --------

@@ -44,13 +44,7 @@ _SETTINGS = TypeAdapter(TableSettings)
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON schema of policies, of draft 2020-12, for editors.
-
-    Examples
-    --------
-    >>> policy_schema()["required"]
-    ['version', 'catalogs']
-    """
+    """Return the JSON schema of policies, of draft 2020-12, for editors."""
     return _schema(_FILE)
 
 
@@ -72,10 +66,6 @@ def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
     --------
     >>> settings_of({"by": ["a", "b"], "options": {"max-scan-ratio": 1.5}}, Problems("policy.yaml")).options
     {'max-scan-ratio': '1.5'}
-    >>> _ = settings_of({"conflicts": {"back-off": "1 fortnight"}}, Problems("policy.yaml"))
-    Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot use policy.yaml, because conflicts.back-off: '1 fortnight' is not \
-a duration: seconds, or such as 5 minutes, 2 h or 1 day
     """
     settings = read_settings(raw, problems, ())
     problems.raise_any()
@@ -90,13 +80,7 @@ def read_settings(raw: Mapping[str, Any], problems: Problems, path: Path) -> Tab
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge settings as written key by key, and mappings in them, too; the later win.
-
-    Examples
-    --------
-    >>> merged({"by": ["a"], "triggers": {"depth": 4, "cron": "0 3 * * *"}}, {"by": ["b"], "triggers": {"depth": 5}})
-    {'by': ['b'], 'triggers': {'depth': 5, 'cron': '0 3 * * *'}}
-    """
+    """Merge settings as written key by key, and mappings in them, too; the later win."""
     found = dict(base)
     for key, value in over.items():
         before = found.get(key)

@@ -61,13 +61,7 @@ class Written:
 
 
 def shown(value: object) -> str:
-    """Return a value as messages have it.
-
-    Examples
-    --------
-    >>> shown("soon"), shown(1.5), shown(None), shown([1])
-    ("'soon'", '1.5', 'nothing', 'a list')
-    """
+    """Return a value as messages have it."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping | list):

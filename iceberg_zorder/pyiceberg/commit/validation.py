@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_o
 from iceberg_zorder.pyiceberg.file_names import is_leased
 
 LEASE = "zorder.maintained-by"
-"""The table property: host, process, instance, id of the write, and until when, with blanks between them."""
+"""The table property: the maintainer, the id of its write, and until when, with blanks between them."""
 
 
 class ConflictError(Exception):

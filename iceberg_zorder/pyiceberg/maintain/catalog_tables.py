@@ -20,19 +20,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*(?P<rest>.*)", re.DOTALL)
 
 
 def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> Iterator[Identifier]:
-    """List the tables of a catalog; a namespace that cannot be listed is in the way of no other.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.memory import InMemoryCatalog
-    >>> catalog = InMemoryCatalog("lake")
-    >>> for each in ("a", "a.b", "c"):
-    ...     catalog.create_namespace(each)
-    ...     _ = catalog.create_table(f"{each}.t", pa.schema([("x", pa.int64())]))
-    >>> sorted(list_tables(catalog, lambda namespace: namespace[0] == "a"))
-    [('a', 'b', 't'), ('a', 't')]
-    """
+    """List the tables of a catalog; a namespace that cannot be listed is in the way of no other."""
     problems: list[str] = []
 
     def asked(ask: Callable[[Identifier], Iterable[Identifier]], namespace: Identifier) -> list[Identifier]:
@@ -63,13 +51,7 @@ def _inside(catalog: Catalog, namespace: Identifier) -> list[Identifier]:
 
 
 class FileLocations:
-    """Where the tables of a catalog have their files, read once.
-
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        The catalog.
-    """
+    """Where the tables of a catalog have their files, read once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

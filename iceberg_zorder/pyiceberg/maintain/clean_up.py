@@ -14,8 +14,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import RenewedIO, refresh
 from iceberg_zorder.pyiceberg.compat.listing import list_files
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_of_write, is_written_at
-from iceberg_zorder.pyiceberg.maintain.lease import table_address
-from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
+from iceberg_zorder.pyiceberg.maintain.lease import change_notes, last_commit, table_address
 
 _LOG = logging.getLogger("iceberg_zorder")
 

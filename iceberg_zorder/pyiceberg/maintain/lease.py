@@ -15,26 +15,26 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
-from iceberg_zorder.maintain.notes import AbandonedWrite, Notes
+from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
 from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
@@ -52,39 +52,35 @@ class Maintainer:
 
     Examples
     --------
-    >>> one, before = Maintainer("a", 1, "e4-f0-1"), Maintainer("a", 1, "e4-07-1")
-    >>> beside, elsewhere = Maintainer("a", 1, "e4-f0-2"), Maintainer("a", 1, "b6-07-1")
+    >>> one, before = Maintainer("a", 1, "e4", "f0", "1"), Maintainer("a", 1, "e4", "07", "1")
+    >>> beside, elsewhere = Maintainer("a", 1, "e4", "f0", "2"), Maintainer("a", 1, "b6", "07", "1")
     >>> [one.knows_is_gone(other) for other in (before, beside, elsewhere, one)]
     [True, False, False, False]
     """
 
     host: str
     process: int
-    instance: str
-    """Where that number means this process, what tells the process from others that have had the number, and the
-    maintainer from others in the process, with ``-`` between them."""
+    place: str
+    """Where that number means this process: a boot of a machine, and one of its namespaces of processes."""
+    run: str
+    """What tells the process from others that have had its number."""
+    own: str
+    """What tells the maintainer from others in the process."""
 
     @classmethod
     def here(cls) -> Maintainer:
         """Make that of this process."""
         host = "".join(socket.gethostname().split()) or "-"
-        return cls(host, os.getpid(), f"{_place()}-{_PROCESS}-{uuid.uuid4().hex[:8]}")
+        return cls(host, os.getpid(), _place(), _PROCESS, uuid.uuid4().hex[:8])
 
     def knows_is_gone(self, other: Maintainer) -> bool:
         """Tell whether another maintainer is known to have ended; of other machines and containers it is not known."""
-        (place, process), (there, theirs) = _identity(self), _identity(other)
-        if (other.host, there) != (self.host, place):
+        if (other.host, other.place) != (self.host, self.place):
             return False
-        return theirs != process if other.process == self.process else not _is_running(other.process)
-
-
-def _identity(of: Maintainer) -> tuple[str, str]:
-    place, _, rest = of.instance.partition("-")
-    return place, rest.partition("-")[0]
+        return other.run != self.run if other.process == self.process else not _is_running(other.process)
 
 
 def _place() -> str:
-    """Name where a process has one number: this boot of a machine, and one of its namespaces of processes."""
     # Containers may have the name of their machine, or one name.
     try:
         known = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
@@ -96,10 +92,8 @@ def _place() -> str:
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
+    except (OSError, OverflowError) as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -109,9 +103,9 @@ class Lease:
 
     Examples
     --------
-    >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z"})
+    >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 e4 f0 1 w77 2026-11-23T12:00:00Z"})
     >>> lease.holder.process, str(lease)
-    (17, 'worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z')
+    (17, 'worker-1 17 e4 f0 1 w77 2026-11-23T12:00:00Z')
     >>> Lease.of({"zorder.maintained-by": "nonsense"}), Lease.of({})
     (None, None)
     """
@@ -126,28 +120,17 @@ class Lease:
     def of(cls, properties: Mapping[str, str]) -> Lease | None:
         """Read it; None where there is none, or nothing that is to be read."""
         with suppress(ValueError):
-            host, process, instance, write_id, until = properties.get(LEASE, "").split()
+            host, process, place, run, own, write_id, until = properties.get(LEASE, "").split()
             at = datetime.strptime(until, _TIME).replace(tzinfo=timezone.utc)
-            return cls(Maintainer(host, int(process), instance), write_id, at)
+            return cls(Maintainer(host, int(process), place, run, own), write_id, at)
         return None
 
     def __str__(self) -> str:
-        holder = self.holder
-        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {self.until:{_TIME}}"
+        return " ".join([*map(str, astuple(self.holder)), self.write_id, f"{self.until:{_TIME}}"])
 
 
 class Leases:
-    """Takes leases of tables and gives them back.
-
-    Parameters
-    ----------
-    holder : Maintainer
-        For whom.
-    clock : callable
-        Tells the time, with a time zone.
-    sleep : callable, optional
-        Waits for so many seconds.
-    """
+    """Takes leases of tables for a maintainer, and gives them back; ``clock`` tells the time, with a time zone."""
 
     def __init__(
         self, holder: Maintainer, clock: Callable[[], datetime], sleep: Callable[[float], None] = time.sleep
@@ -250,3 +233,27 @@ def table_address(table: Table) -> str:
     host = uri.netloc.rpartition("@")[2]
     known = [catalog.name, *table.name(), host, uri.path, *(catalog.properties.get(key, "") for key in _WHERE)]
     return hashlib.sha256("\0".join(known).encode()).hexdigest()[:8]
+
+
+def change_notes(
+    table: Table, change: Callable[[Notes], Notes], others: Mapping[str, str] = {}, removed: Collection[str] = ()
+) -> None:
+    """Change what a table notes, and other properties of it in the same commit.
+
+    Of two that change it at the same moment one may be lost. Nothing but work depends on it: files that are not
+    deleted, a table that is not left in peace.
+    """
+    refresh(table)
+    text = change(Notes.of(table.properties)).text
+    change_properties(table, {**others, **({NOTES: text} if text else {})}, [*removed, *([] if text else [NOTES])])
+
+
+def last_commit(metadata: TableMetadata) -> int:
+    """Return how far the commits of a table have come: no request that was made before a higher figure is granted.
+
+    That is a sequence number, or in format version 1, where the head must be as it was, the time of the head.
+    """
+    if not isinstance(metadata, TableMetadataV1):
+        return metadata.last_sequence_number
+    head = metadata.current_snapshot()
+    return 0 if head is None else head.timestamp_ms

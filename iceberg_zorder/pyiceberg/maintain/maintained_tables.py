@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -23,7 +24,6 @@ from iceberg_zorder.errors import (
     UnknownOutcomeError,
 )
 from iceberg_zorder.maintain.decide import Decision, within
-from iceberg_zorder.maintain.engine import SparkWork, choose_engine
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
 from iceberg_zorder.maintain.notes import Conflicts, Notes
 from iceberg_zorder.maintain.observation import Observation, TableName
@@ -31,7 +31,7 @@ from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSettings
+from iceberg_zorder.maintain.policy.settings import FollowUp, RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
@@ -42,9 +42,8 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
-from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer
+from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer, change_notes
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
@@ -71,6 +70,22 @@ _NO_COLUMNS = (
     "rewrite before this: iceberg-zorder advise tells which to name"
 )
 
+LARGEST_WITHOUT_SPARK = 50 * 10**9
+"""Above so many bytes ``auto`` takes Spark, if there is one."""
+_INSTALL = "install it with pip install '.[spark]'"
+
+
+class SparkWork(Protocol):
+    """What Spark does for maintenance; see :class:`iceberg_zorder.spark.maintenance.SparkMaintenance`."""
+
+    def rewrite(
+        self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
+    ) -> Done:
+        """Rewrite so many data files at most, those first that save most; raises as a rewrite does."""
+
+    def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
+        """Carry out a follow-up, and say what it did; raises RewriteFailedError."""
+
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
@@ -79,16 +94,8 @@ def _now() -> datetime:
 class PyIcebergTables:
     """See :class:`iceberg_zorder.maintain.maintenance_pass.Tables`.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    clock : callable, optional
-        Tells the time, with a time zone.
-    maintainer : Maintainer, optional
-        For whom tables are rewritten, default this process.
-    spark : SparkWork, optional
-        Does what PyIceberg cannot.
+    ``clock`` tells the time, with a time zone, tables are rewritten for ``maintainer``, by default this process, and
+    ``spark`` does what PyIceberg cannot.
     """
 
     def __init__(
@@ -356,6 +363,28 @@ def _done(commits: CommitManager, message: str | None) -> Done:
     why = f"{failed:,} data files could not be rewritten, the last of them because {causes[-1]}" if failed else None
     counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
     return Done(*counts, message, why)
+
+
+def choose_engine(asked: str, size: int, beyond: Collection[str], *, has_spark: bool) -> str:
+    """Choose the engine for a rewrite.
+
+    Examples
+    --------
+    >>> choose_engine("auto", 10**9, (), has_spark=True)
+    'pyiceberg'
+    >>> choose_engine("auto", 10**9, {"ORC"}, has_spark=True)
+    'spark'
+    >>> choose_engine("auto", 10**12, (), has_spark=False)
+    'pyiceberg'
+    """
+    if asked == "spark" and not has_spark:
+        raise InvalidInputError(f"Cannot use engine spark, because PySpark is not installed: {_INSTALL}")
+    if beyond and (asked == "pyiceberg" or not has_spark):
+        instead = f"take Spark, {_INSTALL}" if asked == "auto" else "set engine to auto or spark"
+        raise InvalidInputError(f"Cannot rewrite with PyIceberg, because it has no {min(beyond)}: {instead}")
+    if asked != "auto":
+        return asked
+    return "spark" if beyond or (has_spark and size > LARGEST_WITHOUT_SPARK) else "pyiceberg"
 
 
 def properties_of(policy: Policy, catalog: str) -> dict[str, str]:

@@ -29,27 +29,7 @@ _NOT_WORTH = "what is to rewrite would not save its queries enough within pays-w
 def observe(
     table: Table, name: TableName, settings: TableSettings, now: datetime, queries: float | None = None
 ) -> tuple[Observation, RewritePlan]:
-    """Find out what a table needs.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from datetime import timezone
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
-    >>> for start in range(0, 5000, 1000):
-    ...     ids = pa.array(range(start, start + 1000))
-    ...     table.append(pa.table({"user_id": ids, "ts": ids}))
-    >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
-    >>> found, plan = observe(table, TableName("lake", ("db",), "events"), TableSettings(by="user_id, ts"), now)
-    >>> found.files, found.small_files, found.arrivals.commits, [group.reason for group in found.groups]
-    (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912'])
-    >>> catalog.close(); directory.cleanup()
-    """
+    """Find out what a table needs."""
     with renewed(table):
         asked = plan_request(request_of(table, settings, now))
         plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)

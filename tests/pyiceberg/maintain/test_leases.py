@@ -36,7 +36,7 @@ from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.pyiceberg.lake import one_commit
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
-HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "f00ba4")
+HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "b6", "f00ba4", "1")
 LATER = timedelta(days=3)
 
 
@@ -114,10 +114,20 @@ def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalo
 def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    place = HERE.instance.partition("-")[0]
-    theirs = leases(replace(HERE, process=ended.pid, instance=f"{place}-other-one")).take(table, 10**12)
+    theirs = leases(replace(HERE, process=ended.pid, run="other", own="one")).take(table, 10**12)
     leases().take(loaded(catalog), 0)
     assert list(Notes.of(loaded(catalog).properties).abandoned) == [theirs.write_id]
+
+
+@pytest.mark.parametrize("process", [1, None, 2**22], ids=["first", "own", "none"])
+def test_of_containers_with_one_name_it_is_not_known_whether_their_processes_are_gone(
+    catalog: Catalog, table: Table, process: int | None
+) -> None:
+    process = process or os.getpid()
+    theirs = leases(replace(HERE, process=process, place="0ther", run="f00ba4")).take(table, 0)
+    with pytest.raises(LeftForNowError, match=f"process {process} on {HERE.host}"):
+        leases().take(loaded(catalog), 0)
+    assert Lease.of(loaded(catalog).properties) == theirs
 
 
 def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: Table) -> None:
