@@ -46,7 +46,7 @@ class BoxTreeTest {
   void sizesKeepToTheTolerance(int columns, int files, double tolerance) {
     int rows = 40_000;
     int[][] positions = permutations(columns, rows, 16);
-    BoxTree tree = BoxTreeGrower.grow(positions, rows, 16, files, tolerance, ones(columns), 0);
+    BoxTree tree = BoxTreeGrower.grow(positions, rows, 16, files, tolerance, ones(columns), 0, null, 0);
     int[] counts = new int[files];
     for (int row = 0; row < rows; row++) {
       counts[tree.file(tree.leaf(packed(positions, row, 16)), row)]++;
@@ -68,7 +68,7 @@ class BoxTreeTest {
         positions[column] = IntStream.range(0, rows).map(row -> random.nextInt(values)).toArray();
       }
       BoxTree tree =
-          BoxTreeGrower.grow(positions, rows, 5, 1 + random.nextInt(12), 0.25, ones(3), random.nextInt(3));
+          BoxTreeGrower.grow(positions, rows, 5, 1 + random.nextInt(12), 0.25, ones(3), random.nextInt(3), null, 0);
       List<BoxTree.Leaf> leaves =
           tree.nodes().stream().filter(BoxTree.Leaf.class::isInstance).map(BoxTree.Leaf.class::cast).toList();
       for (int row = 0; row < rows; row++) {
@@ -98,7 +98,7 @@ class BoxTreeTest {
       double tolerance = new double[] {0, 0.1, 0.25, 0.6}[random.nextInt(4)];
       double[] weights = random.nextBoolean() ? ones(columns) : random.doubles(columns, 0.1, 9).toArray();
       int leading = random.nextInt(columns + 1);
-      BoxTree tree = BoxTreeGrower.grow(positions, rows, 6, files, tolerance, weights, leading);
+      BoxTree tree = BoxTreeGrower.grow(positions, rows, 6, files, tolerance, weights, leading, null, 0);
       List<int[]> table =
           IntStream.range(0, rows)
               .mapToObj(row -> Arrays.stream(positions).mapToInt(column -> column[row]).toArray())
@@ -123,12 +123,12 @@ class BoxTreeTest {
 
   @Test
   void rowsThatNothingTellsApartAreSpread() {
-    BoxTree tree = BoxTreeGrower.grow(new int[0][], 50, 0, 3, 0.25, new double[0], 0);
+    BoxTree tree = BoxTreeGrower.grow(new int[0][], 50, 0, 3, 0.25, new double[0], 0, null, 0);
     assertTrue(tree.needsTieBreakers());
     assertEquals(3, tree.files());
     assertEquals(List.of(0, 1, 2, 0), IntStream.of(0, 1, 2, 3).mapToObj(i -> tree.file(tree.leaf(0), i)).toList());
     assertEquals(2, tree.file(tree.leaf(0), -1));
-    assertFalse(BoxTreeGrower.grow(new int[0][], 50, 0, 1, 0.25, new double[0], 0).needsTieBreakers());
+    assertFalse(BoxTreeGrower.grow(new int[0][], 50, 0, 1, 0.25, new double[0], 0, null, 0).needsTieBreakers());
   }
 
   @ParameterizedTest
@@ -137,7 +137,7 @@ class BoxTreeTest {
     int[][] positions = permutations(columns, 200_000, 16);
     for (int repeat = 0; repeat < 3; repeat++) {
       long start = System.nanoTime();
-      BoxTree tree = BoxTreeGrower.grow(positions, 200_000, 16, 2_000, 0.25, ones(columns), 0);
+      BoxTree tree = BoxTreeGrower.grow(positions, 200_000, 16, 2_000, 0.25, ones(columns), 0, null, 0);
       System.out.printf("2,000 files of %d columns: %d ms%n", columns, (System.nanoTime() - start) / 1_000_000);
       assertEquals(2_000, tree.nodes().stream().filter(BoxTree.Leaf.class::isInstance).count());
     }
