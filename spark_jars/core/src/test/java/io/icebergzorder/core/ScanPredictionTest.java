@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.icebergzorder.core.report.NewFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -94,6 +95,10 @@ class ScanPredictionTest {
     return read;
   }
 
+  private static double predicted(List<ScanPrediction.SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
+    return ScanMeasurement.of(NewFiles.measured(groups, COLUMNS), ordinal, kept);
+  }
+
   @Test
   void itIsWhatANaiveLoopFinds() {
     Random random = new Random(1);
@@ -107,7 +112,7 @@ class ScanPredictionTest {
               new ScanPrediction.SampledGroup(layout(other, 4), other, NOTHING, 200, 50_000));
       for (int ordinal : new int[] {0, 1}) {
         UnaryOperator<byte[]> kept = ordinal == 0 ? key -> key : key -> Arrays.copyOf(key, 6);
-        assertEquals(naive(groups, ordinal, kept), ScanPrediction.of(groups, ordinal, kept), 1e-9);
+        assertEquals(naive(groups, ordinal, kept), predicted(groups, ordinal, kept), 1e-9);
       }
     }
   }
@@ -121,7 +126,7 @@ class ScanPredictionTest {
     ScanPrediction.SampledGroup unseen =
         new ScanPrediction.SampledGroup(layout, fitted, random(random, 5_000), 100_000, 1_000);
     assertTrue(
-        ScanPrediction.of(List.of(seen), 0, key -> key) < 0.8 * ScanPrediction.of(List.of(unseen), 0, key -> key));
+        predicted(List.of(seen), 0, key -> key) < 0.8 * predicted(List.of(unseen), 0, key -> key));
   }
 
   @Test
@@ -130,8 +135,8 @@ class ScanPredictionTest {
     Sample sample = new Sample(List.of(longs(values), texts(new long[1000])));
     ScanPrediction.SampledGroup group =
         new ScanPrediction.SampledGroup(layout(sample, 10), sample, NOTHING, 1000, 5_000);
-    assertEquals(0.1, ScanPrediction.of(List.of(group), 0, key -> key), 0.001);
-    assertEquals(1.0, ScanPrediction.of(List.of(group), 1, key -> key), 1e-9);
+    assertEquals(0.1, predicted(List.of(group), 0, key -> key), 0.001);
+    assertEquals(1.0, predicted(List.of(group), 1, key -> key), 1e-9);
   }
 
   @Test
@@ -139,7 +144,7 @@ class ScanPredictionTest {
     long[] nulls = LongStream.generate(() -> -1).limit(50).toArray();
     Sample sample = new Sample(List.of(longs(nulls), texts(new long[50])));
     ScanPrediction.SampledGroup group = new ScanPrediction.SampledGroup(layout(sample, 2), sample, NOTHING, 50, 10);
-    assertTrue(Double.isNaN(ScanPrediction.of(List.of(group), 0, key -> key)));
+    assertTrue(Double.isNaN(predicted(List.of(group), 0, key -> key)));
   }
 
   @Test
@@ -149,6 +154,6 @@ class ScanPredictionTest {
         List.of(
             new ScanPrediction.SampledGroup(layout(sample, 4), sample, NOTHING, 100, 100),
             new ScanPrediction.SampledGroup(layout(NOTHING, 4), NOTHING, NOTHING, 1, 300));
-    assertTrue(ScanPrediction.of(groups, 0, key -> key) > 0.75);
+    assertTrue(predicted(groups, 0, key -> key) > 0.75);
   }
 }

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.measure;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collections;
@@ -17,13 +18,14 @@ public final class ScanFractions {
 
   /** Those that files of layouts are predicted to have; empty without a group. */
   public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
+    List<ScanMeasurement.MeasuredGroup> planned = NewFiles.measured(groups, order.all());
     return byColumn(
         order,
         groups.isEmpty(),
         i -> {
           ClusteringColumn column = order.all().get(i);
           return kept.areKept(column)
-              ? ScanPrediction.of(groups, i, kept.kept(column))
+              ? ScanMeasurement.of(planned, i, kept.kept(column))
               : ScanPrediction.withoutBounds(groups, i);
         });
   }
