@@ -2,14 +2,8 @@ package io.icebergzorder.core;
 
 /** The expected costs of boxes that are still to be cut into files. */
 interface BoxCosts {
-  /**
-   * Where ranges of a column begin or are over.
-   *
-   * @param starts the first positions of ranges, and the first ones after them; they may repeat
-   * @param weights the weight of each
-   */
+  /** First positions of ranges of a column, and first ones after them, which may repeat, with the weight of each. */
   record Ends(int[] starts, double[] weights) {
-    /** None at all. */
     static final Ends NONE = new Ends(new int[0], new double[0]);
   }
 

@@ -50,13 +50,7 @@ final class BoxTreeGrower {
     }
   }
 
-  /** Grows a tree with a wanted number of files. */
-  static BoxTree grow(
-      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
-    return grow(positions, rows, bits, files, tolerance, weights, leading, null, 0);
-  }
-
-  /** Grows a tree for the queries of a workload. */
+  /** Grows a tree with a wanted number of files on positions by active column and row; the workload may be null. */
   static BoxTree grow(
       int[][] positions,
       int rows,

@@ -2,12 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.List;
 
-/**
- * How much the filters of a clustering column count against those of the others.
- *
- * @param parts the parts of the column's name
- * @param weight in (0, 1000000]
- */
+/** How much, in (0, 1000000], the filters of a clustering column count against those of the others. */
 public record ColumnWeight(List<String> parts, double weight) {
   public ColumnWeight {
     parts = List.copyOf(parts);

@@ -136,21 +136,7 @@ public final class Keys {
     return value.getBytes(StandardCharsets.UTF_8);
   }
 
-  /**
-   * The length to which the keys of a string, binary or fixed column are cut in a sample.
-   *
-   * <p>Rows whose values agree in what lower/upper bounds keep cannot be told apart by them, so their sampled keys need not
-   * differ either; one character more shows that a value is longer. The index of pages may keep more than the bounds of
-   * files do. Bounds that keep everything are served as far as a sample of so many rows has room.
-   *
-   * <p>Only the sample is cut, and boundaries with it. A row's full key k lies at or above a boundary b of at most n bytes if
-   * and only if its first n bytes do: k is at or above its own beginning, which shows "if"; and where the first n bytes lie
-   * below b, they differ from b at a byte that both have, as b is not longer, and so k lies below b.
-   *
-   * @param kept the characters or bytes that the table's bounds keep of a value; empty if they keep all
-   * @param rows how many rows are sampled at most, at least 1
-   * @return bytes, at least 64
-   */
+  /** The bytes to which keys of a string, binary or fixed column are cut in a sample: Python's {@code sampled_bytes} tells why. */
   public static int sampledBytes(OptionalInt kept, long rows) {
     long ofBounds = kept.isPresent() ? CHARACTER_BYTES * (kept.getAsInt() + 1L) : Integer.MAX_VALUE;
     return (int) Math.max(PAGE_INDEX_BYTES, Math.min(ofBounds, SAMPLE_BYTES / rows));

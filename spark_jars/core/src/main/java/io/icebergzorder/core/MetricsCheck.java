@@ -5,23 +5,23 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
  * Judges whether what lower/upper bounds keep of a column's values tells apart what its layouts tell apart.
  *
- * <p>Between two boundaries that follow each other lies a bucket. Neighbouring buckets that begin alike as far as bounds are kept are one
- * to whoever goes by bounds: to find a row of one, the rows of all are read. So of such a run the rows of its largest bucket are told
- * apart, and those of the others are not. If nothing was kept, every file group would be one run: all rows but those of its largest bucket
- * are what is counted. It is rows, because readers look for values about as often as rows have them: thousands of rare values that differ
- * early do not hide that most rows begin alike. And the largest bucket of all counts for nothing, so that a common default does not hide it
- * either.
+ * <p>Neighbouring buckets that begin alike as far as bounds are kept are one to whoever goes by bounds: to find a row of one, the rows of
+ * all are read. So of such a run the rows of its largest bucket are told apart, and those of the others are not. It is rows that count,
+ * because readers look for values about as often as rows have them. The largest bucket of all counts for nothing, so that a common default
+ * does not hide that the others begin alike.
  *
  * @param rows how many sampled rows nothing would tell apart if nothing was kept, of all file groups
  * @param apart how many of them what is kept tells apart
@@ -77,54 +77,33 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
               .map(LayoutColumn::boundaries)
               .findFirst()
               .orElseGet(() -> Boundaries.of(column.take(new int[0]), 1));
-      List<byte[]> keys = new ArrayList<>();
-      smallest(column).ifPresent(keys::add);
-      if (keys.isEmpty()) {
+      int[] valued = IntStream.range(0, column.size()).filter(row -> column.state(row) == KeyColumn.VALUE).toArray();
+      if (valued.length == 0) {
         return new GroupKeys(List.of(), List.of(), 0);
       }
+      List<byte[]> keys = new ArrayList<>();
+      keys.add(Arrays.stream(valued).mapToObj(column::bytesKey).min(Arrays::compareUnsigned).orElseThrow());
       keys.addAll(Arrays.asList(boundaries.bytes()));
-      int[] rows = new int[keys.size()];
+      long[] rows = new long[keys.size()];
       int[] same = new int[keys.size()];
       boolean[] ofCut = new boolean[keys.size()];
       int[] buckets = new int[column.size()];
-      for (int row = 0; row < column.size(); row++) {
-        if (column.state(row) == KeyColumn.VALUE) {
-          buckets[row] = boundaries.bucket(column.bytesKey(row));
-          rows[buckets[row]]++;
-          same[buckets[row]] += Arrays.equals(column.bytesKey(row), keys.get(buckets[row])) ? 1 : 0;
-          ofCut[buckets[row]] |= tails[row] != 0;
-        }
+      for (int row : valued) {
+        int bucket = boundaries.bucket(column.bytesKey(row));
+        buckets[row] = bucket;
+        rows[bucket]++;
+        same[bucket] += Arrays.equals(column.bytesKey(row), keys.get(bucket)) ? 1 : 0;
+        ofCut[bucket] |= tails[row] != 0;
       }
       // A value may be exactly as long as keys are cut to: it has no tail, and is one more.
-      long[][] ofOneKey =
-          IntStream.range(0, rows.length)
-              .mapToObj(i -> new long[ofCut[i] && rows[i] == same[i] ? rows[i] : 0])
-              .toArray(long[][]::new);
-      for (int row = 0; row < column.size(); row++) {
-        if (column.state(row) == KeyColumn.VALUE && ofOneKey[buckets[row]].length > 0) {
-          ofOneKey[buckets[row]][--same[buckets[row]]] = tails[row];
-        }
-      }
-      List<Long> seen =
-          IntStream.range(0, rows.length).mapToObj(i -> ofOneKey[i].length > 0 ? mostFrequent(ofOneKey[i]) : rows[i]).toList();
-      return new GroupKeys(keys, seen, Arrays.stream(rows).asLongStream().sum() - sum(seen));
-    }
-
-    private static Optional<byte[]> smallest(KeyColumn column) {
-      return IntStream.range(0, column.size())
-          .filter(row -> column.state(row) == KeyColumn.VALUE)
-          .mapToObj(column::bytesKey)
-          .min(Arrays::compareUnsigned);
-    }
-
-    private static long mostFrequent(long[] tails) {
-      Arrays.sort(tails);
-      int most = 0;
-      for (int start = 0, end = 0; end < tails.length; end++) {
-        start = tails[start] == tails[end] ? start : end;
-        most = Math.max(most, end - start + 1);
-      }
-      return most;
+      Map<Integer, Map<Long, Long>> byTail =
+          Arrays.stream(valued)
+              .filter(row -> ofCut[buckets[row]] && rows[buckets[row]] == same[buckets[row]])
+              .boxed()
+              .collect(Collectors.groupingBy(row -> buckets[row], Collectors.groupingBy(row -> tails[row], Collectors.counting())));
+      List<Long> seen = new ArrayList<>(Arrays.stream(rows).boxed().toList());
+      byTail.forEach((bucket, counts) -> seen.set(bucket, Collections.max(counts.values())));
+      return new GroupKeys(keys, seen, valued.length - sum(seen));
     }
   }
 

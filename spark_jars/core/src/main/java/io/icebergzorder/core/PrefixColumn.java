@@ -2,12 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.List;
 
-/**
- * A column to sort by before the curve.
- *
- * @param parts the parts of its name
- * @param order how it is sorted
- */
+/** A column, by the parts of its name, to sort by before the curve. */
 public record PrefixColumn(List<String> parts, PrefixOrder order) {
   public PrefixColumn {
     parts = List.copyOf(parts);

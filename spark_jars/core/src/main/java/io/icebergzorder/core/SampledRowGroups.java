@@ -21,6 +21,9 @@ import java.util.stream.LongStream;
  * that differ by the weekday, would come from one phase of it with points at equal distances, and at random more unevenly.
  */
 public final class SampledRowGroups {
+  /** Above it, a sample of some row groups is no likeness of the table. */
+  private static final double LARGEST_EFFECT = 0.1;
+
   private static final long FEWEST = 8;
   private static final long AT_MOST_ONE_IN = 4;
   private static final long ENOUGH = 40;
@@ -54,15 +57,7 @@ public final class SampledRowGroups {
     Arrays.setAll(hits, at -> new long[lengths[at].length]);
   }
 
-  /**
-   * What a manifest says of a data file.
-   *
-   * @param path its path
-   * @param sequenceNumber its data sequence number
-   * @param rows its rows, deleted ones included
-   * @param size its bytes
-   * @param offsets where its row groups begin; empty if that is not known
-   */
+  /** What a manifest says of a data file: its rows, deleted ones included, and the offsets of its row groups. */
   public record ManifestFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
     public ManifestFile {
       offsets = List.copyOf(offsets);
@@ -82,12 +77,7 @@ public final class SampledRowGroups {
     }
   }
 
-  /**
-   * Bytes of a file.
-   *
-   * @param start the first
-   * @param end the one after the last
-   */
+  /** Bytes of a file, the last one excluded. */
   public record Range(long start, long end) {}
 
   /**
@@ -96,8 +86,7 @@ public final class SampledRowGroups {
    * @param number its place among those of the file group that are read, in the order in which the table got them
    * @param range the row groups whose middle lies there
    * @param firstPosition the first position, estimated, that counts to it and not to the one before it of the same file
-   * @param sampledRows how many of its rows are sampled
-   * @param rows its rows, estimated
+   * @param sampledRows how many of its rows, estimated too, are sampled
    */
   public record RowGroup(int number, Range range, long firstPosition, long sampledRows, long rows) {}
 
@@ -143,10 +132,7 @@ public final class SampledRowGroups {
             one.path().getBytes(StandardCharsets.UTF_8), other.path().getBytes(StandardCharsets.UTF_8));
   }
 
-  /**
-   * Row groups of equal sizes that would be as many, for the bytes of those that points fall into: with unequal sizes, few hold most of the
-   * rows.
-   */
+  /** How many row groups of equal sizes would be as many: with unequal sizes, few hold most of the rows. */
   private long effective() {
     BigInteger sum = BigInteger.ZERO;
     BigInteger ofSquares = BigInteger.ZERO;
@@ -276,6 +262,43 @@ public final class SampledRowGroups {
       }
     }
     return List.copyOf(chosen);
+  }
+
+  /** Whether a sample was read from too few row groups; {@code rowGroups} has the number of each row's. */
+  public static boolean areClusters(Layout layout, Sample sample, int[] rowGroups) {
+    if (sample.rows() == 0) {
+      return false;
+    }
+    Placement placement = layout.placement();
+    int[] files = Arrays.stream(layout.packed(sample)).mapToInt(packed -> placement.file(packed, 0)).toArray();
+    return effect(files, rowGroups, layout.files()) > LARGEST_EFFECT;
+  }
+
+  /** Estimates how uneven output files will be because the rows of row groups resemble each other. */
+  static double effect(int[] files, int[] rowGroups, int outputFiles) {
+    int last = Arrays.stream(rowGroups).max().getAsInt();
+    long[] sorted = IntStream.range(0, files.length).mapToLong(row -> (long) files[row] << 32 | rowGroups[row]).sorted().toArray();
+    long squares = 0;
+    long before = -1;
+    long countBefore = 0;
+    for (int start = 0, end; start < sorted.length; start = end) {
+      long pair = sorted[start];
+      end = start;
+      while (end < sorted.length && sorted[end] == pair) {
+        end++;
+      }
+      long count = end - start;
+      if (before >= 0 && pair == before + 1) {
+        squares += (count - countBefore) * (count - countBefore);
+      } else {
+        // Before the first row group and after the last there is none that could differ.
+        squares += ((int) before < last ? countBefore * countBefore : 0) + ((int) pair > 0 ? count * count : 0);
+      }
+      before = pair;
+      countBefore = count;
+    }
+    squares += (int) before < last ? countBefore * countBefore : 0;
+    return (double) (squares - 2L * files.length) * outputFiles / (2.0 * files.length * files.length);
   }
 
   private static long timesOver(long one, long other, long by) {

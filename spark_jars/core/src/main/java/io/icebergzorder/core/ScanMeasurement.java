@@ -1,12 +1,11 @@
 package io.icebergzorder.core;
 
-import io.icebergzorder.core.BytesByRank.LookedFor;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Measures the scan fraction of {@code column = value} among files that exist: the share of their bytes that their lower/upper bounds
- * do not rule out, on average over the values of rows. {@link ScanPrediction} says the same of files that layouts will make.
+ * Measures the scan fraction of {@code column = value}: the share of the bytes of files that their lower/upper bounds do not rule out,
+ * on average over the values of rows.
  *
  * <p>Bounds may be cut: a lower one is then below the least value, an upper one above the greatest, so that whole values may be
  * compared with them. A file that lacks one of them is always read if it has values.
@@ -21,7 +20,7 @@ public final class ScanMeasurement {
    * A file group.
    *
    * @param lookedFor a sample of its rows, whose values are looked for
-   * @param rows all of its rows
+   * @param rows all of its rows: a sampled one stands for several
    * @param bytes by file
    * @param bounds by column of the sample, the bounds in these files
    */
@@ -29,19 +28,53 @@ public final class ScanMeasurement {
 
   /** Measures one column; NaN if no sampled row has a value, or there is no byte. */
   public static double of(List<MeasuredGroup> groups, int ordinal) {
-    List<LookedFor> lookedFor =
-        groups.stream().map(group -> new LookedFor(group.lookedFor().columns().get(ordinal), group.rows())).toList();
-    Ranks ranks = new Ranks(lookedFor.stream().map(LookedFor::sampled).toList(), UnaryOperator.identity());
-    BytesByRank read = new BytesByRank(ranks);
+    return of(groups, ordinal, UnaryOperator.identity());
+  }
+
+  /** The same where lower/upper bounds will keep so much of a key of bytes. */
+  public static double of(List<MeasuredGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
+    Ranks ranks = new Ranks(groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), kept);
+    long[] steps = new long[ranks.size() + 1];
+    long all = 0;
     for (MeasuredGroup group : groups) {
-      Bounds bounds = group.bounds().get(ordinal);
       for (int file = 0; file < group.bytes().length; file++) {
-        boolean areKnown = bounds.lower().state(file) == KeyColumn.VALUE && bounds.upper().state(file) == KeyColumn.VALUE;
-        int first = areKnown ? ranks.notBelow(bounds.lower(), file) : 0;
-        int last = areKnown ? ranks.notAbove(bounds.upper(), file) : ranks.size() - 1;
-        read.add(group.bytes()[file], first, bounds.hasValues()[file] ? last : -1);
+        all += group.bytes()[file];
+        add(steps, group.bytes()[file], group.bounds().get(ordinal), file, ranks);
       }
     }
-    return read.average(lookedFor);
+    double[] read = new double[ranks.size()];
+    long bytes = 0;
+    for (int rank = 0; rank < read.length; rank++) {
+      bytes += steps[rank];
+      read[rank] = bytes;
+    }
+    double sum = 0;
+    double weights = 0;
+    for (MeasuredGroup group : groups) {
+      KeyColumn column = group.lookedFor().columns().get(ordinal);
+      double weight = (double) group.rows() / Math.max(1, column.size());
+      double ofGroup = 0;
+      int found = 0;
+      for (int rank : ranks.of(column)) {
+        if (rank >= 0) {
+          ofGroup += read[rank];
+          found++;
+        }
+      }
+      sum += weight * ofGroup;
+      weights += weight * found;
+    }
+    return Math.min(1, sum / (weights * all));
+  }
+
+  /** Adds a file's bytes at the lowest rank that its bounds do not rule out, and takes them away after the highest. */
+  private static void add(long[] steps, long bytes, Bounds bounds, int file, Ranks ranks) {
+    boolean areKnown = bounds.lower().state(file) == KeyColumn.VALUE && bounds.upper().state(file) == KeyColumn.VALUE;
+    int first = areKnown ? ranks.notBelow(bounds.lower(), file) : 0;
+    int last = areKnown ? ranks.notAbove(bounds.upper(), file) : ranks.size() - 1;
+    if (bounds.hasValues()[file] && first <= last) {
+      steps[first] += bytes;
+      steps[last + 1] -= bytes;
+    }
   }
 }

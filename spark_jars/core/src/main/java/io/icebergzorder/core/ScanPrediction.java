@@ -1,14 +1,10 @@
 package io.icebergzorder.core;
 
-import io.icebergzorder.core.BytesByRank.LookedFor;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.UnaryOperator;
-import java.util.stream.Stream;
 
 /**
- * Predicts the scan fraction of {@code column = value} for files that layouts will make: the share of their bytes that their
- * lower/upper bounds will not rule out, on average over the values of the rows.
+ * What the scan fractions of files that layouts will make are predicted by.
  *
  * <p>The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn around it.
  * The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
@@ -46,48 +42,8 @@ public final class ScanPrediction {
     }
   }
 
-  /** Predicts one column, of whose keys of bytes bounds keep so much; NaN if no sampled row has a value. */
-  public static double of(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
-    Stream<Sample> samples = groups.stream().flatMap(group -> Stream.of(group.fitted(), group.heldOut()));
-    Ranks ranks = new Ranks(samples.map(sample -> sample.columns().get(ordinal)).toList(), kept);
-    BytesByRank read = new BytesByRank(ranks);
-    for (SampledGroup group : groups) {
-      if (group.fitted().rows() == 0) {
-        read.add(group.bytes(), 0, ranks.size() - 1);
-      } else {
-        addFiles(read, group, ordinal, ranks);
-      }
-    }
-    return read.average(
-        groups.stream().map(group -> new LookedFor(group.lookedFor().columns().get(ordinal), group.rows())).toList());
-  }
-
-  /** Predicts the same of files without bounds of the column, all of which are read; NaN if no sampled row has a value. */
+  /** Predicts for files without bounds of the column, all of which are read; NaN if no sampled row has a value. */
   public static double withoutBounds(List<SampledGroup> groups, int ordinal) {
     return groups.stream().anyMatch(group -> group.lookedFor().columns().get(ordinal).hasValue()) ? 1 : Double.NaN;
-  }
-
-  private static void addFiles(BytesByRank read, SampledGroup group, int ordinal, Ranks ranks) {
-    int files = group.layout().files();
-    int[] first = new int[files];
-    int[] last = new int[files];
-    int[] rows = new int[files];
-    Arrays.fill(first, Integer.MAX_VALUE);
-    Arrays.fill(last, -1);
-    for (Sample sample : List.of(group.fitted(), group.heldOut())) {
-      int[] fileOf = group.filesOf(sample);
-      for (int row = 0; row < sample.rows(); row++) {
-        int file = fileOf[row];
-        rows[file]++;
-        int rank = ranks.of(sample.columns().get(ordinal), row);
-        if (rank >= 0) {
-          first[file] = Math.min(first[file], rank);
-          last[file] = Math.max(last[file], rank);
-        }
-      }
-    }
-    for (int file = 0; file < files; file++) {
-      read.add(group.share(group.bytes(), rows[file]), first[file], last[file]);
-    }
   }
 }

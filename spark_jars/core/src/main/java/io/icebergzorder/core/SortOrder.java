@@ -6,21 +6,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What {@code sort_order} asks for: {@code zorder(a, b)} or {@code hilbert(a, b)}, in any case, after optional
- * prefix columns; or the plain list {@code a, b}, which means {@code zorder(a, b)}.
+ * What {@code sort_order} asks for: {@code zorder(a, b)} or {@code hilbert(a, b)} after optional prefix columns, such as
+ * {@code c DESC NULLS LAST}; or the plain list {@code a, b}, which means {@code zorder(a, b)}.
  *
- * <p>A name is one or more of {@code A-Z a-z 0-9 _} and non-ASCII letters, or anything in backticks
- * with backticks doubled; fields of structs follow after a dot: {@code zorder(a, b.`zip code`)}. White space
- * (space, tab, line feed, form feed, carriage return) may stand between any two of these. A prefix column may be
- * followed by {@code ASC} (the default) or {@code DESC}, and by {@code NULLS FIRST} (the default with {@code ASC}) or
- * {@code NULLS LAST} (the default with {@code DESC}), in any case.
- *
- * @param curve the curve
- * @param columns the clustering columns in order, one or more, each as its parts
+ * @param columns the clustering columns, each as its parts
  * @param prefix the columns to sort by first
  */
 public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColumn> prefix) {
-  /** Takes copies of the lists. */
   public SortOrder {
     columns = columns.stream().map(List::copyOf).toList();
     prefix = List.copyOf(prefix);

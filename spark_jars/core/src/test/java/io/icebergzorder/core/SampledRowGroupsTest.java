@@ -83,11 +83,11 @@ class SampledRowGroupsTest {
   void effectIsLargeWhereRowGroupsAreClusters() {
     int[] alike = IntStream.range(0, ROWS).map(row -> row % 2).toArray();
     int[] apart = IntStream.range(0, ROWS).map(row -> row / (ROWS / 2)).toArray();
-    assertEquals(-0.01, Clusters.effect(alike, apart, 2));
-    assertEquals(0.49, Clusters.effect(apart, apart, 2));
+    assertEquals(-0.01, SampledRowGroups.effect(alike, apart, 2));
+    assertEquals(0.49, SampledRowGroups.effect(apart, apart, 2));
     // Of four row groups the second and the third go to one file, the others to another.
     int[] rowGroups = IntStream.range(0, ROWS).map(row -> row / (ROWS / 4)).toArray();
     int[] files = IntStream.of(rowGroups).map(rowGroup -> (rowGroup + 1) / 2 % 2).toArray();
-    assertEquals((4 * 50.0 * 50 - 2 * ROWS) * 2 / (2.0 * ROWS * ROWS), Clusters.effect(files, rowGroups, 2));
+    assertEquals((4 * 50.0 * 50 - 2 * ROWS) * 2 / (2.0 * ROWS * ROWS), SampledRowGroups.effect(files, rowGroups, 2));
   }
 }

@@ -2,6 +2,7 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.icebergzorder.core.report.NewFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -9,6 +10,7 @@ import org.junit.jupiter.api.Test;
 
 /** What no table of the tests of both engines has. */
 class ScanPredictionTest {
+  private static final List<ClusteringColumn> COLUMNS = List.of(new ClusteringColumn(List.of("a"), "long"));
   private static final Sample NOTHING = longs(KeyColumn.VALUE);
 
   private static Sample longs(byte state, long... values) {
@@ -17,20 +19,24 @@ class ScanPredictionTest {
     return new Sample(List.of(KeyColumn.ofLongs(values, states)));
   }
 
+  private static double predicted(ScanPrediction.SampledGroup... groups) {
+    return ScanMeasurement.of(NewFiles.measured(List.of(groups), COLUMNS), 0, key -> key);
+  }
+
   private static ScanPrediction.SampledGroup group(Sample sample, long rows, long bytes) {
     LayoutRequest request = new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
-    Layout layout = Layout.fit(List.of(new ClusteringColumn(List.of("a"), "long")), sample, request);
+    Layout layout = Layout.fit(COLUMNS, sample, request);
     return new ScanPrediction.SampledGroup(layout, sample, NOTHING, rows, bytes);
   }
 
   @Test
   void aColumnWithoutAValueHasNoFraction() {
-    assertTrue(Double.isNaN(ScanPrediction.of(List.of(group(longs(KeyColumn.NULL, 0, 0), 50, 10)), 0, key -> key)));
+    assertTrue(Double.isNaN(predicted(group(longs(KeyColumn.NULL, 0, 0), 50, 10))));
   }
 
   @Test
   void aGroupWithoutASampleIsRead() {
     Sample sample = longs(KeyColumn.VALUE, LongStream.range(0, 100).toArray());
-    assertTrue(ScanPrediction.of(List.of(group(sample, 100, 100), group(NOTHING, 1, 300)), 0, key -> key) > 0.75);
+    assertTrue(predicted(group(sample, 100, 100), group(NOTHING, 1, 300)) > 0.75);
   }
 }

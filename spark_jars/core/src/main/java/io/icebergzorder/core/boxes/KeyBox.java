@@ -39,7 +39,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
   /** The box that holds every row. */
   public static final KeyBox EVERYTHING = new KeyBox(Map.of());
 
-  /** Takes a copy; ranges of everything are left out. */
+  /** Leaves ranges of everything out. */
   public KeyBox {
     Map<List<String>, KeyRange> limited = new TreeMap<>(BY_NAME);
     ranges.forEach(

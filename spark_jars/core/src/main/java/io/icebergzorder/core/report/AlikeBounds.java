@@ -52,16 +52,13 @@ final class AlikeBounds {
 
   /** Whether an upper bound is a lower bound of full length, with the last character that can be counted up so. */
   private static boolean isCut(int[] lower, int[] upper, int length, int last) {
-    if (lower.length != length || upper.length == 0 || lower.length < upper.length) {
-      return false;
-    }
     int common = upper.length - 1;
-    for (int place = 0; place < common; place++) {
-      if (lower[place] != upper[place]) {
-        return false;
-      }
-    }
-    return upper[common] == next(lower[common]) && Arrays.stream(lower).skip(upper.length).allMatch(each -> each == last);
+    return lower.length == length
+        && common >= 0
+        && common < length
+        && Arrays.equals(lower, 0, common, upper, 0, common)
+        && upper[common] == next(lower[common])
+        && Arrays.stream(lower).skip(upper.length).allMatch(each -> each == last);
   }
 
   /** Counts a character up; no text has surrogates. */

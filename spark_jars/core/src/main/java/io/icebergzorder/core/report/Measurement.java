@@ -8,7 +8,6 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
-import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
@@ -16,7 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 final class Measurement {
@@ -28,6 +26,7 @@ final class Measurement {
   private final DataFiles files;
   private final Sample sample;
   private final Map<Integer, SampledGroup> groups;
+  private final List<MeasuredGroup> planned;
 
   Measurement(TableFacts facts) {
     this.facts = facts;
@@ -41,6 +40,7 @@ final class Measurement {
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
     this.groups = laidOut(rows, sizes);
+    this.planned = NewFiles.measured(List.copyOf(groups.values()), files.columns().stream().map(ColumnBounds::column).toList());
   }
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
@@ -116,10 +116,7 @@ final class Measurement {
   }
 
   private Double prediction(int place) {
-    if (groups.isEmpty()) {
-      return null;
-    }
-    return orNull(ScanPrediction.of(List.copyOf(groups.values()), place, UnaryOperator.identity()));
+    return planned.isEmpty() ? null : orNull(ScanMeasurement.of(planned, place));
   }
 
   private static Double orNull(double fraction) {

@@ -2,6 +2,8 @@ package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,6 +38,17 @@ public final class NewFiles {
         Arrays.stream(sampled).map(rows -> group.share(group.rows(), rows)).toArray(),
         Arrays.stream(sampled).map(rows -> group.share(group.bytes(), rows)).toArray(),
         bounds);
+  }
+
+  /** The same of several groups, to be measured by rows that have not made the layouts. */
+  public static List<MeasuredGroup> measured(List<SampledGroup> groups, List<ClusteringColumn> columns) {
+    List<MeasuredGroup> measured = new ArrayList<>();
+    for (SampledGroup group : groups) {
+      DataFiles made = of(group, columns);
+      List<ScanMeasurement.Bounds> bounds = made.columns().stream().map(ColumnBounds::measured).toList();
+      measured.add(new MeasuredGroup(group.lookedFor(), group.rows(), made.sizes(), bounds));
+    }
+    return measured;
   }
 
   /** Finds the smallest and the largest key of each file; where it has no value, some row without one. */

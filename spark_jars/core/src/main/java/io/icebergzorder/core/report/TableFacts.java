@@ -9,13 +9,10 @@ import java.util.stream.LongStream;
 /**
  * What a report is computed from. The arrays are kept, not copied: do not change them.
  *
- * @param files the data files
  * @param metrics of each clustering column, its metrics mode
- * @param sizes what sizes are right
  * @param layout what a rewrite asks of a layout; the number of files is that of {@code sizes}
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
- * @param history what the snapshots tell
  */
 public record TableFacts(
     DataFiles files,
@@ -28,11 +25,9 @@ public record TableFacts(
   /**
    * Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition of so many bytes.
    *
-   * @param target the size of new files
    * @param least the size of the smallest files that are left alone
    * @param most the size of the largest ones
    * @param minInputFiles so many files of a partition are rewritten whatever their bytes
-   * @param expectedFiles from the bytes of a partition to the number of its files
    */
   public record FileSizes(long target, long least, long most, int minInputFiles, LongToIntFunction expectedFiles) {
     /** How many files a rewrite chooses for their size, of those that are to be rewritten together. */

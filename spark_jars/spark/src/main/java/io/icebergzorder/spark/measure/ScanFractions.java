@@ -4,6 +4,7 @@ import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -19,12 +20,16 @@ public final class ScanFractions {
 
   /** Those that files of layouts are predicted to have; empty without a group. */
   public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
-    return byColumn(order, groups.isEmpty(), i -> {
-      ClusteringColumn column = order.all().get(i);
-      return kept.areKept(column)
-          ? ScanPrediction.of(groups, i, kept.kept(column))
-          : ScanPrediction.withoutBounds(groups, i);
-    });
+    List<ScanMeasurement.MeasuredGroup> planned = NewFiles.measured(groups, order.all());
+    return byColumn(
+        order,
+        groups.isEmpty(),
+        i -> {
+          ClusteringColumn column = order.all().get(i);
+          return kept.areKept(column)
+              ? ScanMeasurement.of(planned, i, kept.kept(column))
+              : ScanPrediction.withoutBounds(groups, i);
+        });
   }
 
   /** Those that files have by their bounds; empty without a group. */

@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.sample;
 
-import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.SampledRowGroups;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.FailureStreak;
@@ -96,7 +96,8 @@ public final class LayoutFitter {
 
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     boolean isOfClusters() {
-      return sample.scan().rowGroups().isPresent() && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
+      return sample.scan().rowGroups().isPresent()
+          && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups());
     }
 
     /** How its sampled rows lie in a column of strings or binaries. */
