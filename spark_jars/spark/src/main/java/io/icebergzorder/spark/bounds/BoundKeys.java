@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.DoubleStream;
 import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
@@ -23,7 +24,9 @@ public final class BoundKeys {
   private final List<Object> upper = new ArrayList<>();
   private final DoubleStream.Builder valued = DoubleStream.builder();
 
-  public BoundKeys(ClusteringColumn column, Types.NestedField field) {
+  /** Begins without files, for a column of a primitive type. */
+  public BoundKeys(ClusteringColumn column, Schema schema) {
+    Types.NestedField field = schema.findField(String.join(".", column.parts()));
     this.column = column;
     this.fieldId = field.fieldId();
     this.type = field.type();

@@ -15,8 +15,7 @@ public final class FileBounds {
   private final List<ColumnBounds> columns;
 
   public FileBounds(List<ClusteringColumn> columns, Schema schema, Consumer<Consumer<DataFile>> forEach) {
-    List<BoundKeys> keys =
-        columns.stream().map(column -> new BoundKeys(column, schema.findField(String.join(".", column.parts())))).toList();
+    List<BoundKeys> keys = columns.stream().map(column -> new BoundKeys(column, schema)).toList();
     forEach.accept(file -> {
       if (places.putIfAbsent(file.location(), places.size()) == null) {
         keys.forEach(column -> column.add(file));

@@ -4,11 +4,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.Column;
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
-import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.functions;
-import org.apache.spark.sql.types.StructType;
 
 /** Calls of Java objects from data frames through Spark's function catalogs, which generate direct calls; forgotten in the end. */
 public final class FunctionScope implements AutoCloseable {
@@ -32,8 +28,8 @@ public final class FunctionScope implements AutoCloseable {
     return sent;
   }
 
-  public Column call(ScalarFunction<?> function, Column... arguments) {
-    String name = SessionCatalog.register(new SelfBound(function));
+  public Column call(ColumnFunction<?> function, Column... arguments) {
+    String name = SessionCatalog.register(function);
     names.add(name);
     return functions.call_function(session.nameOf(name), arguments);
   }
@@ -42,23 +38,5 @@ public final class FunctionScope implements AutoCloseable {
   public void close() {
     names.forEach(SessionCatalog::forget);
     shared.forEach(Shared::close);
-  }
-
-  /** A function that needs no binding: it was made for the columns it is called with. */
-  private record SelfBound(ScalarFunction<?> function) implements UnboundFunction {
-    @Override
-    public BoundFunction bind(StructType inputType) {
-      return function;
-    }
-
-    @Override
-    public String description() {
-      return function.name();
-    }
-
-    @Override
-    public String name() {
-      return function.name();
-    }
   }
 }

@@ -46,7 +46,7 @@ public final class PhysicalTypeCheck {
 
   private PhysicalTypeCheck() {}
 
-  private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
+  private record Mismatch(String file, String column, String types, Reading reading) implements Serializable {}
 
   /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
   public static void check(RewriteSession session, Table table, Collection<DataFile> files) {
@@ -71,22 +71,19 @@ public final class PhysicalTypeCheck {
     List<Mismatch> unreadable =
         mismatches.stream()
             .filter(each -> each.reading == Reading.NONE)
-            .sorted(Comparator.comparing(Mismatch::file).thenComparing(Mismatch::name))
+            .sorted(Comparator.comparing(Mismatch::file).thenComparing(Mismatch::column))
             .toList();
     if (!unreadable.isEmpty()) {
       Mismatch first = unreadable.get(0);
-      long otherFiles = unreadable.stream().map(Mismatch::file).distinct().count() - 1;
+      long others = unreadable.stream().map(Mismatch::file).distinct().count() - 1;
       throw new IllegalArgumentException(
-          String.format(
-              Locale.ROOT,
-              "Cannot rewrite data files of %s, because column %s of %s is %s in Parquet, which Iceberg's readers in Spark cannot read "
-                  + "as %s%s. Exclude such files by where.",
-              table.name(),
-              first.name,
-              first.file,
-              first.physical,
-              first.type,
-              otherFiles == 0 ? "" : "; " + otherFiles + " more files have such columns"));
+          "Cannot rewrite data files of %s, because column %s of %s is %s%s. Exclude such files by where."
+              .formatted(
+                  table.name(),
+                  first.column,
+                  first.file,
+                  first.types,
+                  others == 0 ? "" : "; " + others + " more files have such columns"));
     }
     if (!mismatches.isEmpty()) {
       session.disableVectorizedReads();
@@ -161,7 +158,8 @@ public final class PhysicalTypeCheck {
       if (reading != Reading.ANY) {
         String logical = column.getLogicalTypeAnnotation() == null ? "" : " (" + column.getLogicalTypeAnnotation() + ")";
         String physical = column.getPrimitiveTypeName().name().toLowerCase(Locale.ROOT) + logical;
-        found.add(new Mismatch(location, table.schema().findColumnName(id), physical, type.toString(), reading));
+        String types = physical + " in Parquet, which Iceberg's readers in Spark cannot read as " + type;
+        found.add(new Mismatch(location, table.schema().findColumnName(id), types, reading));
       }
     }
   }

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.measure;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Sample;
@@ -13,6 +12,7 @@ import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,15 +31,9 @@ public final class GroupBounds {
 
   public GroupBounds(Table table, RowOrder order, int[] keyLengths) {
     this.keyLengths = keyLengths;
-    List<ClusteringColumn> all = order.all();
-    columns = new ArrayList<>();
-    for (int i = 0; i < all.size(); i++) {
-      // A partition field has no bounds of its own.
-      columns.add(
-          i < order.partition().size()
-              ? null
-              : new BoundKeys(all.get(i), table.schema().findField(String.join(".", all.get(i).parts()))));
-    }
+    // A partition field has no bounds of its own.
+    columns = new ArrayList<>(Collections.nCopies(order.partition().size(), null));
+    order.named().forEach(column -> columns.add(new BoundKeys(column, table.schema())));
   }
 
   /** The bounds of some groups' files of today, from the manifests: metrics of all that were listed would take much memory. */

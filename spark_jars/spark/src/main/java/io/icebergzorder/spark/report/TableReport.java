@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.report;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.report.ClusteringReport;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.LayoutHistory;
@@ -16,11 +15,9 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.Predicate;
-import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.PartitionMap;
 
 /** Reports how well a table is clustered, from its metadata alone. */
@@ -30,15 +27,12 @@ public final class TableReport {
 
   private final ResolvedReport request;
   private final Table table;
-  private final List<Types.NestedField> fields;
+  private final List<String> columns;
 
   private TableReport(ResolvedReport request) {
     this.request = request;
     this.table = request.target().table();
-    this.fields =
-        request.order().named().stream()
-            .map(column -> table.schema().findField(String.join(".", column.parts())))
-            .toList();
+    this.columns = request.order().named().stream().map(column -> String.join(".", column.parts())).toList();
   }
 
   public static ClusteringReport of(CatalogTable target, String columns, String where, String branch) {
@@ -59,7 +53,7 @@ public final class TableReport {
     AddedBy addedBy = new AddedBy(table, snapshots);
     return new TableFacts(
         files,
-        fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
+        columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
         new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
         request.order().layoutRequest(request.options().layout(), 1),
         flags(tasks, task -> task.file().specId() != table.spec().specId()),
@@ -73,17 +67,15 @@ public final class TableReport {
     if (snapshotId == null) {
       return List.of();
     }
-    List<String> names = fields.stream().map(field -> table.schema().findColumnName(field.fieldId())).toList();
-    List<FileScanTask> tasks = request.scope().filesWithBounds(table, snapshotId, names);
+    List<FileScanTask> tasks = request.scope().filesWithBounds(table, snapshotId, columns);
     tasks.sort(BY_LOCATION);
     return tasks;
   }
 
   private DataFiles files(List<FileScanTask> tasks) {
-    List<ClusteringColumn> named = request.order().named();
-    List<BoundKeys> columns =
-        IntStream.range(0, named.size()).mapToObj(place -> new BoundKeys(named.get(place), fields.get(place))).toList();
-    tasks.forEach(task -> columns.forEach(column -> column.add(task.file())));
+    List<BoundKeys> bounds =
+        request.order().named().stream().map(column -> new BoundKeys(column, table.schema())).toList();
+    tasks.forEach(task -> bounds.forEach(column -> column.add(task.file())));
     PartitionMap<Integer> numbers = PartitionMap.create(table.specs());
     int[] partitions =
         tasks.stream()
@@ -93,7 +85,7 @@ public final class TableReport {
         partitions,
         tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),
         tasks.stream().mapToLong(task -> task.file().fileSizeInBytes()).toArray(),
-        columns.stream().map(BoundKeys::bounds).toList());
+        bounds.stream().map(BoundKeys::bounds).toList());
   }
 
   private static boolean[] flags(List<FileScanTask> tasks, Predicate<FileScanTask> isSo) {

@@ -15,13 +15,12 @@ import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.util.SerializableFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
 /** A partition field of new files, by which rows of files of another spec are cut and sorted before all else. */
-public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ScalarFunction<?> value) {
+public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ColumnFunction<?> value) {
 
   /** The fields of a partition spec that can differ from row to row. */
   public static List<PartitionColumn> of(Table table, PartitionSpec spec) {

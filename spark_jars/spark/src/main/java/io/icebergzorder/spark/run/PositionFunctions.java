@@ -18,7 +18,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.util.UUIDUtil;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -29,7 +28,7 @@ public final class PositionFunctions {
   private PositionFunctions() {}
 
   /** The function from a column's value to its position, at the column's place in a packed row. */
-  static ScalarFunction<Long> packed(
+  static ColumnFunction<Long> packed(
       ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, Shared<int[]> groups, FunctionScope scope) {
     if (column.domain() == KeyDomain.LONG) {
       List<Longs> longs = layouts.stream().map(Longs::of).toList();
@@ -44,7 +43,7 @@ public final class PositionFunctions {
   }
 
   /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
-  static ScalarFunction<Long> packedOfNull(
+  static ColumnFunction<Long> packedOfNull(
       List<Optional<LayoutColumn>> layouts, Shared<int[]> groups, FunctionScope scope) {
     List<Long> nulls =
         layouts.stream()

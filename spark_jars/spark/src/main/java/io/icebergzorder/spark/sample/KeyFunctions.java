@@ -5,7 +5,6 @@ import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import java.util.UUID;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -16,7 +15,7 @@ public final class KeyFunctions {
   private KeyFunctions() {}
 
   /** The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}. */
-  static ScalarFunction<?> key(ClusteringColumn column, DataType type, int length) {
+  static ColumnFunction<?> key(ClusteringColumn column, DataType type, int length) {
     if (column.domain() == KeyDomain.LONG) {
       return new LongKey(type);
     }
