@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iceberg_zorder.advice.tails import lacked, reached
+from iceberg_zorder.advice.tails import reached
 
 FILES, ROWS, EVERY = 60, 6_000, 20
 
@@ -58,13 +58,3 @@ def test_both_ends_are_alike() -> None:
     mirrored = reached(1_999 - values, files, counts, scale)
     assert (lowest == 1_999 - mirrored[1]).all()
     assert (highest == 1_999 - mirrored[0]).all()
-
-
-def test_states_of_all_rows_are_known() -> None:
-    assert not lacked(np.array([0.1, 2.0, 0.0]), np.ones(3)).any()
-
-
-def test_rare_states_are_in_as_many_files_as_expected() -> None:
-    # One row of 3,000 is NULL: of 150 sampled ones of a file hardly any.
-    expected = np.full(1_000, 0.05)
-    assert abs(lacked(expected, np.full(1_000, 20.0)).mean() - (1 - np.exp(-0.05 * 19))) < 0.01
