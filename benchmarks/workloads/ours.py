@@ -11,7 +11,7 @@ import numpy.typing as npt
 from benchmarks.workloads.baselines import filtered, key_column
 from benchmarks.workloads.measure import Files
 from benchmarks.workloads.tables import Keys, Query
-from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
+from iceberg_zorder.advice.workload_cuts import choose_columns
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
 from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
@@ -87,8 +87,7 @@ def _chosen(sample: dict[str, Keys], queries: Sequence[Query], files: int) -> tu
     names = filtered(queries)
     fine = {name: _Column(sample[name], MAX_POSITION_BITS) for name in names}
     sampled = [column.sampled for column in fine.values()]
-    whole = WorkloadPart(sampled, files, query_boxes(fine, MAX_POSITION_BITS, queries))
-    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE)
+    chosen = choose_columns(sampled, query_boxes(fine, MAX_POSITION_BITS, queries), files)
     bits = position_bits(len(chosen))
     return {names[place]: _Column(sample[names[place]], bits) for place in chosen}, bits
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from iceberg_zorder.advice.advice import Advice, FileSize, JudgedLayout, RewriteCost
+from iceberg_zorder.advice.candidates import Candidate, candidates_of
 from iceberg_zorder.advice.cautions import cautions
 from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import halves
-from iceberg_zorder.advice.layouts.candidates import Candidate, candidates_of
-from iceberg_zorder.advice.layouts.workload_cuts import workload_cuts
 from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
 from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
+from iceberg_zorder.advice.workload_cuts import workload_cuts
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.layout.cuts import EVEN
 

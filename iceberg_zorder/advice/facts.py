@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.advice.candidates import ExpectedFiles
 from iceberg_zorder.advice.compression import Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.workload.readers.files import Format, sources
 from iceberg_zorder.workload.workload import NotUnderstood

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
-from iceberg_zorder.advice.tails import lacked, reached
+from iceberg_zorder.advice.tails import reached
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE
 from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, KeyRange
 
@@ -58,7 +58,7 @@ class SimulatedFiles:
             valued = column.states == VALUE
             lower[:, place], upper[:, place] = reached(column.ranks[valued], file[valued], column.counts, scale)
             for flags, state in ((with_nan, NAN), (with_null, NULL)):
-                flags[:, place] = _with_state(column.states == state, file, scale)
+                flags[:, place] = np.bincount(file[column.states == state], minlength=len(seen)) > 0
         sizes = np.bincount(file, table.row_bytes, len(seen)).astype(np.float64)
         return SimulatedFiles(sizes, lower, upper, with_nan, with_null, tuple(written))
 
@@ -158,16 +158,6 @@ def _met(files: SimulatedFiles, boxes: RankedBoxes) -> Iterator[tuple[npt.NDArra
             read &= found | ~limits
         owners, begins = np.unique(boxes.queries[some], return_index=True)
         yield owners, np.logical_or.reduceat(read, begins)
-
-
-def _with_state(
-    rows: npt.NDArray[np.bool_], file: npt.NDArray[np.int64], scale: npt.NDArray[np.float64]
-) -> npt.NDArray[np.bool_]:
-    """Find the files that have a row of a state, or of which so few rows were sampled that they are expected to."""
-    found: npt.NDArray[np.bool_] = np.bincount(file[rows], minlength=len(scale)) > 0
-    if not rows.any():
-        return found
-    return found | (~found & lacked(np.bincount(file, minlength=len(scale)) * rows.mean(), scale))
 
 
 def _runs(owners: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.advice import SETS, FileSize, JudgedLayout
+from iceberg_zorder.advice.candidates import Candidate, ExpectedFiles
 from iceberg_zorder.advice.compression import Compression, Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.layouts.candidates import Candidate, ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
 

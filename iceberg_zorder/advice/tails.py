@@ -30,19 +30,6 @@ def _waits(files: int) -> npt.NDArray[np.float64]:
     return found
 
 
-def lacked(expected_of_sampled: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Tell which files are to have a row though none was sampled.
-
-    Examples
-    --------
-    >>> lacked(np.array([0.5, 0.5, 50.0]), np.array([1.0, 1000.0, 1000.0])).tolist()
-    [False, True, False]
-    """
-    wanted = _waits(len(scale))
-    found: npt.NDArray[np.bool_] = (expected_of_sampled < _UNLIKELY) & (expected_of_sampled * (scale - 1) > wanted)
-    return found
-
-
 def reached(
     ranks: npt.NDArray[np.int64],
     files: npt.NDArray[np.int64],

@@ -7,7 +7,6 @@ from typing import Any
 
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render.advice_text import basis, cost_text, headline, layout_text, shown_layouts
-from iceberg_zorder.render.charts import read_chart
 from iceberg_zorder.render.page import template
 
 
@@ -15,7 +14,7 @@ def advice_page(advice: Mapping[str, Any]) -> str:
     """Write a page."""
     whole = max(1, advice["table_bytes"])
     layouts = [{**each, "name": layout_text(each)} for each in (advice["today"], *advice["candidates"])]
-    shares = [(layout_text(each), each["bytes_per_query"] / whole) for each in shown_layouts(advice)]
+    shares = [(each, each["bytes_per_query"] / whole) for each in shown_layouts(advice)]
     page = template("advice_page.html").render(
         advice=advice,
         headline=headline(advice),
@@ -23,6 +22,9 @@ def advice_page(advice: Mapping[str, Any]) -> str:
         cost=cost_text(advice) if advice["cost"] else "",
         whole=whole,
         layouts=layouts,
-        chart=read_chart(shares) if advice["candidates"] else "",
+        shares=[
+            (layout_text(each), share, f"{100 * share:.1f}%", "" if each["kind"] == "today" else "other")
+            for each, share in shares
+        ],
     )
     return printable_lines(page)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from jinja2 import Environment, Template
+from jinja2 import Environment, FunctionLoader, Template
 from rich.filesize import decimal
 
 
 def template(name: str) -> Template:
     """Read a template."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(loader=FunctionLoader(_read), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
         size=lambda size: decimal(round(size)),
         percent=lambda share: "–" if share is None else f"{100 * share:.1f}%",
         decimals=lambda number: "–" if number is None else f"{number:,.2f}",
     )
     environment.globals["style"] = _read("page.css")
-    return environment.from_string(_read(name))
+    return environment.get_template(name)
 
 
 def _read(name: str) -> str:

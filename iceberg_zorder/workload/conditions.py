@@ -84,7 +84,6 @@ class _Scalar:
     kind: str
     unit: str | None = None
     form: str | None = None
-    length: int | None = None
     default: Value | None = None
 
 
@@ -311,8 +310,6 @@ class Conditions:
         found = self._scalar(of)
         if found.default is not None:
             raise self._refused(node)
-        if isinstance(node, exp.Left | exp.Substring):
-            return replace(found, length=self._length(node, found))
         if isinstance(node, exp.Cast) and not found.kind.startswith(("date", "timestamp")):
             is_text = found.kind == "string" and node.to.this in _TEXTS
             if not is_text and node.to.this not in _WIDER.get(found.kind.partition("(")[0], ()):
@@ -338,18 +335,9 @@ class Conditions:
         coarser = max(unit, found.unit or unit, key=_UNITS.index)
         return replace(found, unit=None if (coarser, found.kind, form) == ("day", "date", None) else coarser, form=form)
 
-    def _length(self, node: exp.Expr, found: _Scalar) -> int:
-        """Find how many characters are taken of the beginning of a text."""
-        length = node.expression if isinstance(node, exp.Left) else node.args.get("length")
-        start = 1 if isinstance(node, exp.Left) else value_of(node.args["start"], self._now).content
-        count = None if length is None else value_of(length, self._now).content
-        if found != _Scalar(found.name, "string") or start != 1 or not isinstance(count, int) or count < 1:
-            raise self._refused(node)
-        return count
-
     def _unknown(self, scalar: _Scalar, operator: str) -> Understood:
         """Understand a comparison with a value that is not known, such as a parameter."""
-        kind = "prefix" if scalar.length else _UNKNOWN_KINDS.get(operator, "range")
+        kind = _UNKNOWN_KINDS.get(operator, "range")
         return Understood(TRUE, (), {scalar.name: "range" if scalar.unit and kind == "=" else kind})
 
     def _compared(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
@@ -360,8 +348,6 @@ class Conditions:
             found = self._compared(replace(scalar, default=None), operator, value)
             is_met = _is_met(scalar.default, operator, value)
             return _any_understood([found, Understood(IsNull(scalar.name))]) if is_met else found
-        if scalar.length is not None:
-            return _beginning(scalar, operator, value)
         if scalar.unit is not None:
             return self._floored(scalar, operator, value)
         return Understood(typed_comparison(scalar.name, scalar.kind, operator, value))
@@ -404,10 +390,7 @@ class Conditions:
         return _NotUnderstoodError(f"{shown(node)} is neither a column nor a value")
 
 
-_UNDERSTOOD = (
-    *(exp.Cast, *DATES, *TIMESTAMPS, *TRUNCATIONS, exp.Year, exp.Extract, exp.TimeToStr),
-    *(exp.Left, exp.Substring),
-)
+_UNDERSTOOD = (exp.Cast, *DATES, *TIMESTAMPS, *TRUNCATIONS, exp.Year, exp.Extract, exp.TimeToStr)
 
 
 def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Predicate:
@@ -504,23 +487,6 @@ def _prefixed(column: Name, prefix: str, negated: bool) -> Understood:
     if not prefix:
         return Understood(FALSE if negated else Not(IsNull(column)))
     return Understood(Not(StartsWith(column, prefix)) if negated else StartsWith(column, prefix))
-
-
-def _beginning(scalar: _Scalar, operator: str, value: Value) -> Understood:
-    """Compare the first so many characters of a text."""
-    text, count = value.content, scalar.length or 1
-    if not isinstance(text, str):
-        raise _not_compared(scalar.name, scalar.kind, value)
-    plain = Understood(Comparison(scalar.name, operator, value))
-    if operator in ("=", "<>") and len(text) >= count:
-        if len(text) == count:
-            return _prefixed(scalar.name, text, operator == "<>")
-        return Understood(FALSE if operator == "=" else Not(IsNull(scalar.name)))
-    if operator in ("<", "<=") and (len(text) > count or (len(text) == count and operator == "<=")):
-        below = Understood(Comparison(scalar.name, "<", value))
-        return _any_understood([below, Understood(StartsWith(scalar.name, text[:count]))])
-    # What is cut to its beginning is no greater than before.
-    return plain
 
 
 def _literal_beginning(pattern: str, escape: str | None) -> tuple[str, str]:

@@ -69,11 +69,6 @@ class ScannedTable:
         return tuple(name[0].lower() for name in self.columns if len(name) == 1)
 
     @cached_property
-    def structs(self) -> tuple[str, ...]:
-        """The names of those that have fields, in small letters."""
-        return tuple(dict.fromkeys(name[0].lower() for name in self.columns if len(name) > 1))
-
-    @cached_property
     def _own(self) -> tuple[str, ...]:
         return tuple(part.lower() for part in self.identifier)
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from iceberg_zorder.advice.advise import best_of
+from iceberg_zorder.advice.candidates import candidates_of
 from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
-from iceberg_zorder.advice.layouts.candidates import candidates_of
-from iceberg_zorder.advice.layouts.workload_cuts import WorkloadCuts, workload_cuts
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulation import Simulation
+from iceberg_zorder.advice.workload_cuts import WorkloadCuts, workload_cuts
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample

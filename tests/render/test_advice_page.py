@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 from rich.console import Console
 
@@ -49,8 +48,7 @@ def test_the_page_escapes_names_and_loads_nothing() -> None:
     assert "<script" not in page
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page
-    (svg,) = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    ElementTree.fromstring(svg)
+    assert re.findall(r"style=\"width: ([0-9.]+)%", page) == ["90.0", "20.0", "50.0"]
     assert re.findall(r"(?:src|href)=\"(?!#|data:)", page) == []
     assert "1.0 GB" in page
     assert "CALL" in page
@@ -82,4 +80,4 @@ def test_to_do_nothing_has_a_page_without_layouts() -> None:
     )
     page = advice_page(nothing.to_dict())
     assert "do nothing, because it reads less" in page
-    assert "<svg" not in page
+    assert 'class="bars"' not in page

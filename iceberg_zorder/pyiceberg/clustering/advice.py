@@ -14,9 +14,9 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
+from iceberg_zorder.advice.candidates import ExpectedFiles
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from iceberg_zorder.advice.judged_queries import JudgedQuery, by_shape
-from iceberg_zorder.advice.layouts.candidates import (
+from iceberg_zorder.advice.candidates import (
     MOST_COLUMNS,
     ExpectedFiles,
     Fold,
@@ -17,12 +15,16 @@ from iceberg_zorder.advice.layouts.candidates import (
     layout_request,
     tried_columns,
 )
+from iceberg_zorder.advice.judged_queries import JudgedQuery, by_shape
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
-from iceberg_zorder.layout.box_tree import Split
+from iceberg_zorder.layout.box_tree import Positions, Split
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, grow
+from iceberg_zorder.layout.growth.extents import Extents
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.growth.query_costs import QueryCosts
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
@@ -107,7 +109,7 @@ def workload_cuts(
 
 
 def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> WorkloadCuts | None:
-    """Choose the columns that a tree over all rows, whatever their groups, splits most often for the queries."""
+    """Choose the columns over all rows at once, whatever their groups."""
     rows = table.thinned(_ROWS_TO_CHOOSE_BY)
     found = []
     for place in tried_columns(table, queries, _MOST_TRIED):
@@ -117,15 +119,52 @@ def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) ->
     if not found:
         return None
     wanted = query_boxes([(query.boxes, query.weight) for query in queries], [column for _, column, _ in found])
-    tree = grow(
-        [positions for _, _, positions in found],
-        MAX_POSITION_BITS,
-        min(files, _FILES_TO_CHOOSE_BY),
-        tolerance=WORKLOAD_TOLERANCE,
-        weights=[1.0] * len(found),
-        workload=wanted,
-        workload_share=1.0,
-    )
-    splits = Counter(found[node.column][0] for node in tree.nodes if isinstance(node, Split))
-    chosen = tuple(place for place, _ in splits.most_common(MOST_COLUMNS))
-    return WorkloadCuts(chosen, tuple(queries)) if chosen else None
+    chosen = choose_columns([positions for _, _, positions in found], wanted, files)
+    return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
+
+
+def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> list[int]:
+    """Choose the columns, four at most, that files are best cut by for a workload.
+
+    Trees are grown, and the column without which the queries read least goes, as long as there are more than four, or
+    they read no more without it.
+
+    Examples
+    --------
+    >>> x, y = (axis.ravel() for axis in np.meshgrid(np.arange(8) * 8192, np.arange(8) * 8192))
+    >>> lower, upper = np.array([[0, 0], [0, 8192]]), np.array([[65535, 65535], [0, 8192]])
+    >>> choose_columns([x, y], QueryBoxes(lower, upper, np.array([0, 1]), np.array([9.0, 1.0])), 4)
+    [1]
+    """
+    below = [np.cumsum(np.bincount(each + 1, minlength=(1 << MAX_POSITION_BITS) + 1)) for each in positions]
+    costs = QueryCosts(below, workload, Extents(below, [1.0] * len(below)), share=1.0, leading=0)
+    if not costs.are_any:
+        return []
+
+    def read(columns: Sequence[int]) -> tuple[float, list[int]]:
+        """Find how many rows queries read when files are cut by some of the columns, and those that any is cut by."""
+        tree = grow(
+            [positions[column] for column in columns],
+            MAX_POSITION_BITS,
+            min(files, _FILES_TO_CHOOSE_BY),
+            tolerance=WORKLOAD_TOLERANCE,
+            weights=[1.0] * len(columns),
+            workload=workload.of_columns(columns),
+            workload_share=1.0,
+        )
+        leaf = tree.leaf([positions[column] for column in columns]) if columns else np.zeros_like(positions[0])
+        order = np.argsort(leaf, kind="stable")
+        starts = np.flatnonzero(np.diff(leaf[order], prepend=-1))
+        rows, ordered = np.diff(starts, append=len(order)), np.stack(positions).astype(np.uint16)[:, order]
+        lows, highs = (each.reduceat(ordered, starts, axis=1) for each in (np.minimum, np.maximum))
+        found = rows * costs.of(lows, highs, np.ones(len(rows), np.int64)) * costs.weight
+        return float(found.sum()), sorted({columns[node.column] for node in tree.nodes if isinstance(node, Split)})
+
+    least, chosen = read(range(len(positions)))
+    while chosen:
+        without = {column: read([other for other in chosen if other != column]) for column in chosen}
+        needless = min(chosen, key=lambda column: (without[column][0], -column))
+        if len(chosen) <= MOST_COLUMNS and without[needless][0] > least:
+            return sorted(chosen, key=lambda column: -without[column][0])
+        least, chosen = without[needless]
+    return []

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from iceberg_zorder.advice.compression import WRITTEN_FILES
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.layouts.transforms import IDENTITY, partitions_of, transforms
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import SimulatedFiles
 from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import NAN, VALUE
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 
@@ -33,6 +33,12 @@ _LEAST_SHARE = 0.01
 """A column in fewer of the scans is not tried."""
 _SMALL_PARTITION = 0.25
 """Partitions are not to be smaller than this share of a file, on average."""
+IDENTITY = "identity"
+_TIMES = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+_MOST_VALUES = 1_000
+"""Of more different values nobody makes partitions."""
+_NULLS, _NANS = -(2**63), -(2**63) + 1
+"""No transform comes to these."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -47,12 +53,12 @@ class Candidate(Protocol):
     def columns(self) -> tuple[int, ...]:
         """The places of its columns."""
 
-    def text(self, table: SampledTable) -> str:
-        """Write it as a sort order, or as a partition field."""
-
     @property
     def folds(self) -> tuple[Fold, ...]:
         """How it comes out for queries that it was not fitted to; empty where none had a part in it."""
+
+    def text(self, table: SampledTable) -> str:
+        """Write it as a sort order, or as a partition field."""
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
         """Simulate its files."""
@@ -221,7 +227,7 @@ def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: i
     for count in range(1, MOST_COLUMNS + 1):
         yield from (ColumnSet(each) for each in combinations(places, count))
     for place in places:
-        partitions = (PartitionBy(place, each) for each in transforms(table, place))
+        partitions = (PartitionBy(place, each) for each in _transforms(table, place))
         yield from (each for each in partitions if each.is_sensible(table, target))
 
 
@@ -246,3 +252,48 @@ def _joined(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDA
     codes = np.unique(other, return_inverse=True)[1].astype(np.int64)
     found: npt.NDArray[np.int64] = np.unique(one * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
     return found
+
+
+def _transforms(table: SampledTable, place: int) -> Iterator[str]:
+    """List the transforms by which a column may be partitioned, as Iceberg writes them."""
+    kind = table.columns[place].type
+    distinct = len(table.ranked[place].distinct)
+    if kind.startswith("timestamp") or kind == "date":
+        yield from (each for each in _TIMES if kind != "date" or each != "hour")
+    elif distinct <= _MOST_VALUES and kind not in ("float", "double"):
+        yield IDENTITY
+
+
+def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
+    """Find the partitions of rows, as numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> from iceberg_zorder.layout.sample import Sample
+    >>> sample = Sample((encode(pa.array([-1, 0, 40, None]), "date"),))
+    >>> one = np.array([100])
+    >>> table = SampledTable(
+    ...     (ClusteringColumn(("d",), "date"),), sample, (None,), (True,), np.zeros(4, np.int64), one, one
+    ... )
+    >>> partitions_of(table, 0, "month").tolist()
+    [-1, 0, 1, -9223372036854775808]
+    """
+    column = table.ranked[place]
+    found = np.full(len(column.ranks), _NULLS, np.int64)
+    found[column.states == NAN] = _NANS
+    valued = column.states == VALUE
+    found[valued] = _of_distinct(table, place, transform)[column.ranks[valued]]
+    return found
+
+
+def _of_distinct(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
+    distinct = table.ranked[place].distinct
+    if transform == IDENTITY:
+        return np.arange(len(distinct), dtype=np.int64)
+    kind = table.columns[place].type
+    unit = "D" if kind == "date" else "ns" if kind.endswith("_ns") else "us"
+    moments = np.array(distinct, np.int64).view(f"datetime64[{unit}]")
+    return moments.astype(f"datetime64[{_TIMES[transform]}]").astype(np.int64)

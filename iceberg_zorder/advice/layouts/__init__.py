@@ -1,1 +1,0 @@
-"""The layouts that are tried on sampled rows."""
