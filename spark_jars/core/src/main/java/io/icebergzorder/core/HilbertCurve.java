@@ -1,8 +1,7 @@
 package io.icebergzorder.core;
 
 /**
- * The Hilbert curve through a cube of up to eight dimensions: neighbours on it differ in one position,
- * and there by one.
+ * The Hilbert curve through a cube of up to eight dimensions.
  *
  * <p>An interleaved index names, level by level from the most significant, the corner of the cube that the
  * row lies in. On each level the curve has a state (the corner where it enters, and the axis along which it

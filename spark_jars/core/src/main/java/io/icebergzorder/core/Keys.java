@@ -11,30 +11,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Order-preserving keys: two values of a column compare as their keys do, which is the order in
- * which Iceberg compares its lower/upper bounds for that type.
- *
- * <table>
- *   <caption>All Iceberg types, named as Iceberg's {@code Type.toString()} names them</caption>
- *   <tr><th>type</th><th>domain</th><th>key</th></tr>
- *   <tr><td>boolean</td><td>LONG</td><td>0 for false, 1 for true</td></tr>
- *   <tr><td>int, long</td><td>LONG</td><td>the value</td></tr>
- *   <tr><td>float</td><td>LONG</td><td>widened to double, then as double</td></tr>
- *   <tr><td>double</td><td>LONG</td><td>-0.0 becomes 0.0; bits = raw IEEE 754 bits; bits if bits &gt;= 0,
- *       else bits ^ 0x7fffffffffffffff. NaN has no key, its state is {@link KeyColumn#NAN}</td></tr>
- *   <tr><td>date</td><td>LONG</td><td>days since 1970-01-01</td></tr>
- *   <tr><td>time</td><td>LONG</td><td>microseconds since midnight</td></tr>
- *   <tr><td>timestamp, timestamptz</td><td>LONG</td><td>microseconds since 1970-01-01T00:00</td></tr>
- *   <tr><td>timestamp_ns, timestamptz_ns</td><td>LONG</td><td>nanoseconds since 1970-01-01T00:00</td></tr>
- *   <tr><td>decimal(p, s), p &lt;= 18</td><td>LONG</td><td>the unscaled value</td></tr>
- *   <tr><td>decimal(p, s), p &gt; 18</td><td>BYTES</td><td>the unscaled value as 16 bytes, big endian, two's
- *       complement, top bit flipped</td></tr>
- *   <tr><td>string</td><td>BYTES</td><td>UTF-8, in full length</td></tr>
- *   <tr><td>uuid</td><td>BYTES</td><td>its 16 bytes, big endian</td></tr>
- *   <tr><td>fixed[n], binary</td><td>BYTES</td><td>its bytes</td></tr>
- *   <tr><td>struct, list, map, variant, geometry, geography, unknown</td><td>none</td>
- *       <td>refused: Iceberg keeps no comparable lower/upper bounds for them</td></tr>
- * </table>
+ * Order-preserving keys: two values of a column compare as their keys do, which is the order in which Iceberg compares its lower/upper
+ * bounds for that type. The table of all types is in Python's {@code layout/keys.py}.
  */
 public final class Keys {
   /** The greatest precision of a decimal whose unscaled values all fit in a long. */

@@ -16,14 +16,7 @@ public final class ScanMeasurement {
   /** By file: the bounds of one column, of another state than {@link KeyColumn#VALUE} where there is none, and whether it has values. */
   public record Bounds(KeyColumn lower, KeyColumn upper, boolean[] hasValues) {}
 
-  /**
-   * A file group.
-   *
-   * @param lookedFor a sample of its rows, whose values are looked for
-   * @param rows all of its rows: a sampled one stands for several
-   * @param bytes by file
-   * @param bounds by column of the sample, the bounds in these files
-   */
+  /** A file group: a sample of its rows, whose values are looked for, and by file the bytes and the bounds of each sampled column. */
   public record MeasuredGroup(Sample lookedFor, long rows, long[] bytes, List<Bounds> bounds) {}
 
   /** Measures one column; NaN if no sampled row has a value, or there is no byte. */

@@ -17,8 +17,6 @@ public final class ScanPrediction {
    *
    * @param fitted the sample that the layout was fitted to
    * @param heldOut another sample of the same rows; without rows, if the first one is of all there are
-   * @param rows the rows of the group
-   * @param bytes the bytes of the group
    */
   public record SampledGroup(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
     /** What a file with so many sampled rows gets of the group's rows or bytes, in whole ones, whose sums are the same in any order. */

@@ -19,7 +19,6 @@ import java.util.stream.IntStream;
  * @param isDrawn whether what it wants of the column is a value drawn from the rows
  * @param starts the first position that it wants
  * @param ends the first position after
- * @param weights of the boxes
  */
 record WantedBoxes(
     int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {

@@ -1,11 +1,6 @@
 package io.icebergzorder.core.boxes;
 
-/**
- * The rows of a column from an edge up to another.
- *
- * @param start where it begins
- * @param stop where it is over; there is nothing in it unless that is greater
- */
+/** The rows of a column from an edge up to another; none unless that is greater. */
 public record KeyRange(KeyEdge start, KeyEdge stop) {
   /** All rows. */
   public static final KeyRange EVERYTHING = new KeyRange(KeyEdge.VALUES, KeyEdge.END);

@@ -12,12 +12,7 @@ import java.util.List;
 public final class PositionBoxes {
   private PositionBoxes() {}
 
-  /**
-   * A query.
-   *
-   * @param boxes what it wants, over keys; none if it wants nothing
-   * @param weight how often it is asked, in [0, inf)
-   */
+  /** What a query wants, over keys, no box if that is nothing; and how often it is asked, in [0, inf). */
   public record Query(List<KeyBox> boxes, double weight) {}
 
   /** Finds the positions that the rows may have which queries want. Queries that want nothing are left out. */

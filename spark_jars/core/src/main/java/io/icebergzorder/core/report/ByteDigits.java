@@ -8,8 +8,7 @@ import java.util.BitSet;
  * Bytes as digits of a number, as PostgreSQL estimates ranges of text by ({@code convert_string_to_scalar}).
  *
  * @param lowest the smallest byte that is met, the digit 0
- * @param base how many digits there are, 2 or more: from the smallest to the largest byte that is met
- * @param count how many digits are counted
+ * @param base how many digits there are: from the smallest to the largest byte that is met
  */
 record ByteDigits(int lowest, int base, int count) {
   private static final long MOST_APART = 1L << 48;

@@ -11,13 +11,7 @@ public record ClusteringReport(
   /** Sizes of data files in bytes, and how many files a rewrite chooses for them and makes. */
   public record SizeReport(long target, long smallest, long median, long largest, int badlySized, int afterRewrite) {}
 
-  /**
-   * Something that keeps queries from skipping files.
-   *
-   * @param code what it is; {@code docs/report.md} lists them
-   * @param severity {@code error}, {@code warning} or {@code info}
-   * @param about the column, or the number of files
-   */
+  /** Something that keeps queries from skipping files, see {@code docs/report.md}, about a column or a number of files. */
   public record Finding(String code, String severity, String about) {}
 
   public static ClusteringReport of(TableFacts facts) {

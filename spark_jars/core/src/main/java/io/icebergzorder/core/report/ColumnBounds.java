@@ -9,9 +9,7 @@ import java.util.Arrays;
 /**
  * Lower/upper bounds of a column, one element per data file. The arrays are kept, not copied: do not change them.
  *
- * @param column the column
- * @param lower the lower bounds as keys, truncated or not; of the state {@link KeyColumn#VALUE} where there is one
- * @param upper the upper bounds
+ * @param lower as keys, truncated or not; of the state {@link KeyColumn#VALUE} where there is one
  * @param valued the share of the rows that have a value, neither NULL nor NaN, in [0, 1]; 1 where it is not known
  */
 public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn upper, double[] valued) {

@@ -7,9 +7,8 @@ import java.util.List;
  * The data files of a snapshot, or some of them. The arrays are kept, not copied: do not change them.
  *
  * @param partitions the number of each file's partition, from 0; files of two partitions are never rewritten together
- * @param rows rows of each file, deleted ones included, 0 or more
- * @param sizes bytes of each file, 0 or more
- * @param columns the clustering columns, at least one
+ * @param rows rows of each file, deleted ones included
+ * @param sizes bytes of each file
  */
 public record DataFiles(int[] partitions, long[] rows, long[] sizes, List<ColumnBounds> columns) {
   public DataFiles {

@@ -12,9 +12,7 @@ import java.util.stream.IntStream;
 /**
  * What a table's snapshots tell of its layout, as far as they are kept.
  *
- * @param isLaidOut whether a rewrite of ours is among them
  * @param newerFiles the data files that others have written since our newest rewrite
- * @param newerBytes their bytes
  * @param settledFiles the data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the order
  *     that is reported on: another one would make the same again
  */
