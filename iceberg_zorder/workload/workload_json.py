@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from typing_extensions import Self
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import NameReader
@@ -142,7 +141,7 @@ class _Query(_Strict):
     weaker: _Weight = 0.0
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> _Query:
         if self.weaker > self.weight:
             raise InvalidInputError("weaker is more than weight")
         return self

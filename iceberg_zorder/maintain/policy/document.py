@@ -16,6 +16,7 @@ from iceberg_zorder.maintain.policy.problems import Path, Problems
 
 _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 12
+_MOST_VALUES = 100_000
 _LARGEST = 2**63
 _AS_WRITTEN = "catalogs"
 """The section whose values are texts as written: PyIceberg's properties are."""
@@ -82,6 +83,9 @@ class _Values:
     def of(self, node: yaml.Node, path: Path) -> object:
         """Read a node; an alias is read again at each place where it stands."""
         self._lines.setdefault(path, node.start_mark.line + 1)
+        if len(self._lines) > _MOST_VALUES:
+            self._problems.add((), f"it has more than {_MOST_VALUES:,} values")
+            self._problems.raise_any()
         if len(path) > _DEEPEST:
             self._problems.add(path[:3], "is nested too deeply")
             return None

@@ -404,7 +404,7 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
             "rewrite before this: iceberg-zorder advise tells which to name"
         )
     summaries = [each.refresh().current_snapshot().summary for each in (made, property_says)]  # type: ignore[union-attr]
-    assert [each and each["zorder.columns"] for each in summaries] == ["y,`x of today`", "y"]
+    assert [each and each["zorder.columns"] for each in summaries] == ["hilbert(y, `x of today`)", "y"]
 
     with made.update_schema() as update:
         update.delete_column("x of today")
