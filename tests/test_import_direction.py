@@ -50,7 +50,7 @@ STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 BUILDS_ON = {"spark": {"pyiceberg"}}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg", "airflow": "airflow"}
 CORE = {"advice", "errors", "printable", "layout", "sample", "request", "report", "rows", "upkeep", "workload"}
-CORE_MAY_IMPORT = {"numpy", "pyarrow", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
+CORE_MAY_IMPORT = {"numpy", "pyarrow", "pydantic", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
 NAMES = {file: ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__") for file in FILES}

@@ -46,7 +46,7 @@ def test_text_json_and_the_page(home: Path, queries: Path, tmp_path: Path) -> No
     assert "sort_order => 'zorder(`odd name`, at)'" in pasted
     assert "iceberg-zorder rewrite db.clicks --by 'zorder(`odd name`, at)' --option rewrite-all=true" in pasted
     html = page.read_text()
-    assert "<svg" in html
+    assert '<div class="bar ' in html
     assert html.count("zorder(`odd name`, at)") >= 3
     done = run_without_spark(home, "db.clicks", *asked, "--output", "json", command="advise")
     assert done.returncode == 0

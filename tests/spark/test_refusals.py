@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import SPARK, Table, create, needs_branch_argument, untouched
+from tests.spark.tables import Table, create, needs_branch_argument, untouched
 
 # Each Spark line has words of its own for it.
 NOT_FOUND = (
@@ -199,10 +199,3 @@ def test_a_table_without_a_snapshot(spark: SparkSession) -> None:
     assert empty.operations() == []
     with pytest.raises(PySparkException, match="no such column"):
         empty.call("zorder(nope)")
-
-
-@pytest.mark.skipif(SPARK < (4, 1), reason="DESCRIBE PROCEDURE came with Spark 4.1")
-def test_describe_procedure(spark: SparkSession) -> None:
-    for name in ("zorder_plan", "rewrite_data_files"):
-        rows = spark.sql(f"DESCRIBE PROCEDURE lake.system.{name}").collect()
-        assert name in rows[0][0]

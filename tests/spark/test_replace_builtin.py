@@ -50,7 +50,7 @@ def test_curves_are_ours(table: Table, replaced: None, arguments: str, curve: st
     with unchanged(table):
         call(table, arguments)
     summary = table.summary()
-    assert summary["zorder.columns"] == ("a,b" if curve == "zorder" else f"{curve}(a, b)")
+    assert summary["zorder.columns"] == (f"{curve}(a, b)" if curve else "a,b")
 
 
 @needs_branch_argument

@@ -152,7 +152,7 @@ def test_scan_reports_are_refused(tmp_path: Path, text: str) -> None:
         read(tmp_path / "reports.json", text)
 
 
-@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "bz2", "lz4 of Java"])
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "bz2"])
 def test_compressed_files(tmp_path: Path, codec: str) -> None:
     text = b"SELECT * FROM t WHERE a = 1;\n" * 1_000
     suffixes = {"gzip": "gz", "zstd": "zstd", "lz4": "lz4", "bz2": "bz2"}
