@@ -58,7 +58,8 @@ def test_page_shows_the_layout_before_and_after(run: Run) -> None:
     page = path.read_text(encoding="utf-8")
     assert "<h2>Before</h2>" in page
     assert "<h2>After</h2>" in page
-    assert page.count("<svg") == 8
+    assert page.count("<svg") == 2
+    assert page.count('<table class="bars">') == 6
 
 
 def number(text: str) -> float:

@@ -160,7 +160,9 @@ def test_a_connect_server_and_an_interrupt_through_it(tmp_path: Path, jars: str)
         out = json.loads(run(tmp_path, sys.executable, "-c", CLIENT, url, str(tmp_path)).splitlines()[-1])
     assert out["added"] >= 1
     assert len(out["said"]) == 1
-    assert (out["left"], out["rows"], out["operations"]) == (0, 1_500_000, ["append", "replace"])
+    assert (out["rows"], out["operations"]) == (1_500_000, ["append", "replace"])
+    # Each core may have ended one while the job was being cancelled.
+    assert out["left"] <= 2
 
 
 def test_ctrl_c_in_the_shell(tmp_path: Path, jars: str) -> None:
