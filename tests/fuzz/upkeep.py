@@ -26,8 +26,8 @@ OF_GROUPS = 1.02
 OF_TABLES = 1.1
 """The same of a table: the values of rows that stay where they are have not been looked for in the new files."""
 
-Weighted = Sequence[tuple[Sequence[FileRows], float]]
-"""Data files, and what a byte of them counts."""
+Weighted = Sequence[tuple[FileRows, float]]
+"""Data files, and what reading each of them costs."""
 
 
 def scan_fraction(
@@ -38,8 +38,8 @@ def scan_fraction(
     The values of a column are those of all rows, but for NULL and NaN, and columns are averaged by their weights. A
     column without a value does not count; None if there is no other.
     """
-    sizes = [(each.entry, byte * _size([each])) for some, byte in files for each in some]
-    total = sum(size for _, size in sizes)
+    sizes = [(each.entry, cost) for each, cost in files]
+    total = sum(cost for _, cost in sizes)
     fractions = []
     for leaf, weight in zip(by, weights, strict=True):
         found = (leaf.of(row) for file in rows for row in file.rows)
@@ -53,8 +53,13 @@ def scan_fraction(
     )
 
 
-def _size(files: Sequence[FileRows]) -> int:
-    return sum(int(each.entry.file["file_size_in_bytes"]) for each in files)
+def _by_bytes(files: Sequence[FileRows]) -> Weighted:
+    return [(each, float(each.entry.file["file_size_in_bytes"])) for each in files]
+
+
+def _by_rows(files: Sequence[FileRows], size: float) -> Weighted:
+    rows = sum(each.entry.file["record_count"] for each in files)
+    return [(each, size * each.entry.file["record_count"] / rows) for each in files]
 
 
 def _bounds(leaf: Leaf, entry: Entry) -> tuple[Any, Any] | None:
@@ -130,7 +135,8 @@ class Upkeep:
 
         That is promised of a file group and the values of its own rows; so of the whole table only where it is one
         partition, and about. New files count as many bytes as those whose place they take, for what they save by their
-        encodings is no gain of filters. Deletes and other partition specs are reasons of their own to rewrite files.
+        encodings is no gain of filters, and each as many of them as it has rows, as it was predicted: footers are most
+        of files as small as these. Deletes and other partition specs are reasons of their own to rewrite files.
         """
         old, new = ({each.entry.path for each in files} for files in (before, after))
         gone = [each for each in before if each.entry.path not in new]
@@ -140,12 +146,13 @@ class Upkeep:
             return
         for place in {each.entry.place for each in gone}:
             out, into = ([each for each in files if each.entry.place == place] for files in (gone, made))
-            files = [(into, _size(out) / _size(into))]
-            yield from self._compared(f"partition {place}", by, out, ([(out, 1.0)], files), OF_GROUPS)
+            was = _by_bytes(out)
+            files = _by_rows(into, sum(size for _, size in was))
+            yield from self._compared(f"partition {place}", by, out, (was, files), OF_GROUPS)
         if gone and len({each.entry.place for each in before}) == 1:
             rest = [each for each in before if each.entry.path in new]
-            files = [(rest, 1.0), (made, _size(gone) / _size(made))]
-            yield from self._compared("the table", by, before, ([(before, 1.0)], files), OF_TABLES)
+            files = [*_by_bytes(rest), *_by_rows(made, sum(size for _, size in _by_bytes(gone)))]
+            yield from self._compared("the table", by, before, (_by_bytes(before), files), OF_TABLES)
 
     def _compared(
         self,
