@@ -1,11 +1,11 @@
-"""What is said of the scan fractions of a rewrite, in the words of both engines."""
+"""Messages about the scan fractions of a rewrite, in the same words in both engines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 ERROR = 0.05
-"""How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
+"""How far predictions may be off: smaller gains and losses count as none."""
 _NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
 COLUMNS = "the columns"
@@ -16,16 +16,16 @@ QUERIES = "the queries of the workload"
 OTHER_SPEC = (
     "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done"
 )
-"""Why data files are left that their sizes do not call for."""
+"""Why data files of other partition specs are left, if their sizes do not call for them."""
 
 
 def reads_less(before: float, predicted: float) -> bool:
-    """Tell whether files are predicted to read less on average, by more than predictions may be off."""
+    """Return whether filters are predicted to read at least 5% less on average."""
     return predicted <= (1 - ERROR) * before
 
 
 def reads_no_more(before: float, after: float) -> bool:
-    """Tell whether files are read as much as those of today on average, less, or more by no more than one percent.
+    """Return whether filters read no more on average, with a tolerance of 1%.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def reads_no_more(before: float, after: float) -> bool:
 
 
 def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why a file group is left."""
+    """Return why a file group is left."""
     return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why all file groups are left."""
+    """Return why all file groups are left."""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
         f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
@@ -49,7 +49,7 @@ def why_nothing(table: str, groups: int, before: float, predicted: float, *, ove
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value."""
+    """Return messages about clustering columns that do not count: partition columns, and columns of one value."""
     why = "it has one value only, only NULLs, or long values that begin alike"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -65,7 +65,7 @@ def gains_and_losses(
     rewrite_all: bool,
     over: str = COLUMNS,
 ) -> list[str]:
-    """Say which columns pay for the others, and whether the whole gets worse.
+    """Return messages about columns that get worse while others gain, and about a worse average.
 
     Examples
     --------
@@ -87,7 +87,7 @@ columns 25.0%, 55.0% today.
     ]
     if pays:
         pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
-    # Where both read the same when rounded, no figure would show what is worse.
+    # If both are the same when rounded, the message would show no difference.
     is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
     if rewrite_all and is_worse:
         pays.append(
@@ -98,7 +98,7 @@ columns 25.0%, 55.0% today.
 
 
 def why_chosen(today: float, attainable: float, ratio: float, expected: float, over: str = COLUMNS) -> str:
-    """Say why files are chosen whose rewrite gains enough.
+    """Return why files are chosen for what their rewrite gains.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def why_chosen(today: float, attainable: float, ratio: float, expected: float, o
 
 
 def why_not_chosen(today: float, attainable: float, ratio: float, over: str = COLUMNS) -> str:
-    """Say why no file of a partition is chosen.
+    """Return why no file of a partition is chosen.
 
     Examples
     --------
@@ -127,7 +127,7 @@ its bytes, of which it may take 17 for each that came since'
 
 
 def not_counted(missing: Mapping[str, str]) -> str:
-    """Add to a scan fraction which columns it is not of, by name, with their metrics modes, and what would help.
+    """Return the end of a reason: the columns that do not count, with their metrics modes; empty without any.
 
     Examples
     --------
@@ -144,7 +144,7 @@ c (metrics mode counts)'
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
-    """Say why nothing is rewritten, by the data files that are left for each reason: the three that most are left for.
+    """Return why nothing is rewritten: the three reasons that most data files are left for.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _against(today: float, attainable: float, ratio: float, over: str) -> str:
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
-    """Say that a part of a table gets another layout than the whole has."""
+    """Return the warning that a part of a table gets another layout than the rest has."""
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
 
 
