@@ -1,11 +1,11 @@
-"""Messages about the scan fractions of a rewrite, in the same words in both engines."""
+"""What is said of the scan fractions of a rewrite, in the words of both engines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 ERROR = 0.05
-"""How far predictions may be off: smaller gains and losses count as none."""
+"""How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
 _NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
 COLUMNS = "the columns"
@@ -16,7 +16,7 @@ QUERIES = "the queries of the workload"
 OTHER_SPEC = (
     "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done"
 )
-"""Why data files of other partition specs are left, if their sizes do not call for them."""
+"""Why data files are left that their sizes do not call for."""
 
 
 def reads_less(before: float, predicted: float) -> bool:
@@ -36,12 +36,12 @@ def reads_no_more(before: float, after: float) -> bool:
 
 
 def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Return why a file group is left."""
+    """Say why a file group is left."""
     return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Return why all file groups are left."""
+    """Say why all file groups are left."""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
         f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
@@ -98,7 +98,7 @@ columns 25.0%, 55.0% today.
 
 
 def why_chosen(today: float, attainable: float, ratio: float, expected: float, over: str = COLUMNS) -> str:
-    """Return why files are chosen for what their rewrite gains.
+    """Say why files are chosen whose rewrite gains enough.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def why_chosen(today: float, attainable: float, ratio: float, expected: float, o
 
 
 def why_not_chosen(today: float, attainable: float, ratio: float, over: str = COLUMNS) -> str:
-    """Return why no file of a partition is chosen.
+    """Say why no file of a partition is chosen.
 
     Examples
     --------
@@ -127,7 +127,7 @@ its bytes, of which it may take 17 for each that came since'
 
 
 def not_counted(missing: Mapping[str, str]) -> str:
-    """Return the end of a reason: the columns that do not count, with their metrics modes; empty without any.
+    """Add to a scan fraction which columns it is not of, by name, with their metrics modes, and what would help.
 
     Examples
     --------
