@@ -87,7 +87,7 @@ columns 25.0%, 55.0% today.
     ]
     if pays:
         pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
-    # If both are the same when rounded, the message would show no difference.
+    # Where both read the same when rounded, no figure would show what is worse.
     is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
     if rewrite_all and is_worse:
         pays.append(
