@@ -1,4 +1,4 @@
-"""What both engines take and give: names, sort orders and options as text, and the result of a rewrite."""
+"""Arguments that both engines take, as text: names, sort orders and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iceberg_zorder.request.measures import size
 from iceberg_zorder.request.sort_order import parse_sort_order
 
 OptionValue = bool | int | float | str | Mapping[str, object]
-"""Text, or what text is made of: JSON of a mapping, which option ``workload`` takes."""
+"""The value of an option; a mapping, which option ``workload`` takes, is written as JSON."""
 
 # One part of a dotted name: in backticks (doubled inside), or bare.
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
@@ -42,7 +42,7 @@ def name_parts(name: str) -> list[str]:
 
 
 def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
-    """Write the clustering columns as the text of ``sort_order``.
+    """Return clustering columns as the text of ``sort_order``.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _quoted_column(table: str, name: str) -> str:
 
 
 def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
-    """Write the end of a sentence that says that a name is unknown: the one that may be meant, or what else to say.
+    """Return the end of a message about an unknown name: the known name that is most alike, or ``otherwise``.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
 
 
 def option_text(name: object, value: object) -> str:
-    """Write the value of an option as Iceberg reads it.
+    """Return the value of an option as text that Iceberg reads.
 
     Examples
     --------
@@ -102,7 +102,7 @@ or such as 10 GB or 512 MiB
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # Numbers alone are read with their domain.
+        # A number without a unit is checked with its domain.
         if name.endswith("-bytes") and re.search("[A-Za-z]", value):
             try:
                 return str(size(value))

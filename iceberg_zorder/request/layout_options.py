@@ -40,11 +40,11 @@ class ZOrderOptions:
     metrics_check: str = WARN
     dry_run: bool = False
     workload: str | None = None
-    """JSON, or where it lies."""
+    """JSON, or its address."""
     workload_share: float = WORKLOAD_SHARE
 
     def sample_rows_for(self, files: int) -> int:
-        """Tell how many rows to sample for a plan of so many output files.
+        """Return how many rows to sample for a number of output files.
 
         Examples
         --------
@@ -90,13 +90,13 @@ _READ: dict[str, tuple[str, Callable[[str], object]]] = {
     "workload": ("", str),
     "workload-share": ("a number in [0, 1]", partial(_number, is_one_in=True)),
 }
-"""What a value must be, and what reads it; a reader without words raises what it finds wrong."""
+"""For each option its domain in words, and its parser; without words the parser has its own messages."""
 LAYOUT_OPTIONS = tuple(_READ)
-"""Their names."""
+"""The names of these options."""
 
 
 def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
-    """Read our own options.
+    """Return our own options, checked.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
 
 
 def read_option(name: str, text: str, words: str, parse: Callable[[str], object]) -> object:
-    """Read the value of an option, which must be what ``words`` say."""
+    """Parse the value of an option; the error says that it must be ``words``."""
     try:
         return parse(text)
     except InvalidInputError:

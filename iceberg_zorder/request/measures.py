@@ -1,7 +1,7 @@
-"""Sizes and durations, as people write them.
+"""Sizes and durations with units.
 
-Libraries that read these take too much (of ``1,000 GB`` one byte, of ``1 hour and 3 miles`` the hour, of ``3*4 h`` half
-a day), or had no release for years.
+Libraries for these accept too much (``1,000 GB`` is one byte, ``1 hour and 3 miles`` one hour, ``3*4 h`` half a day),
+or had no release for years.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DURATIONS = {
 
 
 def size(value: int | str) -> int:
-    """Read a number of bytes.
+    """Return a size in bytes.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def size(value: int | str) -> int:
 
 
 def duration(value: int | str) -> timedelta:
-    """Read a duration.
+    """Return a duration.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Whether the lower/upper bounds that a table keeps of a column tell its values apart; the Java core has the twin.
+"""Whether the lower/upper bounds that a table keeps of a column tell its values apart; Java's ``MetricsCheck`` agrees.
 
-Iceberg cuts the bounds of strings and binaries to a beginning. Where that is alike in the boundaries of a layout, the
-files between them get the same bounds, and none is skipped, however well the rows are laid out.
+Iceberg truncates the bounds of strings and binaries. If the boundaries of a layout have the same prefix, the files
+between them get the same bounds, and none can be skipped.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_text
 
 WARN, FAIL, FIX = "warn", "fail", "fix"
-"""What is done about columns whose bounds do not serve: the values of the option ``metrics-check``."""
+"""The values of option ``metrics-check``."""
 COLUMN_MODE = "write.metadata.metrics.column."
-"""What the table properties of metrics modes begin with; the full name of a column follows."""
+"""The prefix of table properties that set metrics modes; the full name of a column follows."""
 LONGEST = 256
-"""Longer beginnings are not asked for: every entry of a manifest has two of them."""
+"""The longest prefix that we ask for, because every entry of a manifest has two."""
 _ENOUGH = 95
 _DEFAULT = 16
 _CODINGS = {"string": "utf-8", "binary": "latin-1"}
@@ -28,7 +28,7 @@ _UNITS = {"string": "characters", "binary": "bytes"}
 
 
 def set_mode(table: str, field: str, mode: str) -> str:
-    r"""Write the statement that sets a column's metrics mode.
+    r"""Return the statement that sets a column's metrics mode.
 
     Examples
     --------
@@ -39,76 +39,75 @@ def set_mode(table: str, field: str, mode: str) -> str:
 
 
 def is_truncated(type_name: str) -> bool:
-    """Tell whether bounds of a type may be cut to a beginning."""
+    """Return whether bounds of a type may be truncated."""
     return type_name in _CODINGS
 
 
 def least_mode(type_name: str) -> str:
-    """Name the mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default."""
+    """Return the mode that keeps bounds of a type: ``full``, or Iceberg's default for strings and binaries."""
     return f"truncate({_DEFAULT})" if is_truncated(type_name) else "full"
 
 
 def longest_mode(mode: str) -> str | None:
-    """Name the mode that keeps the longest bounds that are asked for; None if a mode keeps as much."""
+    """Return the mode of the longest bounds that we ask for; None if ``mode`` keeps as much."""
     kept = int(mode.removeprefix("truncate(").removesuffix(")"))
     return f"truncate({LONGEST})" if kept < LONGEST else None
 
 
 def beginning(key: bytes, length: int, type_name: str) -> bytes:
-    """Take what bounds keep of a key."""
+    """Return the prefix of a key that bounds keep."""
     return text_of(key, type_name)[:length].encode(_CODINGS[type_name])
 
 
 def text_of(key: bytes, type_name: str) -> str:
-    """Write a key in characters as bounds count them: a byte of a binary is one, in Latin-1."""
+    """Decode a key into the characters that bounds count; a byte of a binary is one, as in Latin-1."""
     # A sampled key may end inside a character.
     return key.decode(_CODINGS[type_name], errors="replace")
 
 
 @dataclass(frozen=True)
 class KeyPool:
-    """What a file group is divided by in one column, and how its sampled rows lie in that."""
+    """The buckets of a file group in one column, between the boundaries of its layout, and their sampled rows."""
 
     keys: Sequence[bytes]
-    """The smallest sampled key and the layout's boundaries above it, ascending: where its buckets begin."""
+    """Where the buckets begin, ascending: the smallest sampled key, and the boundaries above it."""
     rows: Sequence[int]
-    """For each, how many sampled rows have a value of its bucket."""
+    """The number of sampled rows in each bucket."""
     unseen: int = 0
-    """Other sampled rows: they have values that differ from those, nobody knows where, because their keys were cut."""
+    """Other sampled rows: their values differ from these only behind the end of the keys, which were cut."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How many sampled rows the beginnings that are kept tell apart."""
+    """How many sampled rows the kept prefixes tell apart."""
 
     rows: int
-    """The rows that nothing would tell apart if nothing was kept, in all file groups."""
+    """The rows of all file groups, but those of the largest bucket of each."""
     apart: int
-    """Those of them that what is kept tells apart."""
+    """Those of them that the kept prefixes tell apart."""
     wanted: int | None
-    """The shortest longer beginning that is enough; None if that is not found among the first 256."""
+    """The length of the shortest longer prefix that is enough; None if no length up to 256 is."""
 
     @property
     def is_enough(self) -> bool:
-        """Whether 95% are told apart."""
+        """Whether at least 95% are told apart."""
         return 100 * self.apart >= _ENOUGH * self.rows
 
     @property
     def share(self) -> int:
-        """How many percent are told apart, rounded down, if there is a row."""
+        """The percentage that is told apart, rounded down, if there is a row."""
         return 100 * self.apart // self.rows
 
 
 def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separation:
-    """Count the rows that the kept beginnings tell apart, and find the beginning that is enough.
+    """Count the rows that the kept prefixes tell apart, and find the prefix that is enough.
 
-    Neighbouring buckets that begin alike are one to whoever goes by bounds: to find a row of one, the rows of all are
-    read. So of such a run the rows of its largest bucket are told apart, and those of the others are not. If nothing
-    was kept, every file group would be one run: all rows but those of its largest bucket are what is counted. The share
-    is 0% where all buckets begin alike, and 100% where no two do. It is of rows, because readers look for values about
-    as often as rows have them: thousands of rare values that differ early do not hide that most rows begin alike. And
-    the largest bucket of all counts for nothing, so that a common default does not hide it either: whatever is kept,
-    the rows of the default are read for the default.
+    Neighbouring buckets with the same kept prefix form a run: to find a row of one bucket, all rows of the run are
+    read. The rows of the run's largest bucket count as told apart, those of the others do not. The largest bucket of
+    the file group does not count. So the share is 0% if all buckets have the same prefix, and 100% if no two do.
+
+    Rows are counted, not values, because queries look for values about as often as rows have them. So thousands of
+    rare values that differ early do not hide that most rows begin alike, and neither does a common default.
 
     Examples
     --------
@@ -133,9 +132,9 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
 
 
 def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
-    """Tell how many characters tell rows apart, and how many rows those are: of each pair of neighbours."""
+    """Yield for each pair of neighbouring runs how many characters tell them apart, and the rows of the smaller run."""
     texts = [text_of(key, type_name) for key in pool.keys]
-    # By run, its largest bucket, after what tells it apart from the run before; no pair needs less than the one before.
+    # Of each run the characters that tell it from the run before, ascending, and the rows of its largest bucket.
     runs: list[tuple[int, int]] = []
     pairs = [0, *(1 + _common(low, high) for low, high in pairwise(texts))]
     for need, rows in [*zip(pairs, pool.rows, strict=False), (0, 0)]:
@@ -147,14 +146,14 @@ def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
 
 
 def _common(low: str, high: str) -> int:
-    """Count the characters that two texts begin with."""
+    """Count the characters of the common prefix of two texts."""
     lengths = range(1, 1 + min(len(low), len(high)))
     return bisect_left(lengths, True, key=lambda length: low[:length] != high[:length])
 
 
 @dataclass(frozen=True)
 class WeakBounds:
-    """A clustering column whose lower/upper bounds are not kept, or tell too little apart, and what is said of it.
+    """A clustering column whose lower/upper bounds are not kept, or tell too few rows apart, and its messages.
 
     Examples
     --------
@@ -175,7 +174,7 @@ by it as well as they could."
     type: str
     mode: str
     wanted: str | None
-    """The mode that is enough; None if no beginning of up to 256 characters or bytes is known to be."""
+    """The mode that is enough; None if no prefix of up to 256 characters or bytes is known to be."""
     kept: int = 0
     """The characters or bytes that are kept; 0 if there are no bounds."""
     share: int = 0
@@ -188,7 +187,7 @@ by it as well as they could."
 
     @property
     def warning(self) -> str:
-        """What a rewrite warns of."""
+        """The warning of a rewrite."""
         if self.wanted is None:
             return f"{self.futility}, or set option metrics-check to {FIX}, which samples longer beginnings."
         how = f"rewrite again with option rewrite-all, or set option metrics-check to {FIX} beside it"
@@ -196,12 +195,12 @@ by it as well as they could."
 
     @property
     def futility(self) -> str:
-        """What is said, without a stop, of a column that no mode is named for."""
+        """The warning, without a full stop, if no mode is known to be enough."""
         return f"{self._reason} Files cannot be pruned by it, because {self._unknown}: choose another column"
 
     @property
     def refusal(self) -> str:
-        """Why it is not clustered by, if its bounds are kept."""
+        """Why the column is refused, if its bounds are kept."""
         return (
             f"Cannot cluster by column {self.column}, because the {self._length} that {self.table} keeps of its "
             f"lower/upper bounds tell {self.share}% of its sampled rows apart"
@@ -209,7 +208,7 @@ by it as well as they could."
         )
 
     def setting(self, *, would: bool = False) -> str:
-        """Say that the wanted mode was set, or would be, and why."""
+        """Return the message that the wanted mode was set, or would be, and why."""
         verb = "Would set" if would else "Set"
         return f"{verb} {self.key} = '{self.wanted}' on {self.table}: {self._reason}"
 
@@ -240,7 +239,7 @@ by it as well as they could."
 
 @dataclass(frozen=True)
 class CheckedMetrics:
-    """The clustering columns whose bounds do not serve, and what is done about them."""
+    """The clustering columns with weak bounds, and what option ``metrics-check`` does about them."""
 
     option: str = WARN
     weak: tuple[WeakBounds, ...] = ()
@@ -252,22 +251,22 @@ class CheckedMetrics:
 
     @property
     def intended(self) -> list[str]:
-        """What is set when files are written, as sentences."""
+        """The messages about modes that will be set when files are written."""
         return [each.setting(would=True) for each in self.fixes]
 
     def without_fixes(self) -> CheckedMetrics:
-        """Set nothing, for nothing is rewritten."""
+        """Return the same without fixes, because nothing is rewritten."""
         return replace(self, weak=tuple(each for each in self.weak if each not in self.fixes))
 
     @property
     def warnings(self) -> list[str]:
-        """What is warned of: columns that nothing is done about."""
+        """The warnings of columns that nothing is done about."""
         if self.option == FIX:
             return [f"{each.futility}." for each in self.weak if each.wanted is None]
         return [each.warning for each in self.weak] if self.option == WARN else []
 
     def check(self) -> None:
-        """Refuse such columns if that is asked for; raises InvalidInputError."""
+        """Raise InvalidInputError for the first of these columns, if the option is ``fail``."""
         if self.option == FAIL:
             for each in self.weak:
                 raise InvalidInputError(each.refusal)

@@ -1,4 +1,4 @@
-"""Plans of rewrites as people read them."""
+"""Plans of rewrites as text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from iceberg_zorder.printable import printable
 
 _MOST = 20
-"""File groups that are shown: of a table with thousands of partitions nobody reads all."""
+"""The number of file groups that are shown at most."""
 
 
 def plan_text(plan: Mapping[str, Any]) -> str:
-    """Write a plan as a text of several lines, as the Spark engine writes it.
+    """Return a plan as text of several lines, in the words of the Spark engine.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Predicates over the columns of a table, written in Spark SQL: what both engines take for ``where``.
+"""Conditions of Spark SQL, as both engines take them for ``where``.
 
-:func:`parse_predicate` reads a text into a few frozen dataclasses, which know names as they are written and values with
-the types that Spark gives them, and no table. NULL is Spark's: a row is chosen where a predicate is true, and not where
-it is false or NULL.
+:func:`parse_predicate` returns frozen dataclasses, with names as they are written and values of Spark's types; it needs
+no table. As in Spark, a row is chosen if a predicate is true, and not if it is false or NULL.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class In:
 
 @dataclass(frozen=True)
 class StartsWith:
-    """A column of text that begins with a prefix, of one character at least."""
+    """A text column that begins with a prefix of at least one character."""
 
     column: Name
     prefix: str
@@ -100,7 +99,7 @@ _OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GTE: (">=", "<="),
     exp.NullSafeEQ: ("<=>", "<=>"),
 }
-"""The operator, and the one that means the same with its sides exchanged."""
+"""Each operator, and the operator after both sides are exchanged."""
 
 TYPES = {
     exp.DataType.Type.TINYINT: "tinyint",
@@ -122,12 +121,12 @@ TYPES = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Read a condition of Spark SQL.
+    """Return a condition of Spark SQL as a predicate.
 
-    It may hold comparisons of a column with a value, ``<=>``, ``BETWEEN``, ``IN``, ``LIKE 'x%'`` and ``startswith``,
+    It may have comparisons of a column with a value, ``<=>``, ``BETWEEN``, ``IN``, ``LIKE 'x%'`` and ``startswith``,
     ``IS [NOT] NULL``, ``IS [NOT] TRUE``, ``isnan``, boolean columns, ``AND``, ``OR`` and ``NOT``. Nested fields are
-    dotted, and backticks quote names. Values are Spark's literals, and casts of them; a ``TIMESTAMP '...'`` that names
-    no zone is in UTC, as in a session of Spark whose time zone is UTC.
+    dotted, and backticks quote names. Values are Spark's literals, and casts of them. A ``TIMESTAMP '...'`` without a
+    zone is in UTC.
 
     Examples
     --------
@@ -149,13 +148,13 @@ def parse_predicate(text: str) -> Predicate:
 
 
 def _first_line(error: Exception) -> str:
-    """Say what is wrong, and where, without the colours of a terminal and the names of sqlglot's classes."""
+    """Return the first line of an error, without terminal colours and names of sqlglot's classes."""
     line = re.sub(r"\x1b\[\d+m", "", str(error)).partition("\n")[0].strip().rstrip(".")
     return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
 
 
 def _predicate(node: exp.Expr) -> Predicate:
-    """Read what is true, false or NULL."""
+    """Read a condition."""
     if isinstance(node, exp.Paren):
         return _predicate(node.this)
     if isinstance(node, exp.And | exp.Or):
@@ -175,7 +174,7 @@ def _predicate(node: exp.Expr) -> Predicate:
 
 
 def _function(node: exp.Expr) -> Predicate:
-    """Read what has operands of different kinds."""
+    """Read a condition that is none of the above."""
     if isinstance(node, exp.Is):
         return _is(node)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
@@ -295,6 +294,6 @@ def _cast(node: exp.Cast) -> Value:
 
 
 def _shown(node: exp.Expr) -> str:
-    """Write a part of the condition as SQL, without the end of a long one."""
+    """Return a part of the condition as SQL, of 100 characters at most."""
     sql = node.sql(dialect="spark")
     return sql if len(sql) <= 100 else f"{sql[:97]}..."

@@ -14,7 +14,7 @@ from iceberg_zorder.errors import InvalidInputError
 Content = bool | int | float | Decimal | str | bytes | date | datetime | None
 
 _EXACT = Context(prec=100)
-"""Of more digits than any decimal has: the usual one rounds to 28."""
+"""A context with more digits than any decimal; the default rounds to 28."""
 _WHOLE_NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?")
@@ -75,7 +75,7 @@ def negative(value: Value) -> Value:
 
 
 def cast(value: Value, to: str, *, precision: int = 10, scale: int = 0) -> Value:
-    """Convert a value as Spark's CAST does, where that loses nothing.
+    """Convert a value as Spark's CAST does; raises InvalidInputError if that loses anything.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _moment(value: Value, to: str) -> date | datetime | None:
 
 
 def as_date(text: str) -> date | None:
-    """Read a date: year, month and day, or the beginning of these; None if it is none. A time of day does not count."""
+    """Read a date; month and day may be missing, and a time of day is ignored. None if it is no date."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -169,7 +169,7 @@ def as_date(text: str) -> date | None:
 
 
 def as_timestamp(text: str, *, has_zone: bool) -> datetime | None:
-    """Read a date with a time of day, or without one (midnight).
+    """Read a timestamp; the default time is midnight. None if it is none, or has a zone without ``has_zone``.
 
     Examples
     --------

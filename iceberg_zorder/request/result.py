@@ -1,4 +1,4 @@
-"""What comes back of a rewrite: Iceberg's five counts, scan fractions, and what its user should know."""
+"""The result of a rewrite: Iceberg's five counts, scan fractions, and a message."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WorkloadScan:
     queries : int
         How many different ones there are.
     before, predicted, actual : float or None
-        As of a column, by partitions and lower/upper bounds.
+        As in :class:`ColumnScan`, by partitions and lower/upper bounds.
     """
 
     queries: int
@@ -49,14 +49,14 @@ class WorkloadScan:
 
 @dataclass(frozen=True)
 class PredicateScan:
-    """What a filter reads by a condition, as shares in [0, 1] of the bytes of the planned file groups.
+    """What a condition reads, as shares in [0, 1] of the bytes of the planned file groups.
 
     Parameters
     ----------
     predicate : str
         The condition, as it was written.
     before, predicted : float or None
-        Among the data files of today, and as predicted among the new ones; None of files without bytes.
+        Among the data files of today, and as predicted among the new ones; None if there are no bytes.
     """
 
     predicate: str
@@ -81,19 +81,19 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        When nothing was rewritten: why, and what would force it. Then what else is to be known, such as a column that
-        pays for the others; a sentence each.
+        Why nothing was rewritten, if so, and what would force it; then what else the user should know, such as a
+        column that gets worse. A sentence each.
     scan_fractions : tuple of ColumnScan
-        By column, of the file groups that were rewritten, but for columns without any sampled value; empty where none
-        was.
+        By column, of the rewritten file groups; columns without a sampled value are missing. Empty if nothing was
+        rewritten.
     dry_run : bool
-        Whether nothing was written, and the counts are those that would be.
+        Whether nothing was written, and the counts are expected ones.
     expected_seconds : float or None
-        Of a dry run, how long the rewrite is expected to take, by those before it, if there are any.
+        In a dry run, how long the rewrite is expected to take, by rewrites before it; None without any.
     predicates : tuple of PredicateScan
-        Of a dry run, what was asked for by conditions.
+        In a dry run, what the given conditions read.
     workload : WorkloadScan or None
-        With option ``workload``, what its queries read of the same file groups; None where none was rewritten.
+        With option ``workload``, what its queries read of the same file groups; None if nothing was rewritten.
 
     Examples
     --------

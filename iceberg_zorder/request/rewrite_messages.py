@@ -20,12 +20,12 @@ OTHER_SPEC = (
 
 
 def reads_less(before: float, predicted: float) -> bool:
-    """Tell whether files are predicted to read less on average, by more than predictions may be off."""
+    """Return whether filters are predicted to read at least 5% less on average."""
     return predicted <= (1 - ERROR) * before
 
 
 def reads_no_more(before: float, after: float) -> bool:
-    """Tell whether files are read as much as those of today on average, less, or more by no more than one percent.
+    """Return whether filters read no more on average, with a tolerance of 1%.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def why_nothing(table: str, groups: int, before: float, predicted: float, *, ove
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value."""
+    """Return messages about clustering columns that do not count: partition columns, and columns of one value."""
     why = "it has one value only, only NULLs, or long values that begin alike"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -65,7 +65,7 @@ def gains_and_losses(
     rewrite_all: bool,
     over: str = COLUMNS,
 ) -> list[str]:
-    """Say which columns pay for the others, and whether the whole gets worse.
+    """Return messages about columns that get worse while others gain, and about a worse average.
 
     Examples
     --------
@@ -144,7 +144,7 @@ c (metrics mode counts)'
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
-    """Say why nothing is rewritten, by the data files that are left for each reason: the three that most are left for.
+    """Return why nothing is rewritten: the three reasons that most data files are left for.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _against(today: float, attainable: float, ratio: float, over: str) -> str:
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
-    """Say that a part of a table gets another layout than the whole has."""
+    """Return the warning that a part of a table gets another layout than the rest has."""
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
 
 

@@ -1,7 +1,6 @@
-"""The options of ``rewrite_data_files``: Iceberg's own, by Iceberg's names and defaults, and ours.
+"""The options of ``rewrite_data_files``: Iceberg's own, with Iceberg's names and defaults, and ours.
 
-Here every value is checked to be of its option's type, and by :func:`domain_faults` to be one that a rewrite takes, as
-far as the table is known.
+:func:`rewrite_options` checks the type of every value, and :func:`domain_faults` its domain.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ class RewriteOptions:
     rewrite_old_specs: bool = False
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
-    """Where rows are held that have no room in memory, if not where temporary files are."""
+    """The directory for rows that have no room in memory; None is that of temporary files."""
 
 
 _FIELDS = {
@@ -152,7 +151,7 @@ _FIELDS = {
 
 
 def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
-    """Check and read options.
+    """Return options, each checked to be of its type.
 
     Examples
     --------
@@ -203,7 +202,7 @@ def domain_faults(
     most: int | None,
     specs: Collection[int] | None = None,
 ) -> list[str]:
-    """Say which values of options no rewrite takes, in the order and the words of Iceberg's planner.
+    """Return what is wrong with values of options, in the order and the words of Iceberg's planner.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Read ``sort_order``: ``zorder(a, b)`` or ``hilbert(a, b)`` after optional prefix columns, or a plain list of columns.
+"""Sort orders: ``zorder(a, b)`` or ``hilbert(a, b)``, after optional prefix columns.
 
-The plain list ``a, b`` means ``zorder(a, b)``.
+A plain list of columns, ``a, b``, means ``zorder(a, b)``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SortOrder:
 
     @property
     def text(self) -> str:
-        """It in full, as :func:`parse_sort_order` reads it."""
+        """The sort order in full, as :func:`parse_sort_order` reads it."""
         prefix = "".join(f"{column.text}, " for column in self.prefix)
         return f"{prefix}{self.curve}({', '.join(map(quoted_name, self.columns))})"
 
@@ -71,18 +71,18 @@ class SortOrder:
         return (*(column.parts for column in self.prefix), *self.columns)
 
     def renamed(self, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]) -> SortOrder:
-        """Name each column anew, those of the prefix first."""
+        """Return the same with new names; ``name_of`` gets the columns of the prefix first."""
         prefix = tuple(replace(column, parts=name_of(column.parts)) for column in self.prefix)
         return replace(self, prefix=prefix, columns=tuple(map(name_of, self.columns)))
 
 
 def parse_sort_order(text: str) -> SortOrder:
-    """Read a sort order.
+    """Return a sort order, read from text.
 
     Names are made of ASCII letters, digits, ``_`` and letters of other scripts, or of anything in backticks with
     backticks doubled; fields of structs follow after a dot. White space is free. A prefix column may be followed by
     ``ASC`` (the default) or ``DESC``, and by ``NULLS FIRST`` (the default with ``ASC``) or ``NULLS LAST`` (the default
-    with ``DESC``), in any case. Whether the columns exist, or one is named twice, only the schema can tell.
+    with ``DESC``), in any case. Columns are not checked against a table.
 
     Examples
     --------
@@ -101,7 +101,7 @@ the end is found at position 8
 
 
 def parse_column_weights(text: str) -> tuple[tuple[tuple[str, ...], float], ...]:
-    """Read column weights, such as ``a=3, b=0.5``.
+    """Return column weights, read from text such as ``a=3, b=0.5``.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def parse_column_weights(text: str) -> tuple[tuple[tuple[str, ...], float], ...]
 
 
 class _SortOrderReader(NameReader):
-    """A recursive descent over the characters."""
+    """A recursive descent parser."""
 
     def sort_order(self) -> SortOrder:
         prefix: list[PrefixColumn] = []

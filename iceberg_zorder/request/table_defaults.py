@@ -1,4 +1,4 @@
-"""What a table remembers of its layout: ``zorder.columns``, ``zorder.options`` and ``zorder.workload``."""
+"""Defaults of rewrites that a table remembers: ``zorder.columns``, ``zorder.options`` and ``zorder.workload``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _OF_ONE_CALL = "is for one call: none would write anything then"
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
 OPTIONS_PROPERTY = "zorder.options"
-"""Options, as ``name=value`` with semicolons between."""
+"""Options, ``name=value`` with semicolons between."""
 WORKLOAD_PROPERTY = "zorder.workload"
-"""Option ``workload``, which may hold semicolons."""
+"""Option ``workload``, apart from the others because it may have semicolons."""
 
 
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Read the options that a table remembers.
+    """Return the options that a table remembers.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def completed_options(
     *,
     case_sensitive: bool = False,
 ) -> dict[str, str]:
-    """Complete the options of a call by those that a table remembers; what the call says wins.
+    """Return the options of a call, completed by those that a table remembers; the call's win.
 
-    Remembered weights were set for the remembered columns: a call that names others does without them, and is told. A
-    remembered workload is left out where cuts are even, and where the call names an empty one.
+    Remembered weights are left out, with a warning, if the call names other columns. A remembered workload is left out
+    if cuts are even, or if the call has an empty one.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def completed_options(
 def check_remembered_workload(table: str, location: str, text: str) -> None:
     """Refuse a workload that a table's property names outside of the table's location.
 
-    It is read with the rights of whoever rewrites, who may be another than who may set properties.
+    It is read with the rights of whoever rewrites, and others may be allowed to set properties.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _folded(parts: tuple[str, ...], case_sensitive: bool) -> tuple[str, ...]:
 
 
 def options_property(options: Mapping[str, str]) -> str:
-    """Write options as the property has them.
+    """Return options as the text of the property.
 
     Examples
     --------
