@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ ROWS = "SELECT id, id * 7919 % 10007 AS b, repeat('x', 40) AS s FROM range(0, 20
 BY = "zorder(id, b)"
 
 
-def table_of(spark: SparkSession, properties: Mapping[str, str] | None = None) -> Table:
-    return create(spark, ROWS.format(files=6), properties=properties)
+def table_of(spark: SparkSession) -> Table:
+    return create(spark, ROWS.format(files=6))
 
 
 def everything(table: Table, files: int = 4) -> dict[str, str]:
@@ -186,12 +186,13 @@ class TestStale:
         with untouched(table):
             self.refused(plan, "data file .* is no longer in the table")
 
-    def test_a_file_that_has_new_deletes(self, spark: SparkSession) -> None:
-        table = table_of(spark, {"format-version": "2", "write.delete.mode": "merge-on-read"})
+    def test_a_file_that_has_new_deletes(self, spark: SparkSession, table: Table) -> None:
         plan = table.plan(BY, everything(table))
+        spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
         spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
         with untouched(table):
             self.refused(plan, "the deletes of data file .* have changed since")
+        spark.sql(f"ALTER TABLE {table.full_name} UNSET TBLPROPERTIES ('write.delete.mode')")
 
     def test_a_plan_that_was_executed(self, table: Table) -> None:
         plan = table.plan(BY, everything(table))

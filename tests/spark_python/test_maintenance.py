@@ -20,11 +20,13 @@ from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
+from iceberg_zorder.passes import run_pass
 from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, choose_engine
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.conftest import CATALOG
+from tests.maintain.lake import lake_in
 
 NAME = "kept"
 FULL = f"{CATALOG}.kept.{NAME}"
@@ -262,3 +264,14 @@ def test_engines(asked: str, size: int, beyond: tuple[str, ...], has_spark: bool
 def test_engines_that_there_are_not(asked: str, beyond: tuple[str, ...], has_spark: bool, why: str) -> None:
     with pytest.raises(InvalidInputError, match=why):
         choose_engine(asked, 1, beyond, has_spark=has_spark)
+
+
+def test_spark_is_started_with_the_settings_of_a_pass(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        lake.table("db.t", 8)
+        text = lake.policy.read_text().replace("defaults: {", "defaults: {engine: spark, ")
+        conf = {"spark.driver.extraJavaOptions": "-Xmx1g"}  # which Spark refuses before a JVM is there
+        (report,) = run_pass(parse_policy(text, "policy.yaml", {"LAKE_URI": lake.uri}), conf=conf).tables
+    assert report.error is not None
+    assert "Cannot start Spark, because " in report.error
+    assert "Xmx" in report.error
