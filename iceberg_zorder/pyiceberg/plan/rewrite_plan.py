@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
-from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
+from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, MoreFiles, PlannedLayout, fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -37,7 +37,6 @@ from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
 from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_left, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.upkeep.gathering import MoreFiles
 
 _LOG = logging.getLogger(__name__)
 _READS = {"before": "today", "predicted": "planned"}

@@ -5,7 +5,6 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
-import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
@@ -153,9 +152,9 @@ final class LayoutChoice {
     return plan.mayLeaveGroups() && !group.isDue();
   }
 
-  /** Whether it becomes few files, and filters read no more, or do not count. */
+  /** Whether it becomes half as many files or fewer, and filters read no more, or do not count. */
   private boolean isGathered(FittedGroup group) {
-    return Gathering.makesFew(group.group().files().size(), group.layout().files())
+    return 2L * group.layout().files() <= group.group().files().size()
         && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
   }
 

@@ -6,6 +6,7 @@ import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.SampledRowGroups;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
@@ -14,7 +15,6 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -133,9 +133,8 @@ public final class LayoutFitter {
       return Layout.fit(order.all(), sample, request);
     }
     // A query that the group's partition rules out says nothing of how its files are best cut.
-    Workload workload = plan.workload().get();
-    boolean[] asked = queries.asked(group);
-    return Layout.fit(order.all(), sample, request, uncut -> workload.boxes(uncut.columns(), asked), workload.share());
+    AskedQueries asked = plan.workload().get().asked(queries.asked(group));
+    return Layout.fit(order.all(), sample, request, asked::boxesIn, asked.share());
   }
 
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {

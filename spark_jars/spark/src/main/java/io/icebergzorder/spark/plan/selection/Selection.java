@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan.selection;
 
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
 
 import io.icebergzorder.core.ClusteringColumn;
@@ -11,7 +12,9 @@ import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.queries.AskedFiles;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RowOrder;
@@ -26,7 +29,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -36,6 +38,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.util.PartitionMap;
 
 /** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
 public final class Selection {
@@ -53,6 +57,7 @@ public final class Selection {
   private final IcebergRules rules;
   private final ResolvedRequest request;
   private final Facts facts;
+  private final List<FileCondition> conditions;
   private final boolean isBySize;
   private final boolean isLikeBuiltin;
 
@@ -65,7 +70,6 @@ public final class Selection {
    * @param budget bytes that a rewrite for gain may take
    * @param bounds of all files of the scope, for the columns of the request's order
    * @param kept what new files keep of them
-   * @param queries by which files are judged; by equality without
    */
   public record Facts(
       Predicate<FileScanTask> isYounger,
@@ -73,15 +77,12 @@ public final class Selection {
       Function<FileScanTask, String> rewriteOf,
       long budget,
       Supplier<FileBounds> bounds,
-      Supplier<KeptBounds> kept,
-      Supplier<Optional<AskedFiles>> queries) {}
+      KeptBounds kept) {}
 
   /**
-   * Data files of one partition that have one fate; those of another spec than the table's stand in one partition of NULLs together, for
-   * their rows may go to any.
+   * Data files of one partition that have one fate, at least one; those of another spec than the table's stand in one partition of NULLs
+   * together, for their rows may go to any.
    *
-   * @param partition the partition
-   * @param files the data files, at least one
    * @param reason why they are rewritten together, or left, in words that name options and their values
    * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
    * @param isFiner whether they are written to half as many files again as usual
@@ -138,7 +139,12 @@ public final class Selection {
     this.request = request;
     this.facts = facts;
     isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
+    isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
+    CatalogTable target = request.target();
+    conditions =
+        request.workload().map(Workload::conditions).orElse(List.of()).stream()
+            .map(each -> new FileCondition(target.table(), each, target.isCaseSensitive()))
+            .toList();
   }
 
   /** Chooses among the data files of each partition. */
@@ -174,7 +180,7 @@ public final class Selection {
     String message =
         String.format(
             Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
-            rules.maxFilesToRewrite());
+            rules.maxFilesToRewrite);
     return new Selected(taken, left, taken.isEmpty() ? whyNothing(left) : null, isWhole && later == 0, later == 0 ? "" : message);
   }
 
@@ -213,7 +219,7 @@ public final class Selection {
     Set<FileScanTask> taken = new HashSet<>(chosen);
     String scan = fraction(choice, upkeep.goesByQueries(described));
     if (chosen.isEmpty()) {
-      boolean isCapped = choice.today() > rules.maxScanRatio() * choice.attainable();
+      boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
       group.addTo(left, files, scan + (isCapped ? CAPPED : "") + notCounted());
       return List.of();
     }
@@ -248,38 +254,49 @@ public final class Selection {
   /** How files are judged and written: columns of which new files get no bounds do not count. */
   private UpkeepRequest upkeep(List<FileScanTask> files) {
     RowOrder order = request.order();
-    KeptBounds kept = facts.kept.get();
     List<ClusteringColumn> columns = order.named();
+    PartitionMap<Boolean> partitions = PartitionMap.create(request.target().table().specs());
+    files.forEach(file -> partitions.put(file.file().specId(), file.file().partition(), true));
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = partitions.size() > 1 || conditions.get(i).partitionMayMatch(files.get(0).file());
+    }
     return new UpkeepRequest(
-        rules.maxScanRatio(),
+        rules.maxScanRatio,
         rules::expectedOutputFiles,
         order.layoutRequest(request.options().layout(), 1),
-        columns.stream().map(kept::kept).toList(),
-        IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
-        facts.queries.get().map(each -> each.of(locations(files))));
+        columns.stream().map(facts.kept::kept).toList(),
+        IntStream.range(0, columns.size()).mapToDouble(i -> facts.kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
+        request.workload().map(workload -> workload.asked(asked)));
   }
 
-  /** Cuts a file group that is larger than {@code max-file-group-size-bytes}; by default none is. */
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
   private List<SelectedGroup> parts(SelectedGroup group) {
-    long bound = rules.maxFileGroupSize();
-    if (group.files.size() < 2 || size(group.files) <= bound) {
+    List<String> above = new ArrayList<>();
+    if (size(group.files) > rules.maxGroupBytes) {
+      above.add(String.format(Locale.ROOT, "%s %,d", RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, rules.maxGroupBytes));
+    }
+    if (group.files.size() > rules.maxGroupFiles) {
+      above.add(String.format(Locale.ROOT, "%s %,d", MAX_FILE_GROUP_INPUT_FILES, rules.maxGroupFiles));
+    }
+    if (group.files.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
     List<FileScanTask> files = group.files.stream().sorted(BY_LOCATION).toList();
     UpkeepRequest upkeep = upkeep(files);
     List<SelectedGroup> parts = new ArrayList<>();
-    List<int[]> groups = GroupCuts.cut(described(files), bound, upkeep.kept(), upkeep.weights());
-    String part = "%s; part %,d of %,d, cut for max-file-group-size-bytes %,d";
+    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (int[] places : groups) {
-      String why = String.format(Locale.ROOT, part, group.reason, parts.size() + 1, groups.size(), bound);
-      parts.add(group.of(Arrays.stream(places).mapToObj(files::get).toList(), why));
+      String part =
+          String.format(Locale.ROOT, "; part %,d of %,d, cut for %s", parts.size() + 1, groups.size(), String.join(" and ", above));
+      parts.add(group.of(Arrays.stream(places).mapToObj(files::get).toList(), group.reason + part));
     }
     return parts;
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
   private List<SelectedGroup> limited(List<SelectedGroup> chosen, List<SelectedGroup> waiting) {
-    int limit = rules.maxFilesToRewrite();
+    int limit = rules.maxFilesToRewrite;
     int room = limit;
     if (chosen.stream().mapToLong(group -> group.files.size()).sum() <= room) {
       return chosen;
@@ -300,7 +317,7 @@ public final class Selection {
   /** Why nothing is rewritten, by the data files that are left for each reason: the three that most are left for. */
   private String whyNothing(List<SelectedGroup> left) {
     if (left.isEmpty()) {
-      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", rules.tableName());
+      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", request.target().table().name());
     }
     Map<String, Integer> counts = new TreeMap<>();
     left.forEach(group -> counts.merge(group.reason, group.files.size(), Integer::sum));
@@ -316,7 +333,7 @@ public final class Selection {
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
-        rules.tableName(),
+        request.target().table().name(),
         told,
         others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
         REWRITE_ALL,
@@ -325,7 +342,7 @@ public final class Selection {
 
   /** Added to a scan fraction: which columns it is not of, and what would help. */
   private String notCounted() {
-    Map<String, String> missing = facts.kept.get().missing();
+    Map<String, String> missing = facts.kept.missing();
     String modes =
         missing.entrySet().stream()
             .map(column -> column.getKey() + " (metrics mode " + column.getValue() + ")")
@@ -338,9 +355,9 @@ public final class Selection {
         "scan fraction%s %s is %s %s %s times the attainable %s",
         byQueries ? " on average over the queries of the workload" : "",
         percent(choice.today()),
-        choice.today() > rules.maxScanRatio() * choice.attainable() ? "above" : "at most",
+        choice.today() > rules.maxScanRatio * choice.attainable() ? "above" : "at most",
         RewriteOptions.MAX_SCAN_RATIO,
-        BigDecimal.valueOf(rules.maxScanRatio()).stripTrailingZeros().toPlainString(),
+        BigDecimal.valueOf(rules.maxScanRatio).stripTrailingZeros().toPlainString(),
         percent(choice.attainable()));
   }
 
