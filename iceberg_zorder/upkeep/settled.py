@@ -18,8 +18,6 @@ SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
 WRITE = "write."
 """What the table properties begin with that tell how files are written."""
-WHY = "as a rewrite by the same request left them, and nothing has come since"
-"""Why data files are left that are settled."""
 
 # Options that change how a rewrite goes about it, and not how well it leaves files.
 _OF_ONE_RUN = re.compile(
