@@ -16,8 +16,6 @@ REWRITE_ID = "zorder.rewrite-id"
 """In a snapshot's summary: what tells the commits of a rewrite, and its files by their names, from those of others."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
-WHY = "as a rewrite by the same request left them, and nothing has come since"
-"""Why data files are left that are settled."""
 
 # Options that change how a rewrite goes about it, and not how well it leaves files.
 _OF_ONE_RUN = re.compile(

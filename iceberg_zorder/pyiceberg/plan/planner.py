@@ -170,7 +170,7 @@ class Planner:
             files.tasks,
             sizes.expected_output_files(finer(size) if files.is_finer else size),
             sizes.write_max_file_size,
-            files.reason,
+            files.reasons,
             any(sizes.is_due(task) for task in files.tasks),
             files.worth,
         )

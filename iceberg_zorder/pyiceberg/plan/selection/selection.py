@@ -21,19 +21,12 @@ from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import FIX
-from iceberg_zorder.request.rewrite_messages import (
-    COLUMNS,
-    OTHER_SPEC,
-    QUERIES,
-    not_counted,
-    why_chosen,
-    why_not_chosen,
-    why_nothing_of,
-)
+from iceberg_zorder.request.reasons import COLUMNS, QUERIES, Reason, words
+from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
 from iceberg_zorder.upkeep.gathering import NO_CAP, rewrite_budget, rewrites_to
 from iceberg_zorder.upkeep.group_cuts import cut_groups
-from iceberg_zorder.upkeep.settled import WHY, Settled, workload_of
+from iceberg_zorder.upkeep.settled import Settled, workload_of
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 
@@ -43,10 +36,15 @@ class SelectedFiles:
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
-    reason: str = ""
+    reasons: tuple[Reason, ...] = ()
     # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
     worth: float = 0.0
     is_finer: bool = False  # whether they are written to half as many files again as usual
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return words(self.reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +94,13 @@ class Selector:
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
         others: list[SelectedFiles] = []
+        why_young = Reason("young", {"min_age_seconds": self._options.min_age_seconds})
         for files in scope:
             young, old = _divided(files.tasks, self._is_younger)
-            left += _some(files, young, f"younger than min-age-seconds {self._options.min_age_seconds:,}")
+            left += _some(files, young, why_young)
             is_settled = old and self._is_settled(old)
-            left += _some(files, old if is_settled else (), WHY)
-            others += _some(files, () if is_settled else old, "")
+            left += _some(files, old if is_settled else (), Reason("settled"))
+            others += _some(files, () if is_settled else old)
         is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         budget = self._budget
@@ -135,9 +134,9 @@ class Selector:
         left = [
             *_some(files, small, self._rules.why_small),
             # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-            *_some(files, rest, OTHER_SPEC if is_by_gain else self._rules.why_in_order),
+            *_some(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order),
         ]
-        return _some(files, chosen, self._rules.why_chosen(chosen)), left
+        return _some(files, chosen, *self._rules.why_chosen(chosen)), left
 
     def _by_gain(
         self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
@@ -149,16 +148,22 @@ class Selector:
         choice = choose(arrays, calls, dues, budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
         rest = _divided(tasks, {*chosen}.__contains__)[1]
-        over = QUERIES if request.goes_by_queries(arrays) else COLUMNS
-        figures = (choice.today, choice.attainable, self._options.max_scan_ratio)
+        figures = {
+            "today": choice.today,
+            "attainable": choice.attainable,
+            "max_scan_ratio": self._options.max_scan_ratio,
+            "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
+            "not_counted": self._kept.missing,
+        }
         if not chosen:
-            return [], _some(files, rest, why_not_chosen(*figures, over) + not_counted(self._kept.missing))
+            is_above = choice.today > self._options.max_scan_ratio * choice.attainable
+            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", figures))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = why_chosen(*figures, choice.expected, over) + not_counted(self._kept.missing)
+            why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        others = "a rewrite of them with the others would gain too little for its bytes"
-        return [SelectedFiles(files.key, chosen, why, saved, choice.is_finer)], _some(files, rest, others)
+        group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
+        return [group], _some(files, rest, Reason("others-only"))
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -179,8 +184,8 @@ class Selector:
     def _parts(self, files: SelectedFiles) -> list[SelectedFiles]:
         """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
         most = {
-            "max-file-group-size-bytes": (self._options.max_file_group_size, size_of(files.tasks)),
-            "max-file-group-input-files": (self._options.max_file_group_input_files, len(files.tasks)),
+            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
+            "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
         }
         above = {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
         if len(files.tasks) < 2 or not above or self._order is None:
@@ -189,11 +194,10 @@ class Selector:
         arrays, request = self._described(tasks)
         size, count = (NO_CAP if bound is None else bound for bound, _ in most.values())
         groups = cut_groups(arrays, size, count, request.kept, request.weights)
-        of = f"of {len(groups):,}, cut for {' and '.join(f'{name} {bound:,}' for name, bound in above.items())}"
-        parts = [tuple(tasks[place] for place in places) for places in groups]
+        cuts = [Reason("part", {"number": number, "of": len(groups), **above}) for number in range(1, len(groups) + 1)]
         return [
-            replace(files, tasks=part, reason=f"{files.reason}; part {number:,} {of}")
-            for number, part in enumerate(parts, 1)
+            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, cut))
+            for places, cut in zip(groups, cuts, strict=True)
         ]
 
     def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
@@ -205,9 +209,9 @@ class Selector:
         waiting: list[SelectedFiles] = []
         for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
             tasks = sorted(files.tasks, key=lambda task: not is_due(task))
-            part = f"; {room:,} of its {len(tasks):,} files, for max-files-to-rewrite is {limit:,}"
-            taken += _some(files, tasks[:room], files.reason + (part if len(tasks) > room else ""))
-            waiting += _some(files, tasks[room:], f"max-files-to-rewrite is {limit:,}")
+            part = Reason("limited", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
+            taken += _some(files, tasks[:room], *files.reasons, *([part] if len(tasks) > room else []))
+            waiting += _some(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
         return taken, waiting
 
@@ -235,9 +239,9 @@ def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], 
     return is_younger
 
 
-def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], reason: str) -> list[SelectedFiles]:
+def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], *reasons: Reason) -> list[SelectedFiles]:
     some = tuple(tasks)
-    return [replace(files, tasks=some, reason=reason)] if some else []
+    return [replace(files, tasks=some, reasons=reasons)] if some else []
 
 
 def _divided(

@@ -14,6 +14,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
+from iceberg_zorder.request.reasons import Reason
 from iceberg_zorder.request.rewrite_options import RewriteOptions, domain_faults
 from iceberg_zorder.upkeep.gathering import gathered
 
@@ -59,38 +60,36 @@ class SizeRules:
         are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.target_file_size)
         return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
 
-    def why_chosen(self, tasks: Sequence[DataFileTask]) -> str:
+    def why_chosen(self, tasks: Sequence[DataFileTask]) -> tuple[Reason, ...]:
         """Say why data files are called for."""
         if self.options.rewrite_all:
-            return "rewrite-all is true"
+            return (Reason("rewrite-all"),)
         others = Counter(task.data_file.spec_id for task in tasks if self._is_of_other_spec(task))
         sizes = [task.data_file.file_size_in_bytes for task in tasks if not self._is_of_other_spec(task)]
         small = sum(size < self.min_file_size for size in sizes)
         large = sum(size > self.max_file_size for size in sizes)
         kinds = (
-            (small, f"below min-file-size-bytes {self.min_file_size:,}"),
-            (large, f"above max-file-size-bytes {self.max_file_size:,}"),
-            (len(sizes) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
-            *((others[spec], f"of partition spec {spec}") for spec in sorted(others)),
+            Reason("small", {"files": small, "min_file_size_bytes": self.min_file_size}),
+            Reason("large", {"files": large, "max_file_size_bytes": self.max_file_size}),
+            Reason("deletes", {"files": len(sizes) - small - large}),
+            *(
+                Reason("other-spec", {"files": others[spec], "spec_id": spec, "new_spec_id": self.spec_id})
+                for spec in sorted(others)
+            ),
         )
-        why = ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count)
-        return f"{why}; new files are of {self.spec_id}" if others else why
+        return tuple(each for each in kinds if each.parameters["files"])
 
     @property
-    def why_small(self) -> str:
+    def why_small(self) -> Reason:
         """Why small files are left."""
-        return (
-            f"below min-file-size-bytes {self.min_file_size:,}, but less than min-input-files "
-            f"{self.options.min_input_files:,} and no more than target-file-size-bytes {self.target_file_size:,}, "
-            "no fewer after a rewrite, or left so by one with less beside them"
-        )
+        sizes = {"min_file_size_bytes": self.min_file_size, "target_file_size_bytes": self.target_file_size}
+        return Reason("small-left", {**sizes, "min_input_files": self.options.min_input_files})
 
     @property
-    def why_in_order(self) -> str:
+    def why_in_order(self) -> Reason:
         """Why other files are left."""
-        return (
-            f"size between min-file-size-bytes {self.min_file_size:,} and max-file-size-bytes {self.max_file_size:,}, "
-            "and no deletes above delete-file-threshold or delete-ratio-threshold"
+        return Reason(
+            "in-order", {"min_file_size_bytes": self.min_file_size, "max_file_size_bytes": self.max_file_size}
         )
 
     def expected_output_files(self, input_size: int) -> int:
