@@ -1,9 +1,14 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.RewritePlanner;
+import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
@@ -17,12 +22,12 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.StructLike;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,6 +44,30 @@ public final class RewritePlan {
   private final TablePlan plan;
   private final Optional<FittedLayouts> fitted;
   private final List<PredicateScan> predicates;
+
+  /**
+   * Reads a plan that {@link #toJson} has written, or the engine without Spark. It is not sampled: the layouts are found again.
+   *
+   * @param session the session whose catalogs, settings and cluster it uses
+   * @param table the table's name: with its catalog, or in the session's current one
+   * @param json the plan
+   * @throws IllegalArgumentException if it is no plan that this version can read
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public static RewritePlan fromJson(SparkSession session, String table, String json) {
+    return fromJson(table, json, name -> CatalogTable.load(session, name));
+  }
+
+  /** Does the same for a table of one catalog, which is named with or without it. */
+  public static RewritePlan fromJson(SparkSession session, TableCatalog catalog, String table, String json) {
+    return fromJson(table, json, name -> CatalogTable.load(session, catalog, name));
+  }
+
+  private static RewritePlan fromJson(String table, String json, Function<String, CatalogTable> load) {
+    SupportedVersions.checkIceberg();
+    StoredPlan stored = StoredPlan.read(table, json);
+    return new RewritePlan(RewritePlanner.restored(load.apply(table).byCase(stored.caseSensitive()), stored));
+  }
 
   RewritePlan(TablePlan plan) {
     this(plan, Optional.empty(), List.of());
@@ -82,52 +111,44 @@ public final class RewritePlan {
 
   /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
   public List<PlannedFileGroup> groups() {
-    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).map(this::group).toList();
+    return plannedGroups().stream().map(this::group).toList();
   }
 
-  private Map<PlannedGroup, String> leftAfterSampling() {
+  List<PlannedGroup> plannedGroups() {
+    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).toList();
+  }
+
+  private Map<PlannedGroup, Reason> leftAfterSampling() {
     return fitted.map(FittedLayouts::left).orElse(Map.of());
   }
 
-  private PlannedFileGroup group(PlannedGroup group) {
+  PlannedFileGroup group(PlannedGroup group) {
     Optional<FittedGroup> layout = fitted.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
-        partition(group.info().partition(), group.files()),
-        locations(group.files()),
+        LeftGroup.partition(target().table(), group.files()),
+        group.files().stream().map(file -> file.file().location()).toList(),
         group.bytes(),
         group.rows(),
         Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
-        group.reason(),
+        Reason.text(group.reasons()),
         layout.map(each -> new PlannedLayout(each.layout(), each.predicted(), each.before())));
   }
 
   /** The data files that the filter selects and that are left alone, with the reasons. */
   public List<LeftFiles> left() {
-    Stream<LeftFiles> notChosen =
-        plan.left().stream().map(group -> left(group.partition(), group.files(), group.reason()));
-    Stream<LeftFiles> notWorth =
+    return leftGroups().stream()
+        .map(each -> new LeftFiles(each.partition(), each.dataFilesCount(), each.bytes(), each.rows(), Reason.text(each.reasons())))
+        .toList();
+  }
+
+  List<LeftGroup> leftGroups() {
+    Stream<LeftGroup> notChosen =
+        plan.left().stream();
+    Stream<LeftGroup> notWorth =
         plan.groups().stream()
             .filter(leftAfterSampling()::containsKey)
-            .map(group -> left(group.info().partition(), group.files(), leftAfterSampling().get(group)));
+            .map(group -> LeftGroup.of(target().table(), group.files(), List.of(leftAfterSampling().get(group))));
     return Stream.concat(notChosen, notWorth).toList();
-  }
-
-  private LeftFiles left(StructLike partition, List<FileScanTask> files, String reason) {
-    return new LeftFiles(
-        partition(partition, files),
-        locations(files),
-        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
-        files.stream().mapToLong(file -> file.file().recordCount()).sum(),
-        reason);
-  }
-
-  private String partition(StructLike partition, List<FileScanTask> files) {
-    PartitionSpec spec = plan.target().table().specs().get(files.get(0).file().specId());
-    return spec.specId() == plan.specId() ? spec.partitionToPath(partition) : "";
-  }
-
-  private static List<String> locations(List<FileScanTask> files) {
-    return files.stream().map(file -> file.file().location()).toList();
   }
 
   /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
@@ -186,6 +207,10 @@ public final class RewritePlan {
   public Optional<WorkloadScan> workload() {
     List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
     return plan.workload().map(workload -> FittedLayouts.read(workload, groups, List.of())).map(WorkloadScan::of);
+  }
+
+  TablePlan tablePlan() {
+    return plan;
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
@@ -335,8 +360,8 @@ public final class RewritePlan {
   }
 
   /**
-   * The plan as JSON, with the keys that {@code docs/options.md} lists. Both engines write the same; keys are added in later versions,
-   * and none is taken away while {@code "version"} is 1.
+   * The plan as JSON, with the keys that {@code docs/options.md} lists. Both engines write the same, and execute what the other has
+   * written; keys are added in later versions, and none is taken away while {@code "version"} is 1.
    */
   public String toJson() {
     return ApiJson.of(this);

@@ -8,9 +8,11 @@ import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -23,10 +25,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
-import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.StructLikeMap;
 
@@ -51,20 +50,13 @@ public final class RewritePlanner {
   public static TablePlan plan(ResolvedRequest request) {
     Table table = request.target().table();
     Map<String, String> options = request.options().forPlanner();
-    if (table.snapshot(request.branch()) == null) {
+    StartingPoint start = StartingPoint.of(table, request.branch());
+    if (start.snapshotId() == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
       String message = nothingIn(table.name(), "branch main has no snapshot yet");
-      return new TablePlan(
-          request,
-          null,
-          null,
-          target,
-          request.order(),
-          List.of(),
-          Selection.Selected.nothing(message));
+      return new TablePlan(request, start, null, target, request.order(), List.of(), List.of(), message);
     }
-    StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
     List<Selection.SelectedGroup> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
@@ -80,7 +72,7 @@ public final class RewritePlanner {
         mayLeave && !mends(table, request) ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
     Selection.Facts facts =
         new Selection.Facts(
-            younger(rules.minAgeSeconds(), table),
+            younger(rules.minAgeSeconds(), start.plannedAtMs(), table),
             isSettled,
             like.rewriteOf(),
             like.budget(),
@@ -92,11 +84,12 @@ public final class RewritePlanner {
             ? Selection.Selected.nothing(nothingIn(table.name(), "the table has no data file"))
             : new Selection(rules, request, facts).select(scope);
     List<PlannedGroup> groups = groups(rules, table, chosen.chosen());
-    return new TablePlan(request, start, history, target, within(request, groups), groups, chosen);
+    List<LeftGroup> left = chosen.left().stream().map(each -> LeftGroup.of(table, each.files(), each.reasons())).toList();
+    return new TablePlan(request, start, history, target, within(request, groups), groups, left, chosen.whyNothing());
   }
 
-  private static Predicate<FileScanTask> younger(long seconds, Table table) {
-    Predicate<DataFile> younger = new FileScope.LeastAge(seconds, System.currentTimeMillis()).younger(table);
+  private static Predicate<FileScanTask> younger(long seconds, long now, Table table) {
+    Predicate<DataFile> younger = new FileScope.LeastAge(seconds, now).younger(table);
     return task -> younger.test(task.file());
   }
 
@@ -151,11 +144,9 @@ public final class RewritePlanner {
   /** Data files by partition of the table's current spec. */
   private static List<Selection.SelectedGroup> byPartition(Table table, List<FileScanTask> files) {
     Types.StructType type = table.spec().partitionType();
-    StructLike ofOtherSpecs = GenericRecord.create(type);
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(type);
     for (FileScanTask file : files) {
-      boolean isOfSpec = file.file().specId() == table.spec().specId();
-      StructLike partition = isOfSpec ? file.file().partition() : ofOtherSpecs;
+      StructLike partition = PlannedGroup.partition(table, file);
       List<FileScanTask> together = byPartition.get(partition);
       if (together == null) {
         together = new ArrayList<>();
@@ -170,21 +161,47 @@ public final class RewritePlanner {
 
   private static List<PlannedGroup> groups(
       IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
-    Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
-    List<PlannedGroup> groups = new ArrayList<>();
+    List<PlannedGroup.Facts> facts = new ArrayList<>();
     for (Selection.SelectedGroup group : chosen) {
-      int number = numbers.merge(group.partition(), 1, Integer::sum);
-      RewriteDataFiles.FileGroupInfo info =
-          ImmutableRewriteDataFiles.FileGroupInfo.builder()
-              .globalIndex(groups.size() + 1)
-              .partitionIndex(number)
-              .partition(group.partition())
-              .build();
       boolean isDue = group.files().stream().anyMatch(rules::isDue);
-      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue));
+      facts.add(
+          new PlannedGroup.Facts(
+              group.files(), rules.newSpecId(), rules.maxOutputFileSize(), rules.expectedFiles(group), group.reasons(), isDue));
     }
+    List<PlannedGroup> groups = PlannedGroup.numbered(table, facts);
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;
+  }
+
+  /**
+   * Finds the files of a plan that was written down, by this engine or the other.
+   *
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public static TablePlan restored(CatalogTable target, StoredPlan stored) {
+    StartingPoint start = stored.start();
+    Table table = target.table();
+    boolean isEmpty = stored.fileGroups().isEmpty();
+    if (isEmpty) {
+      start.checkIsSame(table);
+    }
+    Long head = isEmpty ? null : (Long) start.check(table);
+    ResolvedRequest request = ResolvedRequest.resolved(target, stored.request(target.name()));
+    List<FileScanTask> files = isEmpty ? List.of() : start.find(table, request.scope(), head, stored.files());
+    List<PlannedGroup.Facts> facts = new ArrayList<>();
+    int first = 0;
+    for (StoredPlan.Group group : stored.fileGroups()) {
+      int end = first + group.dataFiles().size();
+      facts.add(
+          new PlannedGroup.Facts(
+              files.subList(first, end), group.specId(), group.maxOutputFileSizeBytes(), group.expectedDataFilesCount(),
+              group.reasons(), group.isDue()));
+      first = end;
+    }
+    List<PlannedGroup> groups = PlannedGroup.numbered(table, facts);
+    RewriteHistory history = isEmpty ? null : new RewriteHistory(table, start.snapshotId());
+    return new TablePlan(
+        request, start, history, stored.target(history), within(request, groups), groups, stored.left(), stored.message());
   }
 
   /** Where rows may change their partition, they are cut and sorted by that before all else. */

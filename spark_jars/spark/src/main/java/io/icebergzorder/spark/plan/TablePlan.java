@@ -1,8 +1,11 @@
 package io.icebergzorder.spark.plan;
 
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
+
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.RequestKey;
-import io.icebergzorder.spark.plan.selection.Selection;
+import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -11,13 +14,13 @@ import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
@@ -30,17 +33,19 @@ public final class TablePlan {
   private final TargetSize targetSize;
   private final RowOrder order;
   private final List<PlannedGroup> groups;
-  private final Selection.Selected selected;
+  private final List<LeftGroup> left;
+  private final String whyNothing;
 
   /**
    * Takes what was planned.
    *
-   * @param start what the plan was made from; null if the table has no snapshot
+   * @param start what the plan was made from
    * @param history what the branch tells of earlier rewrites; null if the table has no snapshot
    * @param targetSize the size of new files
    * @param order the order of the rows, within each partition of the files to be written
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
-   * @param selected what was chosen, and left
+   * @param left the files that are left alone
+   * @param whyNothing why there is no file group, and what would force one; null if there is one
    */
   TablePlan(
       ResolvedRequest request,
@@ -49,14 +54,16 @@ public final class TablePlan {
       TargetSize targetSize,
       RowOrder order,
       List<PlannedGroup> groups,
-      Selection.Selected selected) {
+      List<LeftGroup> left,
+      String whyNothing) {
     this.request = request;
     this.start = start;
     this.history = history;
     this.targetSize = targetSize;
     this.order = order;
     this.groups = List.copyOf(groups);
-    this.selected = selected;
+    this.left = List.copyOf(left);
+    this.whyNothing = whyNothing;
   }
 
   /** The table. */
@@ -84,14 +91,14 @@ public final class TablePlan {
     return request.branch();
   }
 
-  /** The snapshot that the plan was made from; empty if the table has none. */
-  public OptionalLong snapshotId() {
-    return start == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
+  /** What the plan was made from. */
+  public StartingPoint start() {
+    return start;
   }
 
-  /** The table's partition spec, by which the files were grouped. */
-  public int specId() {
-    return start.specId();
+  /** The snapshot that the plan was made from; empty if the table has none. */
+  public OptionalLong snapshotId() {
+    return start.snapshotId() == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
   }
 
   /** The order of the rows. */
@@ -110,13 +117,13 @@ public final class TablePlan {
   }
 
   /** The files that are left alone, with the reasons. */
-  public List<Selection.SelectedGroup> left() {
-    return selected.left();
+  public List<LeftGroup> left() {
+    return left;
   }
 
   /** Why there is no file group, and what would force one; null if there is one. */
   public String whyNothing() {
-    return selected.whyNothing();
+    return whyNothing;
   }
 
   /** The size of new files. */
@@ -164,12 +171,17 @@ public final class TablePlan {
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
   public String limitMessage() {
-    return selected.limitMessage();
+    int later = left.stream().filter(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE)).mapToInt(LeftGroup::dataFilesCount).sum();
+    return later == 0
+        ? ""
+        : String.format(
+            Locale.ROOT, " %,d more data files wait behind %s %s: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
+            request.options().all().get(MAX_FILES_TO_REWRITE));
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */
   public boolean isWhole() {
-    return selected.isWhole();
+    return left.stream().noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE));
   }
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
@@ -196,7 +208,7 @@ public final class TablePlan {
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */
   public long dataFiles() {
     int listed = groups.stream().mapToInt(group -> group.files().size()).sum();
-    return history.dataFiles().orElse(listed + left().stream().mapToInt(group -> group.files().size()).sum());
+    return history.dataFiles().orElse(listed + left.stream().mapToInt(LeftGroup::dataFilesCount).sum());
   }
 
   /** Visits the data files that the filter selects, with the bounds of the columns that rows are ordered by. */
@@ -216,9 +228,14 @@ public final class TablePlan {
    *     branch or the table is another one
    */
   public void checkIsCurrent() {
-    List<FileScanTask> chosen = groups.stream().flatMap(group -> group.files().stream()).toList();
-    if (!chosen.isEmpty()) {
-      start.check(target().table(), request.scope(), chosen);
+    if (groups.isEmpty()) {
+      return;
+    }
+    Table table = target().table();
+    long head = start.check(table);
+    if (head != start.snapshotId()) {
+      List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
+      start.find(table, request.scope(), head, planned);
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
@@ -36,7 +37,7 @@ import java.util.stream.Stream;
 public record FittedLayouts(
     Map<PlannedGroup, FittedGroup> groups,
     Map<PlannedGroup, Throwable> failures,
-    Map<PlannedGroup, String> left,
+    Map<PlannedGroup, Reason> left,
     Map<String, Double> before,
     Map<String, Double> predicted,
     MetricsFindings metrics,

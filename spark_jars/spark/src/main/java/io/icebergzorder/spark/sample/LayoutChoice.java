@@ -2,6 +2,7 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
@@ -56,16 +57,13 @@ final class LayoutChoice {
     Map<PlannedGroup, GroupBounds> files = GroupBounds.today(plan, sampled.keySet(), keyLengths);
     Map<PlannedGroup, BytesRead> read = queries.today(sampled.keySet());
     Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
-    Map<PlannedGroup, String> left = new LinkedHashMap<>();
+    Map<PlannedGroup, Reason> left = new LinkedHashMap<>();
     List<FittedGroup> leftGroups = new ArrayList<>();
     sampled.forEach((group, each) -> {
       FittedGroup fitted =
           withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
       if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
-        left.put(
-            group,
-            "a rewrite is not predicted to read less: %s; rewrite-all rewrites it all the same"
-                .formatted(text(new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()))));
+        left.put(group, new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()).noGain());
         leftGroups.add(fitted);
       } else {
         chosen.put(group, fitted);
@@ -93,7 +91,7 @@ final class LayoutChoice {
   }
 
   private String over() {
-    return plan.workload().isPresent() ? "the queries of the workload" : "the columns";
+    return plan.workload().isPresent() ? "queries" : "columns";
   }
 
   /**
@@ -164,18 +162,13 @@ final class LayoutChoice {
     return !(group.meanPredicted() > GAIN * group.meanBefore());
   }
 
-  private static String text(RewriteMessages.Means means) {
-    return "scan fraction on average over %s %s today, %s after"
-        .formatted(means.over(), RewriteMessages.percent(means.before()), RewriteMessages.percent(means.predicted()));
-  }
-
   private String whyNothing(List<FittedGroup> left) {
     RewriteMessages.Means means =
         means(left, FittedLayouts.before(order, left), FittedLayouts.predicted(kept, order, left));
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: %s. To rewrite them anyway,"
+        "Nothing to rewrite in %s: a rewrite of its %,d file groups is %s. To rewrite them anyway,"
             + " set option rewrite-all to true.%s",
-        plan.target().name(), left.size(), text(means), plan.limitMessage());
+        plan.target().name(), left.size(), means.noGain().notLess(), plan.limitMessage());
   }
 }

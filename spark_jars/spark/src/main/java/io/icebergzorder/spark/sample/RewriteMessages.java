@@ -1,6 +1,9 @@
 package io.icebergzorder.spark.sample;
 
+import static io.icebergzorder.core.Reason.percent;
+
 import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -20,8 +23,14 @@ record RewriteMessages(List<String> first, List<String> last) {
 
   /** What filters read on average of the file groups that are rewritten, and what the average is over. */
   record Means(double before, double predicted, String over) {
+    /** Why file groups are left of which this is predicted. */
+    Reason noGain() {
+      return Reason.of(Reason.NO_GAIN, "before", before, "predicted", predicted, "over", over);
+    }
+
     String text(String colon) {
-      return "on average over %s%s %s, %s today.".formatted(over, colon, percent(predicted), percent(before));
+      String of = over.equals("queries") ? "queries of the workload" : over;
+      return "on average over the %s%s %s, %s today.".formatted(of, colon, percent(predicted), percent(before));
     }
   }
 
@@ -54,10 +63,6 @@ record RewriteMessages(List<String> first, List<String> last) {
             messages.add(
                 "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
                     .formatted(column.name(), table)));
-  }
-
-  static String percent(double share) {
-    return String.format(Locale.ROOT, "%.1f%%", 100 * share);
   }
 
   private static void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted, Means means) {
