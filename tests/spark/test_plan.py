@@ -178,11 +178,11 @@ def call_of(table: Table, plan: str, more: str = "") -> Row:
 
 @pytest.mark.version
 def test_a_plan_in_json_is_executed_as_the_plan_that_wrote_it(spark: SparkSession) -> None:
-    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.distribution-mode": "none"}
     rows = f"SELECT *, id % 3 AS p FROM ({ROWS.format(files=4)})"
     table = create(spark, rows, partitioned_by="p", properties=properties)
     spark.sql(f"DELETE FROM {table.full_name} WHERE id % 1000 = 7")
-    plan = table.plan(BY, {**everything(table, files=9), "max-files-to-rewrite": "8"}, where="p < 2 OR id > 5")
+    plan = table.plan(BY, {**everything(table, files=9), "max-files-to-rewrite": "6"}, where="p < 2 OR id > 5")
     text = plan.toJson()
     found = json.loads(text)
     codes = {reason["code"] for group in found["file_groups"] for reason in group["reasons"]}
@@ -192,15 +192,14 @@ def test_a_plan_in_json_is_executed_as_the_plan_that_wrote_it(spark: SparkSessio
     )
     assert json.loads(written(table, text).toJson()) == found
     assert written(table, text).toString() == plan.toString()
-    hashes = [group.layout().get().hash() for group in plan.sampled().groups()]
-    assert [group.layout().get().hash() for group in written(table, text).sampled().groups()] == hashes
+    layouts = [json.loads(each.sampled().toJson())["file_groups"] for each in (plan, written(table, text))]
+    assert layouts[0] == layouts[1]
     # What is appended later does not matter.
     spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended', 0")
     with unchanged(table):
         row = call_of(table, text)
-    assert row.rewritten_data_files_count == 8
-    assert row.added_data_files_count == sum(group["expected_data_files_count"] for group in found["file_groups"])
-    assert table.summary()["zorder.columns"] == "id,b"
+    assert row.rewritten_data_files_count == 6
+    assert row.added_data_files_count == sum(group["layout"]["data_files_count"] for group in layouts[0])
     with untouched(table), pytest.raises(PySparkException, match="data file .* is no longer in the table"):
         call_of(table, text)
 

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.LeftGroup;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.plan.StoredPlan;
@@ -50,7 +50,7 @@ final class ApiJson {
                     .map(each -> object("queries", each.queries(), "before", each.before(), "predicted", each.predicted()))));
   }
 
-  private static Map<String, Object> group(PlannedGroup planned, PlannedFileGroup group) {
+  private static Map<String, Object> group(FileGroup planned, PlannedFileGroup group) {
     return object(
         "partition", group.partition(),
         "data_files_count", group.files().size(),

@@ -1,22 +1,19 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.spark.internals.PhysicalTypeCheck;
-import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.LeftGroup;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.run.RewriteRun;
-import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
-import io.icebergzorder.spark.sample.FittedLayouts;
-import io.icebergzorder.spark.sample.LayoutFitter;
+import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.sample.SampledGroup;
+import io.icebergzorder.spark.sample.SampledPlan;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,7 +39,7 @@ public final class RewritePlan {
   private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);
 
   private final TablePlan plan;
-  private final Optional<FittedLayouts> fitted;
+  private final Optional<SampledPlan> sampled;
   private final List<PredicateScan> predicates;
 
   /**
@@ -73,9 +70,9 @@ public final class RewritePlan {
     this(plan, Optional.empty(), List.of());
   }
 
-  private RewritePlan(TablePlan plan, Optional<FittedLayouts> fitted, List<PredicateScan> predicates) {
+  private RewritePlan(TablePlan plan, Optional<SampledPlan> sampled, List<PredicateScan> predicates) {
     this.plan = plan;
-    this.fitted = fitted;
+    this.sampled = sampled;
     this.predicates = List.copyOf(predicates);
   }
 
@@ -114,16 +111,16 @@ public final class RewritePlan {
     return plannedGroups().stream().map(this::group).toList();
   }
 
-  List<PlannedGroup> plannedGroups() {
+  List<FileGroup> plannedGroups() {
     return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).toList();
   }
 
-  private Map<PlannedGroup, Reason> leftAfterSampling() {
-    return fitted.map(FittedLayouts::left).orElse(Map.of());
+  private Map<FileGroup, Reason> leftAfterSampling() {
+    return sampled.map(SampledPlan::left).orElse(Map.of());
   }
 
-  PlannedFileGroup group(PlannedGroup group) {
-    Optional<FittedGroup> layout = fitted.map(layouts -> layouts.groups().get(group));
+  PlannedFileGroup group(FileGroup group) {
+    Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
         LeftGroup.partition(target().table(), group.files()),
         group.files().stream().map(file -> file.file().location()).toList(),
@@ -153,12 +150,12 @@ public final class RewritePlan {
 
   /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
   public Optional<String> message() {
-    return Optional.ofNullable(plan.whyNothing()).or(() -> fitted.map(FittedLayouts::whyNothing));
+    return Optional.ofNullable(plan.whyNothing()).or(() -> sampled.map(SampledPlan::whyNothing));
   }
 
   /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
   public List<String> warnings() {
-    return fitted.map(FittedLayouts::planned).orElse(List.of());
+    return sampled.map(SampledPlan::planned).orElse(List.of());
   }
 
   /**
@@ -167,7 +164,7 @@ public final class RewritePlan {
    * lower is better; a column without a value is left out. Empty before {@link #sampled}.
    */
   public Map<String, Double> scanFractions() {
-    return fitted.map(FittedLayouts::predicted).orElse(Map.of());
+    return sampled.map(SampledPlan::predicted).orElse(Map.of());
   }
 
   /**
@@ -175,7 +172,7 @@ public final class RewritePlan {
    * the same rows. Empty before {@link #sampled}.
    */
   public Map<String, Double> scanFractionsBefore() {
-    return fitted.map(FittedLayouts::before).orElse(Map.of());
+    return sampled.map(SampledPlan::before).orElse(Map.of());
   }
 
   /** The size that new files are to have, in bytes. */
@@ -205,8 +202,8 @@ public final class RewritePlan {
 
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
-    List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
-    return plan.workload().map(workload -> FittedLayouts.read(workload, groups, List.of())).map(WorkloadScan::of);
+    List<SampledGroup> groups = sampled.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
+    return plan.workload().map(workload -> SampledPlan.read(workload, groups, List.of())).map(WorkloadScan::of);
   }
 
   TablePlan tablePlan() {
@@ -220,7 +217,7 @@ public final class RewritePlan {
 
   /** Whether the layouts are known. */
   public boolean isSampled() {
-    return fitted.isPresent();
+    return sampled.isPresent();
   }
 
   /**
@@ -258,11 +255,11 @@ public final class RewritePlan {
     plan.checkIsCurrent();
     List<Condition> conditions = ResolvedRequest.conditions(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
-    return new RewritePlan(sampled.plan, sampled.fitted, sampled.measured(conditions));
+    return new RewritePlan(sampled.plan, sampled.sampled, sampled.measured(conditions));
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
-    List<BytesRead> read = fitted.map(layouts -> layouts.read(plan, conditions)).orElse(List.of());
+    List<BytesRead> read = sampled.map(layouts -> layouts.read(conditions)).orElse(List.of());
     return IntStream.range(0, conditions.size())
         .mapToObj(i -> new PredicateScan(conditions.get(i).text(), share(read, 0, i), share(read, 1, i)))
         .toList();
@@ -276,14 +273,7 @@ public final class RewritePlan {
     if (isSampled()) {
       return this;
     }
-    try (RewriteSession session = new RewriteSession(target().session())) {
-      FittedLayouts layouts = new LayoutFitter(session, plan).predicted();
-      layouts.planned().forEach(LOG::warn);
-      return new RewritePlan(plan, Optional.of(layouts), List.of());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(table()), e);
-    }
+    return new RewritePlan(plan, Optional.of(Rewrite.sample(plan)), List.of());
   }
 
   /**
@@ -312,47 +302,16 @@ public final class RewritePlan {
           ? sampled.nothing()
           : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
     }
-    long since = System.nanoTime();
-    boolean interrupted = false;
-    try (RewriteSession session = new RewriteSession(target().session())) {
-      if (isSampled()) {
-        // Otherwise sampling looks at them.
-        PhysicalTypeCheck.check(session, target().table(), plan.inputFiles());
-      }
-      return run(session, since);
-    } catch (InterruptedException e) {
-      interrupted = true;
-      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(table());
-      throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
-    } finally {
-      // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
-      target().refreshCaches();
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    Rewrite.Outcome outcome = Rewrite.execute(plan, sampled);
+    return outcome.result().isPresent()
+        ? ZOrderResult.of(outcome)
+        : new RewritePlan(plan, Optional.of(outcome.sampled()), List.of()).nothing();
   }
 
   private ZOrderResult nothing() {
     String why = message().orElseThrow();
     LOG.warn(why);
     return ZOrderResult.nothing(this, Stream.concat(Stream.of(why), warnings().stream()).collect(Collectors.joining(" ")));
-  }
-
-  private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
-    if (fitted.isEmpty()) {
-      FittedLayouts layouts = new LayoutFitter(session, plan).fitted();
-      layouts.told(List.of()).forEach(LOG::warn);
-      return new RewritePlan(plan, Optional.of(layouts), List.of()).run(session, since);
-    }
-    FittedLayouts layouts = fitted.get();
-    if (layouts.isNothing()) {
-      return nothing();
-    }
-    LOG.info(
-        "Rewriting {} file groups of {} by {} of {}",
-        layouts.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
-    return ZOrderResult.of(RewriteRun.run(session, plan, layouts, since));
   }
 
   private CatalogTable target() {

@@ -16,49 +16,50 @@ import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.StructLikeMap;
 
 /**
- * From a request to a plan:
- *
- * <ol>
- *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
- *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them;
- *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
- * </ol>
+ * From a request, of which {@link ResolvedRequest} has refused what cannot be honoured, to a plan: data files are listed, and {@link
+ * Selection} chooses among them. {@link IcebergRules} tell how many files of which size come of each file group.
  */
 public final class RewritePlanner {
   private RewritePlanner() {}
 
-  /**
-   * Plans a rewrite. Manifests are read, and no data.
-   *
-   * @throws IllegalArgumentException if the request cannot be honoured
-   */
-  public static TablePlan plan(ResolvedRequest request) {
+  /** Lists the data files that a rewrite may take, as the newest snapshot has them, from the manifests. */
+  public static List<FileScanTask> list(ResolvedRequest request, StartingPoint start) {
+    if (start.snapshotId() == null) {
+      return List.of();
+    }
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, start.snapshotId());
+    return request.scope().files(table, start.snapshotId());
+  }
+
+  /** Selects among the listed data files. Manifests may be read again, for lower/upper bounds. */
+  public static TablePlan select(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
     Table table = request.target().table();
     Map<String, String> options = request.options().forPlanner();
-    StartingPoint start = StartingPoint.of(table, request.branch());
     if (start.snapshotId() == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
       String message = nothingIn(table.name(), "branch main has no snapshot yet");
       return new TablePlan(request, start, null, target, request.order(), List.of(), List.of(), message);
     }
-    EqualityDeleteTypes.check(table, start.snapshotId());
-    List<Selection.SelectedGroup> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
+    List<Selection.SelectedGroup> scope = byPartition(table, listed);
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
@@ -83,7 +84,7 @@ public final class RewritePlanner {
         scope.isEmpty() && request.written().where() == null
             ? Selection.Selected.nothing(nothingIn(table.name(), "the table has no data file"))
             : new Selection(rules, request, facts).select(scope);
-    List<PlannedGroup> groups = groups(rules, table, chosen.chosen());
+    List<FileGroup> groups = groups(rules, table, chosen.chosen());
     List<LeftGroup> left = chosen.left().stream().map(each -> LeftGroup.of(table, each.files(), each.reasons())).toList();
     return new TablePlan(request, start, history, target, within(request, groups), groups, left, chosen.whyNothing());
   }
@@ -146,7 +147,7 @@ public final class RewritePlanner {
     Types.StructType type = table.spec().partitionType();
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(type);
     for (FileScanTask file : files) {
-      StructLike partition = PlannedGroup.partition(table, file);
+      StructLike partition = FileGroup.partition(table, file);
       List<FileScanTask> together = byPartition.get(partition);
       if (together == null) {
         together = new ArrayList<>();
@@ -159,18 +160,22 @@ public final class RewritePlanner {
         .toList();
   }
 
-  private static List<PlannedGroup> groups(
+  private static List<FileGroup> groups(
       IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
-    List<PlannedGroup.Facts> facts = new ArrayList<>();
-    for (Selection.SelectedGroup group : chosen) {
-      boolean isDue = group.files().stream().anyMatch(rules::isDue);
-      facts.add(
-          new PlannedGroup.Facts(
-              group.files(), rules.newSpecId(), rules.maxOutputFileSize(), rules.expectedFiles(group), group.reasons(), isDue));
-    }
-    List<PlannedGroup> groups = PlannedGroup.numbered(table, facts);
-    groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
-    return groups;
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    return chosen.stream()
+        .map(
+            group ->
+                new FileGroup(
+                    numbering.apply(group.files()),
+                    group.files(),
+                    rules.newSpecId(),
+                    rules.maxOutputFileSize(),
+                    rules.expectedFiles(group),
+                    group.reasons(),
+                    group.files().stream().anyMatch(rules::isDue)))
+        .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
+        .toList();
   }
 
   /**
@@ -188,24 +193,28 @@ public final class RewritePlanner {
     Long head = isEmpty ? null : (Long) start.check(table);
     ResolvedRequest request = ResolvedRequest.resolved(target, stored.request(target.name()));
     List<FileScanTask> files = isEmpty ? List.of() : start.find(table, request.scope(), head, stored.files());
-    List<PlannedGroup.Facts> facts = new ArrayList<>();
-    int first = 0;
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    List<FileGroup> groups = new ArrayList<>();
+    Iterator<FileScanTask> next = files.iterator();
     for (StoredPlan.Group group : stored.fileGroups()) {
-      int end = first + group.dataFiles().size();
-      facts.add(
-          new PlannedGroup.Facts(
-              files.subList(first, end), group.specId(), group.maxOutputFileSizeBytes(), group.expectedDataFilesCount(),
-              group.reasons(), group.isDue()));
-      first = end;
+      List<FileScanTask> ofGroup = group.dataFiles().stream().map(each -> next.next()).toList();
+      groups.add(
+          new FileGroup(
+              numbering.apply(ofGroup),
+              ofGroup,
+              group.specId(),
+              group.maxOutputFileSizeBytes(),
+              group.expectedDataFilesCount(),
+              group.reasons(),
+              group.isDue()));
     }
-    List<PlannedGroup> groups = PlannedGroup.numbered(table, facts);
     RewriteHistory history = isEmpty ? null : new RewriteHistory(table, start.snapshotId());
     return new TablePlan(
         request, start, history, stored.target(history), within(request, groups), groups, stored.left(), stored.message());
   }
 
   /** Where rows may change their partition, they are cut and sorted by that before all else. */
-  private static RowOrder within(ResolvedRequest request, List<PlannedGroup> groups) {
+  private static RowOrder within(ResolvedRequest request, List<FileGroup> groups) {
     Table table = request.target().table();
     return groups.stream().anyMatch(group -> group.changesSpec())
         ? request.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, request.options())))

@@ -28,7 +28,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  */
 public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schemaId, int specId, long plannedAtMs) {
   /** Where a table is now. */
-  static StartingPoint of(Table table, String branch) {
+  public static StartingPoint of(Table table, String branch) {
     Snapshot head = table.snapshot(branch);
     return new StartingPoint(
         table.uuid(),

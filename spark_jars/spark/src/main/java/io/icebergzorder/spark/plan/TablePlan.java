@@ -25,75 +25,56 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
-/** What a rewrite will do, from metadata alone. Immutable, but for the handle of the table. */
-public final class TablePlan {
-  private final ResolvedRequest request;
-  private final StartingPoint start;
-  private final RewriteHistory history;
-  private final TargetSize targetSize;
-  private final RowOrder order;
-  private final List<PlannedGroup> groups;
-  private final List<LeftGroup> left;
-  private final String whyNothing;
-
-  /**
-   * Takes what was planned.
-   *
-   * @param start what the plan was made from
-   * @param history what the branch tells of earlier rewrites; null if the table has no snapshot
-   * @param targetSize the size of new files
-   * @param order the order of the rows, within each partition of the files to be written
-   * @param groups the file groups that were chosen, in the order in which they are to be rewritten
-   * @param left the files that are left alone
-   * @param whyNothing why there is no file group, and what would force one; null if there is one
-   */
-  TablePlan(
-      ResolvedRequest request,
-      StartingPoint start,
-      RewriteHistory history,
-      TargetSize targetSize,
-      RowOrder order,
-      List<PlannedGroup> groups,
-      List<LeftGroup> left,
-      String whyNothing) {
-    this.request = request;
-    this.start = start;
-    this.history = history;
-    this.targetSize = targetSize;
-    this.order = order;
-    this.groups = List.copyOf(groups);
-    this.left = List.copyOf(left);
-    this.whyNothing = whyNothing;
+/**
+ * What a rewrite will do, from metadata alone.
+ *
+ * @param asked what is asked for
+ * @param start what the plan was made from
+ * @param history what the branch tells of earlier rewrites; null if there is nothing to rewrite
+ * @param targetSize the size of new files
+ * @param order the order of the rows, within each partition of the files to be written
+ * @param groups the file groups that were chosen, in the order in which they are to be rewritten
+ * @param left the files that are left alone
+ * @param whyNothing why there is no file group, and what would force one; null if there is one
+ */
+public record TablePlan(
+    ResolvedRequest asked,
+    StartingPoint start,
+    RewriteHistory history,
+    TargetSize targetSize,
+    RowOrder order,
+    List<FileGroup> groups,
+    List<LeftGroup> left,
+    String whyNothing) {
+  /** Takes copies of the lists. */
+  public TablePlan {
+    groups = List.copyOf(groups);
+    left = List.copyOf(left);
   }
 
   /** The table. */
   public CatalogTable target() {
-    return request.target();
+    return asked.target();
   }
 
   /** What was asked for, as written. */
   public RewriteRequest request() {
-    return request.written();
+    return asked.written();
   }
 
   /** The options, read. */
   public RewriteOptions options() {
-    return request.options();
+    return asked.options();
   }
 
   /** The queries that files are cut for, if there are any. */
   public Optional<Workload> workload() {
-    return request.workload();
+    return asked.workload();
   }
 
   /** The branch. */
   public String branch() {
-    return request.branch();
-  }
-
-  /** What the plan was made from. */
-  public StartingPoint start() {
-    return start;
+    return asked.branch();
   }
 
   /** The snapshot that the plan was made from; empty if the table has none. */
@@ -101,39 +82,14 @@ public final class TablePlan {
     return start.snapshotId() == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
   }
 
-  /** The order of the rows. */
-  public RowOrder order() {
-    return order;
-  }
-
-  /** The file groups to rewrite, in the order in which they are to be. */
-  public List<PlannedGroup> groups() {
-    return groups;
-  }
-
   /** The data files of all groups. */
   public List<DataFile> inputFiles() {
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** The files that are left alone, with the reasons. */
-  public List<LeftGroup> left() {
-    return left;
-  }
-
-  /** Why there is no file group, and what would force one; null if there is one. */
-  public String whyNothing() {
-    return whyNothing;
-  }
-
-  /** The size of new files. */
-  public TargetSize targetSize() {
-    return targetSize;
-  }
-
   /** Whether all files are rewritten, whatever comes of it. */
   public boolean isRewriteAll() {
-    return isRewriteAll(request);
+    return isRewriteAll(asked);
   }
 
   private static boolean isRewriteAll(ResolvedRequest request) {
@@ -142,7 +98,7 @@ public final class TablePlan {
 
   /** Whether a file group is left as it is if its rewrite would not pay. */
   public boolean mayLeaveGroups() {
-    return mayLeaveGroups(request);
+    return mayLeaveGroups(asked);
   }
 
   static boolean mayLeaveGroups(ResolvedRequest request) {
@@ -151,7 +107,7 @@ public final class TablePlan {
 
   /** The key of what was asked for. */
   public String requestKey() {
-    return requestKey(request, targetSize);
+    return requestKey(asked, targetSize);
   }
 
   static String requestKey(ResolvedRequest request, TargetSize target) {
@@ -176,7 +132,7 @@ public final class TablePlan {
         ? ""
         : String.format(
             Locale.ROOT, " %,d more data files wait behind %s %s: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
-            request.options().all().get(MAX_FILES_TO_REWRITE));
+            asked.options().all().get(MAX_FILES_TO_REWRITE));
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */
@@ -192,7 +148,7 @@ public final class TablePlan {
   /** Whether few files are worth a rewrite whatever filters read. */
   public boolean isBySize() {
     return Double.isInfinite(
-        PropertyUtil.propertyAsDouble(request.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
+        PropertyUtil.propertyAsDouble(asked.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
   /** The last rewrite of ours of the branch. */
@@ -218,7 +174,7 @@ public final class TablePlan {
 
   /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
   public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
-    request.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
+    asked.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
   }
 
   /**
@@ -235,7 +191,7 @@ public final class TablePlan {
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, request.scope(), head, planned);
+      start.find(table, asked.scope(), head, planned);
     }
   }
 }

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.sample;
 
 import static io.icebergzorder.core.Reason.percent;
 
-import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -35,7 +34,7 @@ record RewriteMessages(List<String> first, List<String> last) {
   }
 
   static RewriteMessages of(
-      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<FittedGroup> groups) {
+      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
@@ -52,7 +51,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     return Stream.of(first, ofMetrics, last).flatMap(List::stream).toList();
   }
 
-  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<FittedGroup> groups) {
+  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<SampledGroup> groups) {
     String table = plan.target().name();
     for (String column : plan.order().ignored()) {
       messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table));
