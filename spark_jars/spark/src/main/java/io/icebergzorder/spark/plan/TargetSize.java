@@ -42,6 +42,13 @@ public record TargetSize(long bytes, String from, String origin) {
     this(bytes, from, from);
   }
 
+  /** The size of a plan; where the last layout's is from, its snapshot tells. */
+  static TargetSize stored(long bytes, String from, RewriteHistory history) {
+    return LAST_LAYOUT.equals(from) && history != null
+        ? history.lastTarget().map(last -> ofLastLayout(bytes, last.origin)).orElseGet(() -> new TargetSize(bytes, DATA))
+        : new TargetSize(bytes, from);
+  }
+
   /** The size of the last layout. */
   static TargetSize ofLastLayout(long bytes, String origin) {
     return new TargetSize(bytes, LAST_LAYOUT, origin);

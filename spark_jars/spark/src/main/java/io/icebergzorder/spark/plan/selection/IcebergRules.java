@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan.selection;
 
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
@@ -8,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -20,7 +20,6 @@ import org.apache.iceberg.RewriteJobOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
@@ -144,9 +143,9 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** Why data files are called for. */
-  String whyChosen(List<FileScanTask> files) {
+  List<Reason> whyChosen(List<FileScanTask> files) {
     if (rewriteAll) {
-      return REWRITE_ALL + " is true";
+      return List.of(Reason.of(Reason.REWRITE_ALL));
     }
     Map<Integer, Long> others =
         files.stream()
@@ -155,45 +154,41 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
     long small = rest.stream().filter(file -> file.length() < sizes.least()).count();
     long large = rest.stream().filter(file -> file.length() > sizes.most()).count();
-    List<String> kinds = new ArrayList<>();
-    add(kinds, small, "below %s %,d", MIN_FILE_SIZE_BYTES, sizes.least());
-    add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, sizes.most());
-    add(kinds, rest.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
-    others.forEach((spec, count) -> add(kinds, count, "of partition spec %s", spec));
-    return String.join(", ", kinds) + (others.isEmpty() ? "" : "; new files are of " + outputSpecId());
-  }
-
-  private static void add(List<String> kinds, long files, String kind, Object... values) {
-    if (files > 0) {
-      kinds.add(String.format(Locale.ROOT, "%,d files ", files) + String.format(Locale.ROOT, kind, values));
-    }
+    List<Reason> reasons = new ArrayList<>();
+    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", sizes.least()));
+    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", sizes.most()));
+    reasons.add(Reason.of(Reason.DELETES, "files", rest.size() - small - large));
+    others.forEach((spec, count) ->
+        reasons.add(Reason.of(Reason.OTHER_SPEC, "files", count, "spec_id", spec, "new_spec_id", outputSpecId())));
+    reasons.removeIf(each -> each.parameters().get("files").equals(0L));
+    return reasons;
   }
 
   /** Why small files are left. */
-  String whySmall() {
-    return String.format(
-        Locale.ROOT,
-        "below %s %,d, but less than %s %,d and no more than %s %,d, no fewer after a rewrite, or left so by one with less beside them",
-        MIN_FILE_SIZE_BYTES, sizes.least(), MIN_INPUT_FILES, sizes.minInputFiles(), TARGET_FILE_SIZE_BYTES, sizes.target());
+  Reason whySmall() {
+    return Reason.of(
+        Reason.SMALL_LEFT,
+        "min_file_size_bytes", sizes.least(), "min_input_files", sizes.minInputFiles(), "target_file_size_bytes", sizes.target());
   }
 
   /** Why other files are left. */
-  String whyInOrder() {
-    return String.format(
-        Locale.ROOT,
-        "size between %s %,d and %s %,d, and no deletes above %s or %s",
-        MIN_FILE_SIZE_BYTES, sizes.least(), MAX_FILE_SIZE_BYTES, sizes.most(), DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
+  Reason whyInOrder() {
+    return Reason.of(Reason.IN_ORDER, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
   }
 
-  /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
-  public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, Selection.SelectedGroup group) {
+  /** Into how many files a file group is written. */
+  public int expectedFiles(Selection.SelectedGroup group) {
     long size = inputSize(group.files());
-    int newFiles = expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
-    return new RewriteFileGroup(info, group.files(), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), newFiles);
+    return expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
+  }
+
+  /** The bytes at which a new file ends. */
+  public long maxOutputFileSize() {
+    return writeMaxFileSize();
   }
 
   /** The partition spec of new files. */
-  int newSpecId() {
+  public int newSpecId() {
     return outputSpecId();
   }
 
