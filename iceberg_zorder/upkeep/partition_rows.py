@@ -15,7 +15,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.ranks import dense_ranks, distinct_keys
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest, finer
 from iceberg_zorder.workload.boxes.key_ranges import END
@@ -159,7 +159,7 @@ class PartitionRows:
             layout = fit(columns, half, request)
         else:
             layout = fit(columns, half, request, self._queries.of_layout, self._queries.share)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+        return LaidOutSample(layout, mine, mine, 0, 0).files_of(mine)
 
 
 class _Queries:

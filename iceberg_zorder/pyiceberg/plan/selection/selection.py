@@ -56,10 +56,6 @@ class Selected:
     left: tuple[SelectedFiles, ...]
     # When nothing is chosen: why, and what would force it.
     message: str | None
-    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
-    is_whole: bool
-    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
-    limit_message: str
 
 
 class Selector:
@@ -100,7 +96,6 @@ class Selector:
             is_settled = old and self._is_settled(old)
             left += _some(files, old if is_settled else (), Reason("settled"))
             others += _some(files, () if is_settled else old)
-        is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         budget = self._budget
         judged = {}
@@ -114,9 +109,7 @@ class Selector:
         chosen, waiting = self._limited(chosen, most)
         left += waiting
         message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
-        return Selected(
-            tuple(chosen), tuple(left), message, is_whole and not waiting, self._why_limited(waiting) if waiting else ""
-        )
+        return Selected(tuple(chosen), tuple(left), message)
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
@@ -148,18 +141,17 @@ class Selector:
         chosen = tuple(tasks[place] for place in choice.files)
         rest = _divided(tasks, {*chosen}.__contains__)[1]
         figures = {
-            "today": choice.today,
-            "attainable": choice.attainable,
             "max_scan_ratio": self._options.max_scan_ratio,
             "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
             "not_counted": self._kept.missing,
         }
+        shares = {"today": choice.today, "attainable": choice.attainable}
         if not chosen:
             is_above = choice.today > self._options.max_scan_ratio * choice.attainable
-            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", shares | figures))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
+            why = (Reason("scan-ratio", {**shares, "expected": choice.expected, **figures}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
         group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
         return [group], _some(files, rest, Reason("others-only"))
@@ -208,11 +200,6 @@ class Selector:
             waiting += _some(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
         return taken, waiting
-
-    def _why_limited(self, waiting: Sequence[SelectedFiles]) -> str:
-        files = sum(len(each.tasks) for each in waiting)
-        limit = self._options.max_files_to_rewrite
-        return f" {files:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
 
 
 def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], *reasons: Reason) -> list[SelectedFiles]:
