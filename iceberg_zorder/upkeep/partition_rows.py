@@ -14,7 +14,7 @@ from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks, distinct_keys
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, finer
 from iceberg_zorder.workload.boxes.key_ranges import END, KeyRange
@@ -197,7 +197,7 @@ class PartitionRows:
             layout = fit(columns, half, request)
         else:
             layout = fit(columns, half, request, self._workload.boxes_in, self._workload.share)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+        return LaidOutSample(layout, mine, mine, 0, 0).files_of(mine)
 
 
 def _sum(values: _Floats) -> float:

@@ -37,28 +37,8 @@ class SelectedFiles:
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reasons: tuple[Reason, ...] = ()
-    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    worth: float = 0.0
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of them; 0 if it is not known
     is_finer: bool = False  # whether they are written to half as many files again as usual
-
-    @property
-    def reason(self) -> str:
-        """Why, in words."""
-        return words(self.reasons)
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
-
-    chosen: tuple[SelectedFiles, ...]
-    left: tuple[SelectedFiles, ...]
-    # When nothing is chosen: why, and what would force it.
-    message: str | None
-    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
-    is_whole: bool
-    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
-    limit_message: str
 
 
 class Selector:
@@ -89,8 +69,13 @@ class Selector:
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(self, scope: Sequence[SelectedFiles], most: float = math.inf) -> Selected:
-        """Choose among the data files of each partition, so many at most."""
+    def select(
+        self, scope: Sequence[SelectedFiles], most: float = math.inf
+    ) -> tuple[list[SelectedFiles], list[SelectedFiles], str | None]:
+        """Choose among the data files of each partition, so many at most.
+
+        Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
+        """
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
         others: list[SelectedFiles] = []
@@ -101,7 +86,6 @@ class Selector:
             is_settled = old and self._is_settled(old)
             left += _some(files, old if is_settled else (), Reason("settled"))
             others += _some(files, () if is_settled else old)
-        is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         budget = self._budget
         judged = {}
@@ -114,10 +98,7 @@ class Selector:
             left += judged[number][1]
         chosen, waiting = self._limited(chosen, most)
         left += waiting
-        message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
-        return Selected(
-            tuple(chosen), tuple(left), message, is_whole and not waiting, self._why_limited(waiting) if waiting else ""
-        )
+        return chosen, left, None if chosen else why_nothing_of(display_name(self._table), _counts(left))
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
@@ -149,18 +130,17 @@ class Selector:
         chosen = tuple(tasks[place] for place in choice.files)
         rest = _divided(tasks, {*chosen}.__contains__)[1]
         figures = {
-            "today": choice.today,
-            "attainable": choice.attainable,
             "max_scan_ratio": self._options.max_scan_ratio,
             "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
             "not_counted": self._kept.missing,
         }
+        shares = {"today": choice.today, "attainable": choice.attainable}
         if not chosen:
             is_above = choice.today > self._options.max_scan_ratio * choice.attainable
-            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", shares | figures))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
+            why = (Reason("scan-ratio", {**shares, "expected": choice.expected, **figures}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
         group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
         return [group], _some(files, rest, Reason("others-only"))
@@ -215,11 +195,6 @@ class Selector:
             room = max(0, room - len(tasks))
         return taken, waiting
 
-    def _why_limited(self, waiting: Sequence[SelectedFiles]) -> str:
-        files = sum(len(each.tasks) for each in waiting)
-        limit = self._options.max_files_to_rewrite
-        return f" {files:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
-
 
 def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
     """Make what tells which data files are younger than so many seconds; 0 for files of any age.
@@ -260,5 +235,5 @@ def _path(task: DataFileTask) -> str:
 def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for files in left:
-        counts[files.reason] += len(files.tasks)
+        counts[words(files.reasons)] += len(files.tasks)
     return counts
