@@ -186,16 +186,18 @@ public final class RewritePlanner {
   public static TablePlan restored(CatalogTable target, StoredPlan stored) {
     StartingPoint start = stored.start();
     Table table = target.table();
-    boolean isEmpty = stored.fileGroups().isEmpty();
-    if (isEmpty) {
+    if (stored.fileGroups().isEmpty()) {
       start.checkIsSame(table);
+      ResolvedRequest request = ResolvedRequest.ofPlanned(target, stored.request(target.name()));
+      return new TablePlan(
+          request, start, null, stored.target(null), request.order(), List.of(), stored.left(), stored.message());
     }
-    Long head = isEmpty ? null : (Long) start.check(table);
-    ResolvedRequest request = ResolvedRequest.resolved(target, stored.request(target.name()));
-    List<FileScanTask> files = isEmpty ? List.of() : start.find(table, request.scope(), head, stored.files());
+    long head = start.check(table);
+    EqualityDeleteTypes.check(table, head);
+    ResolvedRequest request = ResolvedRequest.ofPlanned(target, stored.request(target.name()));
+    Iterator<FileScanTask> next = start.find(table, request.scope(), head, stored.files()).iterator();
     Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
     List<FileGroup> groups = new ArrayList<>();
-    Iterator<FileScanTask> next = files.iterator();
     for (StoredPlan.Group group : stored.fileGroups()) {
       List<FileScanTask> ofGroup = group.dataFiles().stream().map(each -> next.next()).toList();
       groups.add(
@@ -208,7 +210,7 @@ public final class RewritePlanner {
               group.reasons(),
               group.isDue()));
     }
-    RewriteHistory history = isEmpty ? null : new RewriteHistory(table, start.snapshotId());
+    RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     return new TablePlan(
         request, start, history, stored.target(history), within(request, groups), groups, stored.left(), stored.message());
   }
