@@ -9,6 +9,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.pyiceberg.content_files import Partition
+from iceberg_zorder.request.reasons import Reason, words
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +36,14 @@ class FileGroup:
     tasks: tuple[DataFileTask, ...]
     expected_output_files: int
     max_output_file_size: int  # bytes above which a file is not planned to be
-    reason: str  # in words that name options and their values
+    reasons: tuple[Reason, ...]
     is_due: bool = False  # whether one of its files is rewritten for its deletes or its spec, whatever is gained
     worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
+
+    @property
+    def reason(self) -> str:
+        """Why, in words that name options and their values."""
+        return words(self.reasons)
 
     @property
     def like(self) -> DataFile | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +21,6 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
-from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -52,7 +52,7 @@ class PlanRequest:
     branch: str | None
     case_sensitive: bool  # whether names of columns differ by case
     # The moment by which data files must be old enough: what is planned again after a conflict goes by the same.
-    at_ms: int = field(default_factory=now_ms)
+    at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     summary: Mapping[str, str] = field(default_factory=dict)  # what the summaries of its snapshots say besides
     any_format: bool = False  # whether files are planned that this engine cannot read, for another one to rewrite
     workload: RequestedWorkload | None = None  # the queries that files are laid out for, once it is completed

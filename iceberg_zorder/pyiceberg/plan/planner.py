@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,6 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms, younger
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
@@ -78,7 +78,7 @@ class Planner:
         self.listing = Listing(table, where, case_sensitive=case_sensitive)
         """Lists the data files that may be rewritten."""
         size_rules(table, options)
-        self._at_ms = now_ms() if at_ms is None else at_ms
+        self._at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
         order = options.rewrite_job_order.replace("_", "-").lower()
         if order not in _JOB_ORDERS:
             self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
@@ -104,8 +104,7 @@ class Planner:
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         rests = settled(target) if settled is not None and not lost and not self._options.rewrite_all else None
         snapshots = snapshots_to(self._table, snapshot)
-        is_younger = younger(self._table, self._options.min_age_seconds, self._at_ms)
-        selector = Selector(self._table, sizes, order, self._spec_id, snapshots, is_younger, rests, self._workload)
+        selector = Selector(self._table, sizes, order, self._spec_id, snapshots, self._at_ms, rests, self._workload)
         taken = selector.select([SelectedFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()], most)
         is_empty = not tasks and not self._is_filtered
         groups = [self._group(number, files, sizes) for number, files in enumerate(taken.chosen, 1)]
@@ -171,7 +170,7 @@ class Planner:
             files.tasks,
             sizes.expected_output_files(finer(size) if files.is_finer else size),
             sizes.write_max_file_size,
-            files.reason,
+            files.reasons,
             any(sizes.is_due(task) for task in files.tasks),
             files.worth,
         )

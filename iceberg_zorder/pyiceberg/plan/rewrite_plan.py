@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
-from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
+from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, MoreFiles, PlannedLayout, fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -34,10 +34,10 @@ from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
+from iceberg_zorder.request.reasons import Reason
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_left, why_nothing
+from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.upkeep.gathering import MoreFiles
 
 _LOG = logging.getLogger(__name__)
 _READS = {"before": "today", "predicted": "planned"}
@@ -171,10 +171,11 @@ class RewritePlan:
         for each in fitted.groups:
             (chosen if options.rewrite_all or each.group.is_due or each.gains else left).append(each)
         over = fitted.measure.over
-        not_gaining = [
-            SelectedFiles(each.group.key, each.group.tasks, why_left(*(each.means or (0.0, 0.0)), over=over))
-            for each in left
-        ]
+        not_gaining = []
+        for each in left:
+            before, predicted = each.means or (0.0, 0.0)
+            why = Reason("no-gain", {"before": before, "predicted": predicted, "over": over})
+            not_gaining.append(SelectedFiles(each.group.key, each.group.tasks, (why,)))
         groups = tuple(each.group for each in chosen)
         measured = [each.planned.measured for each in chosen]
         plan = replace(

@@ -26,8 +26,9 @@ from iceberg_zorder.report.attainable import new_files
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.request.reasons import COLUMNS, QUERIES
 from iceberg_zorder.request.result import ColumnScan, PredicateScan, WorkloadScan
-from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses
+from iceberg_zorder.request.rewrite_messages import gains_and_losses
 
 _TODAY, _PLANNED, _WRITTEN = "today", "planned", "written"
 

@@ -29,9 +29,9 @@ from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.request.reasons import Reason, words
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.upkeep.settled import WHY
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
 
@@ -152,7 +152,7 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
 
     files = data_files(table)
     settled = rewrite_data_files(table, ["user", "ts"])
-    assert settled.message == why_nothing_of("lake.db.t", {WHY: len(files)})
+    assert settled.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
     again = rewrite_data_files(table, ["user", "ts"], options={"min-input-files": 4})
     assert (again.nothing_to_do, again.scan_fractions) == (True, ())
     assert again.message is not None
@@ -180,7 +180,7 @@ def test_new_files_that_turn_out_worse_are_told_of_and_rest(catalog: SqlCatalog,
 
     metadata, files = table.metadata_location, files_of(table, 0)
     again = rewrite_data_files(table, columns, where="p = 0", options=how)
-    assert again.message == why_nothing_of("lake.db.t", {WHY: len(files)})
+    assert again.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
     assert table.refresh().metadata_location == metadata
     assert {each.file_path for each in files}.isdisjoint(each.file_path for each in old)
 

@@ -85,8 +85,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
       case SCAN_RATIO -> scan("above") + ": expected to be " + percent("expected") + " afterwards" + notCounted();
-      case PART ->
-          words("part %,d of %,d, cut for max-file-group-size-bytes %,d", "number", "of", "max_file_group_size_bytes");
+      case PART -> words("part %,d of %,d, cut for ", "number", "of") + bounds();
       case LIMITED ->
           words("%,d of its %,d files, for max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
@@ -113,6 +112,14 @@ public record Reason(String code, Map<String, Object> parameters) {
       case NO_GAIN -> "a rewrite is " + notLess() + "; rewrite-all rewrites it all the same";
       default -> code + " " + parameters;
     };
+  }
+
+  /** The options that a file group was above. */
+  private String bounds() {
+    return parameters.keySet().stream()
+        .filter(name -> name.startsWith("max_file_group"))
+        .map(name -> name.replace('_', '-') + words(" %,d", name))
+        .collect(Collectors.joining(" and "));
   }
 
   private String words(String format, String... names) {

@@ -72,7 +72,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   }
 
   /** The key of the queries that a rewrite of ours was for; empty where there were none. */
-  static String workload(SnapshotFacts commit) {
+  public static String workload(SnapshotFacts commit) {
     String request = commit.summary().getOrDefault(REQUEST, "");
     return request.contains(" ") ? request.substring(request.indexOf(' ') + 1) : "";
   }

@@ -6,7 +6,6 @@ import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.Selection;
-import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
@@ -19,7 +18,6 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -64,22 +62,24 @@ public final class RewritePlanner {
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
     boolean mayLeave = TablePlan.mayLeaveGroups(request);
+    KeptBounds kept = KeptBounds.of(table, request.order().named());
+    // New files are then to have bounds that those of today have not, and are written with that.
+    boolean mends = request.options().layout().fixesMetrics() && !kept.missing().isEmpty();
     // Of tables of version 1 manifests are read for it.
     RewriteHistory.Like like =
         mayLeave
             ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !mends(table, request) ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+        mayLeave && !mends ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
     Selection.Facts facts =
         new Selection.Facts(
             younger(rules.minAgeSeconds(), start.plannedAtMs(), table),
             isSettled,
             like.rewriteOf(),
-            like.budget(),
+            mends ? Long.MAX_VALUE : like.budget(),
             once(() -> bounds(request, start)),
-            once(() -> kept(table, request)),
-            once(() -> queries(request, start)));
+            mends ? kept.mended() : kept);
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? Selection.Selected.nothing(nothingIn(table.name(), "the table has no data file"))
@@ -101,31 +101,6 @@ public final class RewritePlanner {
     List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
     return new FileBounds(
         columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
-  }
-
-  /** What the queries of the workload read, if there is one: metrics are read for that. */
-  private static Optional<AskedFiles> queries(ResolvedRequest request, StartingPoint start) {
-    Table table = request.target().table();
-    return request
-        .workload()
-        .map(
-            workload ->
-                new AskedFiles(
-                    workload,
-                    table,
-                    request.target().isCaseSensitive(),
-                    (columns, visitor) -> request.scope().forEachWithBounds(table, start.snapshotId(), columns, visitor)));
-  }
-
-  /** What new files keep of bounds; where the rewrite sets what is missing, they are written with that. */
-  private static KeptBounds kept(Table table, ResolvedRequest request) {
-    KeptBounds kept = KeptBounds.of(table, request.order().named());
-    return mends(table, request) ? kept.mended() : kept;
-  }
-
-  /** Whether new files are to have bounds that those of today have not. */
-  private static boolean mends(Table table, ResolvedRequest request) {
-    return request.options().layout().fixesMetrics() && !KeptBounds.of(table, request.order().named()).missing().isEmpty();
   }
 
   private static <T> Supplier<T> once(Supplier<T> source) {

@@ -1,6 +1,9 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.report.TableFacts.FileSizes;
+import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.Selection;
+import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -52,12 +55,21 @@ public record TargetSize(long bytes, String from, String origin) {
   }
 
   /**
-   * Finds the size.
+   * Finds the sizes that a table's data files are to have, as for a rewrite.
    *
-   * @param history the branch's; null if the table has no snapshot
-   * @param scope the data files that may be rewritten
-   * @throws IllegalArgumentException if the option is no number
+   * @param snapshotId the newest snapshot; null if the table has none
+   * @param partitions bytes of the data files of each partition
+   * @param isFiltered whether these are of a part of the table
+   * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
+  public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, boolean isFiltered) {
+    RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
+    Map<String, String> planning = options.forPlanner();
+    TargetSize target = given(table, false, planning).orElseGet(() -> found(planning, history, partitions, isFiltered));
+    return new IcebergRules(table, target.in(planning)).sizes();
+  }
+
+  /** Finds the size, given the branch's history, null if the table has no snapshot, and the data files that may be rewritten. */
   static TargetSize of(
       Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.SelectedGroup> scope) {
     return given(table, request.likeBuiltin(), options)

@@ -6,7 +6,7 @@ import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
-import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
@@ -14,7 +14,6 @@ import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -52,9 +51,8 @@ public final class LayoutFitter {
       return Layout.fit(order.all(), sample, request);
     }
     // A query that the group's partition rules out says nothing of how its files are best cut.
-    Workload workload = plan.workload().get();
-    boolean[] asked = queries.asked(group);
-    return Layout.fit(order.all(), sample, request, uncut -> workload.boxes(uncut.columns(), asked), workload.share());
+    AskedQueries asked = plan.workload().get().asked(queries.asked(group));
+    return Layout.fit(order.all(), sample, request, asked::boxesIn, asked.share());
   }
 
   /** Chooses among the layouts of sampled file groups. */
@@ -165,7 +163,7 @@ public final class LayoutFitter {
 
   /** Whether it becomes few files, and filters read no more, or do not count. */
   private boolean isGathered(SampledGroup group) {
-    return Gathering.makesFew(group.group().files().size(), group.layout().files())
+    return 2L * group.layout().files() <= group.group().files().size()
         && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
   }
 

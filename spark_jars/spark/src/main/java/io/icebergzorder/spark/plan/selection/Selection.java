@@ -10,7 +10,9 @@ import io.icebergzorder.core.upkeep.GroupCuts;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.queries.AskedFiles;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RowOrder;
@@ -24,7 +26,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -35,6 +36,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
+import org.apache.iceberg.util.PartitionMap;
 
 /** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
 public final class Selection {
@@ -47,6 +49,7 @@ public final class Selection {
   private final IcebergRules rules;
   private final ResolvedRequest request;
   private final Facts facts;
+  private final List<FileCondition> conditions;
   private final boolean isBySize;
   private final boolean isLikeBuiltin;
 
@@ -59,7 +62,6 @@ public final class Selection {
    * @param budget bytes that a rewrite for gain may take
    * @param bounds of all files of the scope, for the columns of the request's order
    * @param kept what new files keep of them
-   * @param queries by which files are judged; by equality without
    */
   public record Facts(
       Predicate<FileScanTask> isYounger,
@@ -67,15 +69,12 @@ public final class Selection {
       Function<FileScanTask, String> rewriteOf,
       long budget,
       Supplier<FileBounds> bounds,
-      Supplier<KeptBounds> kept,
-      Supplier<Optional<AskedFiles>> queries) {}
+      KeptBounds kept) {}
 
   /**
-   * Data files of one partition that have one fate; those of another spec than the table's stand in one partition of NULLs together, for
-   * their rows may go to any.
+   * Data files of one partition that have one fate, at least one; those of another spec than the table's stand in one partition of NULLs
+   * together, for their rows may go to any.
    *
-   * @param partition the partition
-   * @param files the data files, at least one
    * @param reasons why they are rewritten together, or left
    * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
    * @param isFiner whether they are written to half as many files again as usual
@@ -136,7 +135,12 @@ public final class Selection {
     this.request = request;
     this.facts = facts;
     isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
+    isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
+    CatalogTable target = request.target();
+    conditions =
+        request.workload().map(Workload::conditions).orElse(List.of()).stream()
+            .map(each -> new FileCondition(target.table(), each, target.isCaseSensitive()))
+            .toList();
   }
 
   /** Chooses among the data files of each partition. */
@@ -207,7 +211,7 @@ public final class Selection {
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
-      boolean isCapped = choice.today() > rules.maxScanRatio() * choice.attainable();
+      boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
       group.addTo(left, files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
@@ -240,38 +244,49 @@ public final class Selection {
   /** How files are judged and written: columns of which new files get no bounds do not count. */
   private UpkeepRequest upkeep(List<FileScanTask> files) {
     RowOrder order = request.order();
-    KeptBounds kept = facts.kept.get();
     List<ClusteringColumn> columns = order.named();
+    PartitionMap<Boolean> partitions = PartitionMap.create(request.target().table().specs());
+    files.forEach(file -> partitions.put(file.file().specId(), file.file().partition(), true));
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = partitions.size() > 1 || conditions.get(i).partitionMayMatch(files.get(0).file());
+    }
     return new UpkeepRequest(
-        rules.maxScanRatio(),
+        rules.maxScanRatio,
         rules::expectedOutputFiles,
         order.layoutRequest(request.options().layout(), 1),
-        columns.stream().map(kept::kept).toList(),
-        IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
-        facts.queries.get().map(each -> each.of(locations(files))));
+        columns.stream().map(facts.kept::kept).toList(),
+        IntStream.range(0, columns.size()).mapToDouble(i -> facts.kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
+        request.workload().map(workload -> workload.asked(asked)));
   }
 
-  /** Cuts a file group that is larger than {@code max-file-group-size-bytes}; by default none is. */
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
   private List<SelectedGroup> parts(SelectedGroup group) {
-    long bound = rules.maxFileGroupSize();
-    if (group.files.size() < 2 || size(group.files) <= bound) {
+    Map<String, Object> above = new LinkedHashMap<>();
+    if (size(group.files) > rules.maxGroupBytes) {
+      above.put("max_file_group_size_bytes", rules.maxGroupBytes);
+    }
+    if (group.files.size() > rules.maxGroupFiles) {
+      above.put("max_file_group_input_files", rules.maxGroupFiles);
+    }
+    if (group.files.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
     List<FileScanTask> files = group.files.stream().sorted(BY_LOCATION).toList();
     UpkeepRequest upkeep = upkeep(files);
     List<SelectedGroup> parts = new ArrayList<>();
-    List<int[]> groups = GroupCuts.cut(described(files), bound, upkeep.kept(), upkeep.weights());
+    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (int[] places : groups) {
-      Reason part =
-          Reason.of(Reason.PART, "number", parts.size() + 1, "of", groups.size(), "max_file_group_size_bytes", bound);
-      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), part));
+      above.put("number", parts.size() + 1);
+      above.put("of", groups.size());
+      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.PART, above)));
     }
     return parts;
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
   private List<SelectedGroup> limited(List<SelectedGroup> chosen, List<SelectedGroup> waiting) {
-    int limit = rules.maxFilesToRewrite();
+    int limit = rules.maxFilesToRewrite;
     int room = limit;
     if (chosen.stream().mapToLong(group -> group.files.size()).sum() <= room) {
       return chosen;
@@ -297,7 +312,7 @@ public final class Selection {
   /** Why nothing is rewritten, by the data files that are left for each reason: the three that most are left for. */
   private String whyNothing(List<SelectedGroup> left) {
     if (left.isEmpty()) {
-      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", rules.tableName());
+      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", request.target().table().name());
     }
     Map<String, Integer> counts = new TreeMap<>();
     left.forEach(group -> counts.merge(Reason.text(group.reasons), group.files.size(), Integer::sum));
@@ -313,7 +328,7 @@ public final class Selection {
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
-        rules.tableName(),
+        request.target().table().name(),
         told,
         others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
         REWRITE_ALL,
@@ -328,9 +343,9 @@ public final class Selection {
     if (code.equals(Reason.SCAN_RATIO)) {
       figures.put("expected", choice.expected());
     }
-    figures.put("max_scan_ratio", rules.maxScanRatio());
+    figures.put("max_scan_ratio", rules.maxScanRatio);
     figures.put("over", isByQueries ? "queries" : "columns");
-    figures.put("not_counted", facts.kept.get().missing());
+    figures.put("not_counted", facts.kept.missing());
     return new Reason(code, figures);
   }
 }
