@@ -46,10 +46,14 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
    * @param deletes the locations of the delete files that apply to it, sorted; those of deletion vectors with {@code #offset} in the file
    */
   public record PlannedFile(String path, List<String> deletes) {
+    /** Sorts the delete files, so that their order does not matter. */
+    public PlannedFile {
+      deletes = deletes.stream().sorted().toList();
+    }
+
     /** A data file as it is listed. */
     public static PlannedFile of(FileScanTask task) {
-      return new PlannedFile(
-          task.file().location(), task.deletes().stream().map(PlannedFile::identity).sorted().toList());
+      return new PlannedFile(task.file().location(), task.deletes().stream().map(PlannedFile::identity).toList());
     }
 
     private static String identity(DeleteFile delete) {

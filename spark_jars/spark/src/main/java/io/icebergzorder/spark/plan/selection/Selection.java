@@ -4,7 +4,7 @@ import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.GroupCuts;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
@@ -203,7 +203,7 @@ public final class Selection {
       SelectedGroup group, Set<FileScanTask> called, int rows, long budget, List<SelectedGroup> left) {
     // Rows are spread over the files in an order that every engine finds.
     List<FileScanTask> files = group.files.stream().sorted(BY_LOCATION).toList();
-    DataFiles described = described(files);
+    BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
         Gain.choose(described, flags(files, called::contains), flags(files, rules::isDue), budget, rows, upkeep);
@@ -229,8 +229,8 @@ public final class Selection {
   }
 
   /** Files as their manifest entries describe them. */
-  private DataFiles described(List<FileScanTask> files) {
-    return new DataFiles(
+  private BoundedFiles described(List<FileScanTask> files) {
+    return new BoundedFiles(
         new int[files.size()],
         files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
         files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
