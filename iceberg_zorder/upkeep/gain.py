@@ -1,17 +1,6 @@
 """Choose the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
 
-Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of
-everything. Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes
-that leaves filters reading R is scored (limit - R) / S, where the limit is ``max_scan_ratio`` times what a rewrite of
-everything leaves. The best score wins. Candidates above the limit are out, and so are those of more bytes than the cap
-allows, see :func:`.rewrite_budget`. A candidate of less than half of the bytes is written to half as many files again,
-because its rows are sparse.
-
-Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything.
-Otherwise only those that are due are.
-
-Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as
-those of the other files do.
+``docs/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
 """
 
 from __future__ import annotations
@@ -89,6 +78,7 @@ def choose(
     """
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
+    # Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
     is_like = files.bytes * partition.reach < partition.cost(everything)
     if is_like.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
@@ -107,8 +97,7 @@ def choose(
             excess = np.divide(partition.reach, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([chosen, by_excess[~is_due[by_excess]]])
-            found = _best(partition, files.sizes[order], order, len(chosen), limit, budget)
-            if found is not None:
+            if found := _best(partition, files.sizes[order], order, len(chosen), limit, budget):
                 chosen, expected = found
                 is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)

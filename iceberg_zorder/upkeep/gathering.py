@@ -1,15 +1,14 @@
 """What the history of a branch says of the next rewrite: which small files wait, and how many bytes it may take.
 
-Were the small files of a rewrite gathered again with each few files that come, every byte would be written again each
-time. Where a rewrite waits for as many bytes as it has itself, a byte is written again as often only as its table
-doubles: so do the tiers of a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-tree)", Acta
-Informatica 33, 1996).
+The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its
+table doubles: the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +53,8 @@ def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) 
     oldest = next((rewrite for rewrite, size in sizes.items() if 2 * size >= total), None)
     if oldest is None:
         return NO_CAP
-    start = next(place for place, each in enumerate(snapshots) if like.get(each.snapshot_id) == oldest)
     budget = 0
-    for each in snapshots[start:]:
+    for each in dropwhile(lambda each: like.get(each.snapshot_id) != oldest, snapshots):
         if each.operation != REPLACE:
             budget += _BYTES_PER_NEW_BYTE * each.count(_ADDED)
         elif like.get(each.snapshot_id, oldest) != oldest:

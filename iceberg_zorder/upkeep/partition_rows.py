@@ -201,7 +201,7 @@ class PartitionRows:
 
 
 def _sum(values: _Floats) -> float:
-    """Add up in order, as Java does, where numpy's sum would take an order of its own."""
+    """Add up in order, as Java does."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 

@@ -84,12 +84,11 @@ class Settled:
         return Settled(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
-        """Tell whether the files of a partition are settled, by the snapshots that added them, None where unknown.
+        """Tell whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
 
-        They are if one rewrite wrote them all, or the newest one has seen or written them all.
+        Given are the snapshots that added them, None where unknown.
         """
-        if None in added_by:
-            return False
-        runs = {None if each is None else self.runs.get(each) for each in added_by}
+        known = {each for each in added_by if each is not None}
+        runs = {self.runs.get(each) for each in known}
         is_of_one = len(runs) == 1 and None not in runs
-        return is_of_one or (self.newer is not None and self.newer.isdisjoint(added_by))
+        return None not in added_by and (is_of_one or (self.newer is not None and self.newer.isdisjoint(known)))

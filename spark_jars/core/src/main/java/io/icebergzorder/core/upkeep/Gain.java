@@ -5,19 +5,8 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
- *
- * <p>Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of everything.
- * Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes that leaves filters reading R
- * is scored (limit - R) / S, where the limit is {@code max-scan-ratio} times what a rewrite of everything leaves. The best score wins.
- * Candidates above the limit are out, and so are those of more bytes than the cap allows ({@link Gathering#rewriteBudget}). A candidate of
- * less than half of the bytes is written to half as many files again, because its rows are sparse.
- *
- * <p>Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything. Otherwise
- * only those that are due are.
- *
- * <p>Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as those of the
- * other files do.
+ * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten. {@code docs/how-it-works.md} has
+ * the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -68,6 +57,7 @@ public final class Gain {
   public static Choice choose(BoundedFiles files, boolean[] calledFor, boolean[] isDue, long budget, int rows, UpkeepRequest request) {
     int[] all = IntStream.range(0, files.count()).toArray();
     PartitionRows partition = new PartitionRows(files, rows, request, null);
+    // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
     double average = partition.cost(all);
     boolean[] isLike = new boolean[all.length];
     for (int file : all) {

@@ -13,9 +13,8 @@ import java.util.stream.IntStream;
 /**
  * What the history of a branch says of the next rewrite: which small files wait, and how many bytes it may take.
  *
- * <p>Were the small files of a rewrite gathered again with each few files that come, every byte would be written again each time. Where a
- * rewrite waits for as many bytes as it has itself, a byte is written again as often only as its table doubles: so do the tiers of a
- * log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-tree)", Acta Informatica 33, 1996).
+ * <p>The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its table doubles:
+ * the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
  */
 public final class Gathering {
   /** The rewrite of a new file. */
