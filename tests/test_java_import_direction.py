@@ -85,7 +85,7 @@ def test_each_package_has_a_stage() -> None:
 
 
 def test_a_wrong_import_is_noticed() -> None:
-    assert faults("plan", f"import {PACKAGE}.run.RewriteRun;")
+    assert faults("plan", f"import {PACKAGE}.run.Rewrite;")
     assert faults("commit", f"import {PACKAGE}.sample.Sampler;")
     assert faults("plan.selection", f"import {PACKAGE}.plan.TablePlan;")
     assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")

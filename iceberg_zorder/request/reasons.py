@@ -79,7 +79,7 @@ _WORDS = {
     "deletes": f"{{files:,}} files with {_DELETES}",
     "other-spec": "{files:,} files of partition spec {spec_id}",
     "scan-ratio": "{ratio}: expected to be {expected:.1%} afterwards{without}",
-    "part": "part {number:,} of {of:,}, cut for max-file-group-size-bytes {max_file_group_size_bytes:,}",
+    "part": "part {number:,} of {of:,}, cut for {bounds}",
     "limited": "{files:,} of its {of:,} files, for max-files-to-rewrite is {max_files_to_rewrite:,}",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
     "settled": "as a rewrite by the same request left them, and nothing has come since",
@@ -113,6 +113,7 @@ def _words(reason: Reason) -> str:
             f"scan fraction{average} {of['today']:.1%} is {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
             f"attainable {of['attainable']:.1%}"
         )
+    bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
     # A later version may have other codes.
     template = _WORDS.get(reason.code, reason.code)
-    return template.format(**of, ratio=ratio, averaged=averaged, without=without if missing else "")
+    return template.format(**of, ratio=ratio, averaged=averaged, bounds=bounds, without=without if missing else "")

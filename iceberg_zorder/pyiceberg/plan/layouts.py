@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.layout import Layout
@@ -35,9 +34,44 @@ from iceberg_zorder.request.reasons import Reason
 from iceberg_zorder.request.rewrite_messages import left_out, other_layout, reads_less, reads_no_more, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
-from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
 
 _LOG = logging.getLogger(__name__)
+
+
+def makes_few(files: int, new_files: int) -> bool:
+    """Tell whether new files are so much fewer that this is worth a rewrite, if filters read no more: half as many.
+
+    Examples
+    --------
+    >>> makes_few(5, 2), makes_few(5, 3)
+    (True, False)
+    """
+    return 2 * new_files <= files
+
+
+@dataclass(frozen=True)
+class MoreFiles:
+    """Into how many files a group may be laid out that would not gain as it was planned.
+
+    Examples
+    --------
+    >>> list(MoreFiles(1, False).than(1, 5)), list(MoreFiles(2, False).than(1, 5)), list(MoreFiles(0, False).than(1, 5))
+    ([2, 4, 5], [2], [])
+    """
+
+    share: int  # one for each so many of its data files, at most; 0 for no more than planned
+    is_by_size: bool  # whether few files are worth a rewrite whatever filters read
+
+    def than(self, files: int, of: int) -> Iterator[int]:
+        """Double a number of files, up to the most that come of so many."""
+        most = of // self.share if self.share else 0
+        while files < most:
+            files = min(2 * files, most)
+            yield files
+
+
+AS_PLANNED = MoreFiles(0, False)
+"""No more than planned."""
 
 
 def fit_plan(
@@ -206,8 +240,8 @@ def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     request = context.order.layout_request(context.options, files)
     if context.workload is None:
         return fit(context.order.all, sample.fitted, request)
-    of_layout = partial(context.workload.of_layout, like=sample.scan.group.like)
-    return fit(context.order.all, sample.fitted, request, of_layout, context.options.workload_share)
+    asked = context.workload.asked_of(sample.scan.group.like, context.options.workload_share)
+    return fit(context.order.all, sample.fitted, request, asked.boxes_in, asked.share)
 
 
 def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:

@@ -19,7 +19,6 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ENGINE, ResolvedSpec, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.least_age import younger
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
@@ -56,21 +55,20 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
         tasks = _again(tasks, lost, done, spec_id)
         most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
     settled = None if order is None or lost or options.rewrite_all else _settled(work, order, snapshots, target)
-    is_younger = younger(table, options.min_age_seconds, work.spec.at_ms)
-    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, is_younger, settled, work.workload)
-    taken = selector.select([SelectedFiles(*each) for each in _by_key(tasks, spec_id).items()], most)
-    groups = [_group(work, number, files, sizes) for number, files in enumerate(taken.chosen, 1)]
+    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, settled, work.workload)
+    chosen, rest, message = selector.select([SelectedFiles(*each) for each in _by_key(tasks, spec_id).items()], most)
+    groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         _check_formats(table, groups)
     if order is not None:
         order_of_groups(work, groups)
     is_empty = not tasks and work.spec.where is None
-    left = tuple(FileGroup.of(table, files.key, files.tasks, files.reasons) for files in taken.left)
+    left = tuple(FileGroup.of(table, files.key, files.tasks, files.reasons) for files in rest)
     return replace(
         plan,
         groups=tuple(_in_job_order(groups, options.rewrite_job_order)),
         left=left,
-        message=nothing_in(table, "the table has no data file") if is_empty else taken.message,
+        message=nothing_in(table, "the table has no data file") if is_empty else message,
         target=target,
         is_whole=not any(why.code in WAITING for each in left for why in each.reasons),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,6 @@ from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
-from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload, read_queries
@@ -49,7 +49,7 @@ class RewriteSpec:
     branch: str = MAIN_BRANCH
     case_sensitive: bool = False  # whether names of columns differ by case
     # The moment by which data files must be old enough: what is planned again after a conflict goes by the same.
-    at_ms: int = field(default_factory=now_ms)
+    at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     any_format: bool = False  # whether files are planned that this engine cannot read, for another one to rewrite
     # The queries of option ``workload``, once they are read: its file may say something else by the next time.
     queries: tuple[Query, ...] | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.content_files import Partition
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
@@ -24,9 +24,9 @@ from iceberg_zorder.request.metrics_check import FIX
 from iceberg_zorder.request.reasons import COLUMNS, QUERIES, Reason, words
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
-from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_like, rewrites_to
+from iceberg_zorder.upkeep.gathering import NO_CAP, rewrite_budget, rewrites_to
 from iceberg_zorder.upkeep.group_cuts import cut_groups
-from iceberg_zorder.upkeep.settled import Settled
+from iceberg_zorder.upkeep.settled import Settled, workload_of
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 
@@ -37,25 +37,8 @@ class SelectedFiles:
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reasons: tuple[Reason, ...] = ()
-    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    worth: float = 0.0
-    # Whether they are written to half as many files again as usual.
-    is_finer: bool = False
-
-    @property
-    def reason(self) -> str:
-        """Why, in words."""
-        return words(self.reasons)
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
-
-    chosen: tuple[SelectedFiles, ...]
-    left: tuple[SelectedFiles, ...]
-    # When nothing is chosen: why, and what would force it.
-    message: str | None
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+    is_finer: bool = False  # whether they are written to half as many files again as usual
 
 
 class Selector:
@@ -68,24 +51,31 @@ class Selector:
         order: RowOrder | None,
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
-        is_younger: Callable[[DataFileTask], bool],
+        at_ms: int,
         settled: Settled | None = None,
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
-        self._spec_id, self._is_younger, self._settled, self._workload = spec_id, is_younger, settled, workload
-        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), 0
+        self._spec_id, self._settled, self._workload = spec_id, settled, workload
+        self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         if order is not None:
-            queries = workload.key if workload else ""
-            like = rewrites_like(snapshots, rules.target_file_size, order.sort_order, queries)
-            self._budget = rewrite_budget(like, snapshots)
-            kept = KeptBounds.of(table, order.named)
+            kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
+            is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
+            if not is_mending:
+                like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
+                self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
             # Where the rewrite sets what is missing, new files are written with that.
-            self._kept = kept.mended if self._options.layout.metrics_check == FIX else kept
+            self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(self, scope: Sequence[SelectedFiles], most: float = math.inf) -> Selected:
-        """Choose among the data files of each partition, so many at most."""
+    def select(
+        self, scope: Sequence[SelectedFiles], most: float = math.inf
+    ) -> tuple[list[SelectedFiles], list[SelectedFiles], str | None]:
+        """Choose among the data files of each partition, so many at most.
+
+        Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
+        """
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
         others: list[SelectedFiles] = []
@@ -108,8 +98,7 @@ class Selector:
             left += judged[number][1]
         chosen, waiting = self._limited(chosen, most)
         left += waiting
-        message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
-        return Selected(tuple(chosen), tuple(left), message)
+        return chosen, left, None if chosen else why_nothing_of(display_name(self._table), _counts(left))
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
@@ -136,8 +125,8 @@ class Selector:
         # Rows are spread over the files in an order that every engine finds.
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        calls = np.array([task in called for task in tasks], np.bool_)
-        choice = choose(arrays, calls, np.array([*map(self._rules.is_due, tasks)], np.bool_), budget, rows, request)
+        calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
+        choice = choose(arrays, calls, dues, budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
         rest = _divided(tasks, {*chosen}.__contains__)[1]
         figures = {
@@ -161,29 +150,34 @@ class Selector:
         order, files = self._order, [task.data_file for task in tasks]
         assert order is not None  # noqa: S101
         weights = zip(order.named_weights, self._kept.are_kept, strict=True)
+        like = files[0] if len(set(map(partition_of, files))) == 1 else None
         request = UpkeepRequest(
             self._options.max_scan_ratio,
             self._rules.expected_output_files,
             order.layout_request(self._options.layout),
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],
-            self._workload.asked_of(files, self._options.layout.workload_share) if self._workload else None,
+            self._workload.asked_of(like, self._options.layout.workload_share) if self._workload else None,
         )
         return file_arrays(files, self._fields, order.named), request
 
     def _parts(self, files: SelectedFiles) -> list[SelectedFiles]:
-        """Cut a file group that is larger than ``max-file-group-size-bytes``; by default none is."""
-        bound = self._options.max_file_group_size
-        if bound is None or self._order is None or len(files.tasks) < 2 or size_of(files.tasks) <= bound:
+        """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
+        most = {
+            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
+            "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
+        }
+        above = {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+        if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        groups = cut_groups(arrays, bound, request.kept, request.weights)
-        cut = {"of": len(groups), "max_file_group_size_bytes": bound}
-        parts = [(Reason("part", {"number": number, **cut}), places) for number, places in enumerate(groups, 1)]
+        size, count = (NO_CAP if bound is None else bound for bound, _ in most.values())
+        groups = cut_groups(arrays, size, count, request.kept, request.weights)
+        cuts = [Reason("part", {"number": number, "of": len(groups), **above}) for number in range(1, len(groups) + 1)]
         return [
-            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, part))
-            for part, places in parts
+            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, cut))
+            for places, cut in zip(groups, cuts, strict=True)
         ]
 
     def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
@@ -200,6 +194,24 @@ class Selector:
             waiting += _some(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
         return taken, waiting
+
+
+def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
+    """Make what tells which data files are younger than so many seconds; 0 for files of any age.
+
+    A file is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
+    version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
+    """
+    # Without the option, a snapshot from a clock that is ahead is no younger than any.
+    young = [each for each in table.metadata.snapshots if seconds and at_ms - each.timestamp_ms < 1000 * seconds]
+    numbers = {each.sequence_number for each in young if each.sequence_number}
+    ids = {each.snapshot_id for each in young}
+
+    def is_younger(task: DataFileTask) -> bool:
+        number = task.data_sequence_number
+        return number in numbers if number else task.added_by in ids
+
+    return is_younger
 
 
 def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], *reasons: Reason) -> list[SelectedFiles]:
@@ -223,5 +235,5 @@ def _path(task: DataFileTask) -> str:
 def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for files in left:
-        counts[files.reason] += len(files.tasks)
+        counts[words(files.reasons)] += len(files.tasks)
     return counts

@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.spark.run.Rewrite;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
@@ -115,7 +115,7 @@ public final class ZOrderRewrite {
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
     RewriteRequest request = new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin);
-    return new RewritePlan(RewritePlanner.plan(ResolvedRequest.of(load.apply(table), request)));
+    return new RewritePlan(Rewrite.plan(ResolvedRequest.of(load.apply(table), request)));
   }
 
   /**

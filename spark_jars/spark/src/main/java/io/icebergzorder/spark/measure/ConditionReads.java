@@ -7,7 +7,7 @@ import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.bounds.ValueKeys;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.FileCondition;
@@ -32,7 +32,7 @@ public final class ConditionReads {
   private final TablePlan plan;
   private final Table table;
   private final List<FileCondition> conditions;
-  private final Map<PlannedGroup, JoinedFile> joined = new HashMap<>();
+  private final Map<FileGroup, JoinedFile> joined = new HashMap<>();
 
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
     this.plan = plan;
@@ -47,9 +47,9 @@ public final class ConditionReads {
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
-  public Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
-    Map<PlannedGroup, BytesRead> read = new LinkedHashMap<>();
-    Map<String, PlannedGroup> byLocation = new HashMap<>();
+  public Map<FileGroup, BytesRead> today(Collection<FileGroup> groups) {
+    Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
+    Map<String, FileGroup> byLocation = new HashMap<>();
     List<String> columns = FileCondition.columns(table, conditions);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     List<Types.NestedField> kept =
@@ -57,14 +57,14 @@ public final class ConditionReads {
             .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
             .map(table.schema()::findField)
             .toList();
-    for (PlannedGroup group : groups) {
+    for (FileGroup group : groups) {
       read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
       group.files().forEach(file -> byLocation.put(file.file().location(), group));
     }
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(columns, file -> {
-        PlannedGroup group = byLocation.get(file.location());
+        FileGroup group = byLocation.get(file.location());
         if (group != null) {
           add(read.get(group), file);
           joined.get(group).add(file);
@@ -85,7 +85,7 @@ public final class ConditionReads {
   }
 
   /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
-  public BytesRead predicted(PlannedGroup group, SampledGroup sampled, KeptBounds kept) {
+  public BytesRead predicted(FileGroup group, SampledGroup sampled, KeptBounds kept) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {
       return read;
@@ -139,7 +139,7 @@ public final class ConditionReads {
   }
 
   /** Which conditions may be true in the partition of a file group; all where rows of several come together. */
-  public boolean[] asked(PlannedGroup group) {
+  public boolean[] asked(FileGroup group) {
     boolean[] asked = new boolean[conditions.size()];
     for (int i = 0; i < asked.length; i++) {
       asked[i] = group.changesSpec() || conditions.get(i).partitionMayMatch(group.files().get(0).file());

@@ -6,97 +6,91 @@ import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.Selection;
-import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.StructLikeMap;
 
 /**
- * From a request to a plan:
- *
- * <ol>
- *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
- *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them;
- *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
- * </ol>
+ * From a request, of which {@link ResolvedRequest} has refused what cannot be honoured, to a plan: data files are listed, and {@link
+ * Selection} chooses among them. {@link IcebergRules} tell how many files of which size come of each file group.
  */
 public final class RewritePlanner {
   private RewritePlanner() {}
 
-  /**
-   * Plans a rewrite. Manifests are read, and no data.
-   *
-   * @throws IllegalArgumentException if the request cannot be honoured
-   */
-  public static TablePlan plan(ResolvedRequest request) {
+  /** Lists the data files that a rewrite may take, as the newest snapshot has them, from the manifests. */
+  public static List<FileScanTask> list(ResolvedRequest request, StartingPoint start) {
+    if (start.snapshotId() == null) {
+      return List.of();
+    }
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, start.snapshotId());
+    return request.scope().files(table, start.snapshotId());
+  }
+
+  /** Selects among the listed data files. Manifests may be read again, for lower/upper bounds. */
+  public static TablePlan select(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
     Table table = request.target().table();
     Map<String, String> options = request.options().forPlanner();
-    if (table.snapshot(request.branch()) == null) {
+    if (start.snapshotId() == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
       String message = nothingIn(table.name(), "branch main has no snapshot yet");
-      return new TablePlan(
-          request,
-          null,
-          null,
-          target,
-          request.order(),
-          List.of(),
-          Selection.Selected.nothing(message));
+      return new TablePlan(request, start, null, target, request.order(), List.of(), List.of(), message);
     }
-    StartingPoint start = StartingPoint.of(table, request.branch());
-    EqualityDeleteTypes.check(table, start.snapshotId());
-    List<Selection.SelectedGroup> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
+    List<Selection.SelectedGroup> scope = byPartition(table, listed);
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
     boolean mayLeave = TablePlan.mayLeaveGroups(request);
+    KeptBounds kept = KeptBounds.of(table, request.order().named());
+    // New files are then to have bounds that those of today have not, and are written with that.
+    boolean mends = request.options().layout().fixesMetrics() && !kept.missing().isEmpty();
     // Of tables of version 1 manifests are read for it.
     RewriteHistory.Like like =
         mayLeave
             ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !mends(table, request) ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+        mayLeave && !mends ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
     Selection.Facts facts =
         new Selection.Facts(
-            younger(rules.minAgeSeconds(), table),
+            younger(rules.minAgeSeconds(), start.plannedAtMs(), table),
             isSettled,
             like.rewriteOf(),
-            like.budget(),
+            mends ? Long.MAX_VALUE : like.budget(),
             once(() -> bounds(request, start)),
-            once(() -> kept(table, request)),
-            once(() -> queries(request, start)));
+            mends ? kept.mended() : kept);
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? Selection.Selected.nothing(nothingIn(table.name(), "the table has no data file"))
             : new Selection(rules, request, facts).select(scope);
-    List<PlannedGroup> groups = groups(rules, table, chosen.chosen());
-    return new TablePlan(request, start, history, target, within(request, groups), groups, chosen);
+    List<FileGroup> groups = groups(rules, table, chosen.chosen());
+    List<LeftGroup> left = chosen.left().stream().map(each -> LeftGroup.of(table, each.files(), each.reasons())).toList();
+    return new TablePlan(request, start, history, target, within(request, groups), groups, left, chosen.whyNothing());
   }
 
-  private static Predicate<FileScanTask> younger(long seconds, Table table) {
-    Predicate<DataFile> younger = new FileScope.LeastAge(seconds, System.currentTimeMillis()).younger(table);
+  private static Predicate<FileScanTask> younger(long seconds, long now, Table table) {
+    Predicate<DataFile> younger = new FileScope.LeastAge(seconds, now).younger(table);
     return task -> younger.test(task.file());
   }
 
@@ -107,31 +101,6 @@ public final class RewritePlanner {
     List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
     return new FileBounds(
         columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
-  }
-
-  /** What the queries of the workload read, if there is one: metrics are read for that. */
-  private static Optional<AskedFiles> queries(ResolvedRequest request, StartingPoint start) {
-    Table table = request.target().table();
-    return request
-        .workload()
-        .map(
-            workload ->
-                new AskedFiles(
-                    workload,
-                    table,
-                    request.target().isCaseSensitive(),
-                    (columns, visitor) -> request.scope().forEachWithBounds(table, start.snapshotId(), columns, visitor)));
-  }
-
-  /** What new files keep of bounds; where the rewrite sets what is missing, they are written with that. */
-  private static KeptBounds kept(Table table, ResolvedRequest request) {
-    KeptBounds kept = KeptBounds.of(table, request.order().named());
-    return mends(table, request) ? kept.mended() : kept;
-  }
-
-  /** Whether new files are to have bounds that those of today have not. */
-  private static boolean mends(Table table, ResolvedRequest request) {
-    return request.options().layout().fixesMetrics() && !KeptBounds.of(table, request.order().named()).missing().isEmpty();
   }
 
   private static <T> Supplier<T> once(Supplier<T> source) {
@@ -151,11 +120,9 @@ public final class RewritePlanner {
   /** Data files by partition of the table's current spec. */
   private static List<Selection.SelectedGroup> byPartition(Table table, List<FileScanTask> files) {
     Types.StructType type = table.spec().partitionType();
-    StructLike ofOtherSpecs = GenericRecord.create(type);
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(type);
     for (FileScanTask file : files) {
-      boolean isOfSpec = file.file().specId() == table.spec().specId();
-      StructLike partition = isOfSpec ? file.file().partition() : ofOtherSpecs;
+      StructLike partition = FileGroup.partition(table, file);
       List<FileScanTask> together = byPartition.get(partition);
       if (together == null) {
         together = new ArrayList<>();
@@ -168,27 +135,61 @@ public final class RewritePlanner {
         .toList();
   }
 
-  private static List<PlannedGroup> groups(
+  private static List<FileGroup> groups(
       IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
-    Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
-    List<PlannedGroup> groups = new ArrayList<>();
-    for (Selection.SelectedGroup group : chosen) {
-      int number = numbers.merge(group.partition(), 1, Integer::sum);
-      RewriteDataFiles.FileGroupInfo info =
-          ImmutableRewriteDataFiles.FileGroupInfo.builder()
-              .globalIndex(groups.size() + 1)
-              .partitionIndex(number)
-              .partition(group.partition())
-              .build();
-      boolean isDue = group.files().stream().anyMatch(rules::isDue);
-      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue));
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    return chosen.stream()
+        .map(
+            group ->
+                new FileGroup(
+                    numbering.apply(group.files()),
+                    group.files(),
+                    rules.newSpecId(),
+                    rules.maxOutputFileSize(),
+                    rules.expectedFiles(group),
+                    group.reasons(),
+                    group.files().stream().anyMatch(rules::isDue)))
+        .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
+        .toList();
+  }
+
+  /**
+   * Finds the files of a plan that was written down, by this engine or the other.
+   *
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public static TablePlan restored(CatalogTable target, StoredPlan stored) {
+    StartingPoint start = stored.start();
+    Table table = target.table();
+    boolean isEmpty = stored.fileGroups().isEmpty();
+    if (isEmpty) {
+      start.checkIsSame(table);
     }
-    groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
-    return groups;
+    Long head = isEmpty ? null : (Long) start.check(table);
+    ResolvedRequest request = ResolvedRequest.resolved(target, stored.request(target.name()));
+    List<FileScanTask> files = isEmpty ? List.of() : start.find(table, request.scope(), head, stored.files());
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    List<FileGroup> groups = new ArrayList<>();
+    Iterator<FileScanTask> next = files.iterator();
+    for (StoredPlan.Group group : stored.fileGroups()) {
+      List<FileScanTask> ofGroup = group.dataFiles().stream().map(each -> next.next()).toList();
+      groups.add(
+          new FileGroup(
+              numbering.apply(ofGroup),
+              ofGroup,
+              group.specId(),
+              group.maxOutputFileSizeBytes(),
+              group.expectedDataFilesCount(),
+              group.reasons(),
+              group.isDue()));
+    }
+    RewriteHistory history = isEmpty ? null : new RewriteHistory(table, start.snapshotId());
+    return new TablePlan(
+        request, start, history, stored.target(history), within(request, groups), groups, stored.left(), stored.message());
   }
 
   /** Where rows may change their partition, they are cut and sorted by that before all else. */
-  private static RowOrder within(ResolvedRequest request, List<PlannedGroup> groups) {
+  private static RowOrder within(ResolvedRequest request, List<FileGroup> groups) {
     Table table = request.target().table();
     return groups.stream().anyMatch(group -> group.changesSpec())
         ? request.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, request.options())))

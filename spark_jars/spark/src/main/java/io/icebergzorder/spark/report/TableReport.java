@@ -7,7 +7,7 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.spark.bounds.BoundKeys;
 import io.icebergzorder.spark.plan.AddedBy;
-import io.icebergzorder.spark.plan.FileSizeRules;
+import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedReport;
 import java.nio.charset.StandardCharsets;
@@ -48,13 +48,12 @@ public final class TableReport {
     for (int file = 0; file < files.count(); file++) {
       bytes[files.partitions()[file]] += files.sizes()[file];
     }
-    FileSizeRules sizes = FileSizeRules.of(table, request.options(), snapshotId, bytes, request.where() != null);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     AddedBy addedBy = new AddedBy(table, snapshots);
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
+        TargetSize.sizes(table, request.options(), snapshotId, bytes, request.where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
         flags(tasks, task -> task.file().specId() != table.spec().specId()),
         flags(tasks, task -> !task.deletes().isEmpty()),

@@ -35,7 +35,11 @@ public record ResolvedRequest(
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
-    RewriteRequest request = TableDefaults.complete(target, written);
+    return resolved(target, TableDefaults.complete(target, written));
+  }
+
+  /** Resolves a request that says everything. */
+  public static ResolvedRequest resolved(CatalogTable target, RewriteRequest request) {
     Table table = target.table();
     checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());

@@ -1,5 +1,7 @@
 package io.icebergzorder.spark.plan.selection;
 
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
@@ -7,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -19,30 +20,26 @@ import org.apache.iceberg.RewriteJobOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
  * The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters: which data files are of a wrong
  * size or have too many deletes, which groups of them are worth a rewrite, and how many files of which size come of a group.
  *
- * <p>It plans nothing itself: Iceberg's planner divides a partition by {@code max-file-group-size-bytes} and
- * {@code max-file-group-input-files} wherever a group is full, and the files of groups that share a partition would overlap each other.
- * {@link Selection} applies the former, the latter is checked, and not applied.
+ * <p>It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a
+ * partition would overlap each other. {@link Selection} cuts them where they lie apart.
  */
 public final class IcebergRules extends BinPackRewriteFilePlanner {
-  private Map<String, String> options;
-  private double maxScanRatio;
-  private long minAgeSeconds;
-  private boolean rewriteOldSpecs;
-  private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
-  private long targetFileSize;
-  private long minFileSize;
-  private long maxFileSize;
-  private int minInputFiles;
-  private boolean rewriteAll;
-  private int maxFilesToRewrite;
-  private RewriteJobOrder jobOrder;
+  private final Map<String, String> options;
+  final double maxScanRatio;
+  final boolean rewriteAll;
+  final int maxFilesToRewrite;
+  final long maxGroupBytes;
+  final long maxGroupFiles;
+  private final boolean rewriteOldSpecs;
+  private final double compressionFactor;
+  private final long minAgeSeconds;
+  private final TableFacts.FileSizes sizes;
   private IcebergRules ofAnySize;
 
   /**
@@ -54,59 +51,41 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     super(table);
     try {
       init(options);
+      this.options = options;
+      compressionFactor = number(RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT, Double.MIN_VALUE, "> 0");
+      maxScanRatio = number(RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT, 1, ">= 1");
+      minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
+      check(minAgeSeconds >= 0, RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds, ">= 0");
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
           String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
     }
-  }
-
-  @Override
-  public Set<String> validOptions() {
-    Set<String> options = new HashSet<>(super.validOptions());
-    options.add(RewriteOptions.COMPRESSION_FACTOR);
-    options.add(RewriteOptions.MAX_SCAN_RATIO);
-    options.add(RewriteOptions.MIN_AGE_SECONDS);
-    options.add(RewriteOptions.REWRITE_OLD_SPECS);
-    return options;
-  }
-
-  @Override
-  public void init(Map<String, String> options) {
-    super.init(options);
-    this.options = options;
-    compressionFactor =
-        PropertyUtil.propertyAsDouble(
-            options, RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT);
-    if (!(compressionFactor > 0)) {
-      throw new IllegalArgumentException(
-          String.format("'%s' is set to %s but must be > 0", RewriteOptions.COMPRESSION_FACTOR, compressionFactor));
-    }
-    maxScanRatio =
-        PropertyUtil.propertyAsDouble(options, RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT);
-    if (!(maxScanRatio >= 1)) {
-      throw new IllegalArgumentException(
-          String.format("'%s' is set to %s but must be >= 1", RewriteOptions.MAX_SCAN_RATIO, maxScanRatio));
-    }
-    minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
-    if (minAgeSeconds < 0) {
-      throw new IllegalArgumentException(
-          String.format("'%s' is set to %s but must be >= 0", RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds));
-    }
     rewriteOldSpecs = PropertyUtil.propertyAsBoolean(options, RewriteOptions.REWRITE_OLD_SPECS, false);
-    targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
-    minFileSize =
-        PropertyUtil.propertyAsLong(
-            options, MIN_FILE_SIZE_BYTES, (long) (targetFileSize * MIN_FILE_SIZE_DEFAULT_RATIO));
-    maxFileSize =
-        PropertyUtil.propertyAsLong(
-            options, MAX_FILE_SIZE_BYTES, (long) (targetFileSize * MAX_FILE_SIZE_DEFAULT_RATIO));
-    minInputFiles = PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT);
     rewriteAll = PropertyUtil.propertyAsBoolean(options, REWRITE_ALL, REWRITE_ALL_DEFAULT);
     maxFilesToRewrite = PropertyUtil.propertyAsInt(options, MAX_FILES_TO_REWRITE, Integer.MAX_VALUE);
-    jobOrder =
-        RewriteJobOrder.fromName(
-            PropertyUtil.propertyAsString(
-                options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
+    // Without a limit if nobody has set it.
+    maxGroupBytes = PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
+    maxGroupFiles = PropertyUtil.propertyAsLong(options, MAX_FILE_GROUP_INPUT_FILES, Long.MAX_VALUE);
+    long target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
+    sizes =
+        new TableFacts.FileSizes(
+            target,
+            PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO)),
+            PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO)),
+            PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT),
+            this::expectedOutputFiles);
+  }
+
+  private double number(String name, double otherwise, double least, String domain) {
+    double value = PropertyUtil.propertyAsDouble(options, name, otherwise);
+    check(value >= least, name, value, domain);
+    return value;
+  }
+
+  private static void check(boolean holds, String name, Object value, String domain) {
+    if (!holds) {
+      throw new IllegalArgumentException(String.format("'%s' is set to %s but must be %s", name, value, domain));
+    }
   }
 
   /** Into how many files so many bytes are written, at least 1. */
@@ -117,7 +96,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
 
   /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
   boolean wants(FileScanTask file) {
-    return file.length() < minFileSize || file.length() > maxFileSize || isDue(file);
+    return file.length() < sizes.least() || file.length() > sizes.most() || isDue(file);
   }
 
   /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
@@ -150,112 +129,72 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     if (rewriteAll) {
       return new HashSet<>(files);
     }
-    List<FileScanTask> wanted = files.stream().filter(this::wants).toList();
-    Set<FileScanTask> others =
-        wanted.stream().filter(file -> file.length() > maxFileSize || isDue(file)).collect(Collectors.toSet());
-    List<FileScanTask> small = wanted.stream().filter(file -> !others.contains(file)).toList();
-    long[] sizes = small.stream().mapToLong(FileScanTask::length).toArray();
-    boolean[] isTaken = Gathering.gathered(sizes, small.stream().map(rewriteOf).toList());
-    Set<FileScanTask> called = new HashSet<>(others);
+    Set<FileScanTask> called =
+        files.stream().filter(file -> file.length() > sizes.most() || isDue(file)).collect(Collectors.toCollection(HashSet::new));
+    boolean isAnyElse = !called.isEmpty();
+    List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
+    boolean[] isTaken =
+        Gathering.gathered(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
-    boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > targetFileSize);
+    boolean areEnough = called.size() > 1 && (called.size() >= sizes.minInputFiles() || size > sizes.target());
     boolean areFewer = isLikeBuiltin || expectedOutputFiles(size) < called.size();
-    return !others.isEmpty() || (areEnough && areFewer) ? called : Set.of();
+    return isAnyElse || areEnough && areFewer ? called : Set.of();
   }
 
   /** Why data files are called for. */
-  String whyChosen(List<FileScanTask> files) {
+  List<Reason> whyChosen(List<FileScanTask> files) {
     if (rewriteAll) {
-      return REWRITE_ALL + " is true";
+      return List.of(Reason.of(Reason.REWRITE_ALL));
     }
     Map<Integer, Long> others =
         files.stream()
             .filter(this::isOfOldSpec)
             .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
     List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
-    long small = rest.stream().filter(file -> file.length() < minFileSize).count();
-    long large = rest.stream().filter(file -> file.length() > maxFileSize).count();
-    List<String> kinds = new ArrayList<>();
-    add(kinds, small, "below %s %,d", MIN_FILE_SIZE_BYTES, minFileSize);
-    add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, maxFileSize);
-    add(kinds, rest.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
-    others.forEach((spec, count) -> add(kinds, count, "of partition spec %s", spec));
-    return String.join(", ", kinds) + (others.isEmpty() ? "" : "; new files are of " + outputSpecId());
-  }
-
-  private static void add(List<String> kinds, long files, String kind, Object... values) {
-    if (files > 0) {
-      kinds.add(String.format(Locale.ROOT, "%,d files ", files) + String.format(Locale.ROOT, kind, values));
-    }
+    long small = rest.stream().filter(file -> file.length() < sizes.least()).count();
+    long large = rest.stream().filter(file -> file.length() > sizes.most()).count();
+    List<Reason> reasons = new ArrayList<>();
+    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", sizes.least()));
+    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", sizes.most()));
+    reasons.add(Reason.of(Reason.DELETES, "files", rest.size() - small - large));
+    others.forEach((spec, count) ->
+        reasons.add(Reason.of(Reason.OTHER_SPEC, "files", count, "spec_id", spec, "new_spec_id", outputSpecId())));
+    reasons.removeIf(each -> each.parameters().get("files").equals(0L));
+    return reasons;
   }
 
   /** Why small files are left. */
-  String whySmall() {
-    return String.format(
-        Locale.ROOT,
-        "below %s %,d, but less than %s %,d and no more than %s %,d, no fewer after a rewrite, or left so by one with less beside them",
-        MIN_FILE_SIZE_BYTES, minFileSize, MIN_INPUT_FILES, minInputFiles, TARGET_FILE_SIZE_BYTES, targetFileSize);
+  Reason whySmall() {
+    return Reason.of(
+        Reason.SMALL_LEFT,
+        "min_file_size_bytes", sizes.least(), "min_input_files", sizes.minInputFiles(), "target_file_size_bytes", sizes.target());
   }
 
   /** Why other files are left. */
-  String whyInOrder() {
-    return String.format(
-        Locale.ROOT,
-        "size between %s %,d and %s %,d, and no deletes above %s or %s",
-        MIN_FILE_SIZE_BYTES, minFileSize, MAX_FILE_SIZE_BYTES, maxFileSize, DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
+  Reason whyInOrder() {
+    return Reason.of(Reason.IN_ORDER, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
   }
 
-  /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
-  public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, Selection.SelectedGroup group) {
+  /** Into how many files a file group is written. */
+  public int expectedFiles(Selection.SelectedGroup group) {
     long size = inputSize(group.files());
-    int newFiles = expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
-    return new RewriteFileGroup(info, group.files(), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), newFiles);
+    return expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
   }
 
-  /** Bytes of a file group at most; without a limit if nobody has set it. */
-  long maxFileGroupSize() {
-    return PropertyUtil.propertyAsLong(
-        options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
+  /** The bytes at which a new file ends. */
+  public long maxOutputFileSize() {
+    return writeMaxFileSize();
   }
 
   /** The partition spec of new files. */
-  int newSpecId() {
+  public int newSpecId() {
     return outputSpecId();
   }
 
-  String tableName() {
-    return table().name();
-  }
-
-  /** The bytes that new files are to have. */
-  public long targetFileSize() {
-    return targetFileSize;
-  }
-
-  /** Below so many bytes a file is rewritten. */
-  public long minFileSize() {
-    return minFileSize;
-  }
-
-  /** Above so many bytes a file is rewritten. */
-  public long maxFileSize() {
-    return maxFileSize;
-  }
-
-  /** So many files of a partition are rewritten whatever their bytes. */
-  public int minInputFiles() {
-    return minInputFiles;
-  }
-
-  /** Whether files are rewritten whatever their size. */
-  public boolean rewriteAll() {
-    return rewriteAll;
-  }
-
-  /** So many times the attainable scan fraction is left alone, at least 1. */
-  public double maxScanRatio() {
-    return maxScanRatio;
+  /** The sizes that files are to have. */
+  public TableFacts.FileSizes sizes() {
+    return sizes;
   }
 
   /** Younger files, in seconds, are left alone; at least 0. */
@@ -263,13 +202,9 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return minAgeSeconds;
   }
 
-  /** Files rewritten at most, at least 1. */
-  int maxFilesToRewrite() {
-    return maxFilesToRewrite;
-  }
-
   /** The order in which file groups are rewritten. */
   public RewriteJobOrder jobOrder() {
-    return jobOrder;
+    return RewriteJobOrder.fromName(
+        PropertyUtil.propertyAsString(options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
   }
 }

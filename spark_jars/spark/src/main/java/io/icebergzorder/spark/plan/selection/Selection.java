@@ -1,32 +1,31 @@
 package io.icebergzorder.spark.plan.selection;
 
-import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.GroupCuts;
-import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.queries.AskedFiles;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RowOrder;
-import java.math.BigDecimal;
-import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -34,17 +33,14 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
+import org.apache.iceberg.util.PartitionMap;
 
 /** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
 public final class Selection {
-  private static final String OTHER_SPEC =
-      "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
-  private static final String CAPPED =
-      ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since";
   private static final int TOLD = 3;
-  private static final int PERCENT = 100;
 
   /** What is chosen does not depend on the order in which manifests are read. */
   private static final Comparator<FileScanTask> BY_LOCATION =
@@ -53,6 +49,7 @@ public final class Selection {
   private final IcebergRules rules;
   private final ResolvedRequest request;
   private final Facts facts;
+  private final List<FileCondition> conditions;
   private final boolean isBySize;
   private final boolean isLikeBuiltin;
 
@@ -65,7 +62,6 @@ public final class Selection {
    * @param budget bytes that a rewrite for gain may take
    * @param bounds of all files of the scope, for the columns of the request's order
    * @param kept what new files keep of them
-   * @param queries by which files are judged; by equality without
    */
   public record Facts(
       Predicate<FileScanTask> isYounger,
@@ -73,38 +69,42 @@ public final class Selection {
       Function<FileScanTask, String> rewriteOf,
       long budget,
       Supplier<FileBounds> bounds,
-      Supplier<KeptBounds> kept,
-      Supplier<Optional<AskedFiles>> queries) {}
+      KeptBounds kept) {}
 
   /**
-   * Data files of one partition that have one fate; those of another spec than the table's stand in one partition of NULLs together, for
-   * their rows may go to any.
+   * Data files of one partition that have one fate, at least one; those of another spec than the table's stand in one partition of NULLs
+   * together, for their rows may go to any.
    *
-   * @param partition the partition
-   * @param files the data files, at least one
-   * @param reason why they are rewritten together, or left, in words that name options and their values
+   * @param reasons why they are rewritten together, or left
    * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
    * @param isFiner whether they are written to half as many files again as usual
    */
-  public record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double worth, boolean isFiner) {
-    /** Takes a copy of the list. */
+  public record SelectedGroup(
+      StructLike partition, List<FileScanTask> files, List<Reason> reasons, double worth, boolean isFiner) {
+    /** Takes copies of the lists. */
     public SelectedGroup {
       files = List.copyOf(files);
+      reasons = List.copyOf(reasons);
     }
 
     /** Data files of a whole partition. */
     public SelectedGroup(StructLike partition, List<FileScanTask> files) {
-      this(partition, files, "", 0, false);
+      this(partition, files, List.of(), 0, false);
     }
 
-    private SelectedGroup of(List<FileScanTask> others, String why) {
+    private SelectedGroup of(List<FileScanTask> others, List<Reason> why) {
       return new SelectedGroup(partition, others, why, worth, isFiner);
     }
 
+    /** Some of the files, for one reason more. */
+    private SelectedGroup cut(List<FileScanTask> some, Reason why) {
+      return of(some, Stream.concat(reasons.stream(), Stream.of(why)).toList());
+    }
+
     /** Adds some of the files to groups, if there are any. */
-    private void addTo(List<SelectedGroup> groups, List<FileScanTask> some, String why) {
+    private void addTo(List<SelectedGroup> groups, List<FileScanTask> some, Reason... why) {
       if (!some.isEmpty()) {
-        groups.add(of(some, why));
+        groups.add(of(some, List.of(why)));
       }
     }
   }
@@ -115,11 +115,8 @@ public final class Selection {
    * @param chosen the file groups to rewrite
    * @param left the rest
    * @param whyNothing if nothing was chosen, why, and what would force a rewrite; else null
-   * @param isWhole whether no file is left that is too young, or beyond {@code max-files-to-rewrite}
-   * @param limitMessage what is to be said of that option should nothing be rewritten; may be empty
    */
-  public record Selected(
-      List<SelectedGroup> chosen, List<SelectedGroup> left, String whyNothing, boolean isWhole, String limitMessage) {
+  public record Selected(List<SelectedGroup> chosen, List<SelectedGroup> left, String whyNothing) {
     /** Takes copies of the lists. */
     public Selected {
       chosen = List.copyOf(chosen);
@@ -128,7 +125,7 @@ public final class Selection {
 
     /** Nothing, of a table without a file. */
     public static Selected nothing(String why) {
-      return new Selected(List.of(), List.of(), why, true, "");
+      return new Selected(List.of(), List.of(), why);
     }
   }
 
@@ -138,7 +135,12 @@ public final class Selection {
     this.request = request;
     this.facts = facts;
     isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
+    isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
+    CatalogTable target = request.target();
+    conditions =
+        request.workload().map(Workload::conditions).orElse(List.of()).stream()
+            .map(each -> new FileCondition(target.table(), each, target.isCaseSensitive()))
+            .toList();
   }
 
   /** Chooses among the data files of each partition. */
@@ -146,14 +148,17 @@ public final class Selection {
     List<SelectedGroup> chosen = new ArrayList<>();
     List<SelectedGroup> left = new ArrayList<>();
     List<SelectedGroup> others = new ArrayList<>();
-    String whyYoung = String.format(Locale.ROOT, "younger than %s %,d", RewriteOptions.MIN_AGE_SECONDS, rules.minAgeSeconds());
+    Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     for (SelectedGroup group : scope) {
       group.addTo(left, only(group.files, facts.isYounger), whyYoung);
       List<FileScanTask> old = only(group.files, facts.isYounger.negate());
       boolean isSettled = !old.isEmpty() && facts.isSettled.test(old) && old.stream().noneMatch(rules::isDue);
-      group.addTo(isSettled ? left : others, old, isSettled ? Settled.WHY : "");
+      if (isSettled) {
+        group.addTo(left, old, Reason.of(Reason.SETTLED));
+      } else {
+        group.addTo(others, old);
+      }
     }
-    boolean isWhole = left.stream().flatMap(group -> group.files.stream()).noneMatch(facts.isYounger);
     int[] rows = Gain.rowsToSpread(others.stream().mapToInt(group -> rules.expectedOutputFiles(size(group.files))).toArray());
     List<List<SelectedGroup>> judged = new ArrayList<>(Collections.nCopies(rows.length, null));
     List<List<SelectedGroup>> rest = new ArrayList<>(Collections.nCopies(rows.length, null));
@@ -167,15 +172,8 @@ public final class Selection {
     }
     judged.forEach(groups -> groups.forEach(group -> chosen.addAll(parts(group))));
     rest.forEach(left::addAll);
-    List<SelectedGroup> waiting = new ArrayList<>();
-    List<SelectedGroup> taken = limited(chosen, waiting);
-    left.addAll(waiting);
-    int later = waiting.stream().mapToInt(group -> group.files.size()).sum();
-    String message =
-        String.format(
-            Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
-            rules.maxFilesToRewrite());
-    return new Selected(taken, left, taken.isEmpty() ? whyNothing(left) : null, isWhole && later == 0, later == 0 ? "" : message);
+    List<SelectedGroup> taken = limited(chosen, left);
+    return new Selected(taken, left, taken.isEmpty() ? whyNothing(left) : null);
   }
 
   private static List<FileScanTask> only(List<FileScanTask> files, Predicate<FileScanTask> kind) {
@@ -197,7 +195,7 @@ public final class Selection {
     List<FileScanTask> others = only(group.files, file -> !called.contains(file));
     group.addTo(left, only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-    group.addTo(left, only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : OTHER_SPEC);
+    group.addTo(left, only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
     return chosen.isEmpty() ? List.of() : List.of(group.of(chosen, rules.whyChosen(chosen)));
   }
 
@@ -211,17 +209,15 @@ public final class Selection {
         Gain.choose(described, flags(files, called::contains), flags(files, rules::isDue), budget, rows, upkeep);
     List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
     Set<FileScanTask> taken = new HashSet<>(chosen);
-    String scan = fraction(choice, upkeep.goesByQueries(described));
+    boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
-      boolean isCapped = choice.today() > rules.maxScanRatio() * choice.attainable();
-      group.addTo(left, files, scan + (isCapped ? CAPPED : "") + notCounted());
+      boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
+      group.addTo(left, files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
-    group.addTo(left, only(files, file -> !taken.contains(file)), "a rewrite of them with the others would gain too little for its bytes");
-    String why =
-        called.containsAll(chosen)
-            ? rules.whyChosen(chosen)
-            : scan + ": expected to be " + percent(choice.expected()) + " afterwards" + notCounted();
+    group.addTo(left, only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
+    List<Reason> why =
+        called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
     return List.of(new SelectedGroup(group.partition, chosen, why, saved, choice.isFiner()));
   }
@@ -248,38 +244,49 @@ public final class Selection {
   /** How files are judged and written: columns of which new files get no bounds do not count. */
   private UpkeepRequest upkeep(List<FileScanTask> files) {
     RowOrder order = request.order();
-    KeptBounds kept = facts.kept.get();
     List<ClusteringColumn> columns = order.named();
+    PartitionMap<Boolean> partitions = PartitionMap.create(request.target().table().specs());
+    files.forEach(file -> partitions.put(file.file().specId(), file.file().partition(), true));
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = partitions.size() > 1 || conditions.get(i).partitionMayMatch(files.get(0).file());
+    }
     return new UpkeepRequest(
-        rules.maxScanRatio(),
+        rules.maxScanRatio,
         rules::expectedOutputFiles,
         order.layoutRequest(request.options().layout(), 1),
-        columns.stream().map(kept::kept).toList(),
-        IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
-        facts.queries.get().map(each -> each.of(locations(files))));
+        columns.stream().map(facts.kept::kept).toList(),
+        IntStream.range(0, columns.size()).mapToDouble(i -> facts.kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
+        request.workload().map(workload -> workload.asked(asked)));
   }
 
-  /** Cuts a file group that is larger than {@code max-file-group-size-bytes}; by default none is. */
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
   private List<SelectedGroup> parts(SelectedGroup group) {
-    long bound = rules.maxFileGroupSize();
-    if (group.files.size() < 2 || size(group.files) <= bound) {
+    Map<String, Object> above = new LinkedHashMap<>();
+    if (size(group.files) > rules.maxGroupBytes) {
+      above.put("max_file_group_size_bytes", rules.maxGroupBytes);
+    }
+    if (group.files.size() > rules.maxGroupFiles) {
+      above.put("max_file_group_input_files", rules.maxGroupFiles);
+    }
+    if (group.files.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
     List<FileScanTask> files = group.files.stream().sorted(BY_LOCATION).toList();
     UpkeepRequest upkeep = upkeep(files);
     List<SelectedGroup> parts = new ArrayList<>();
-    List<int[]> groups = GroupCuts.cut(described(files), bound, upkeep.kept(), upkeep.weights());
-    String part = "%s; part %,d of %,d, cut for max-file-group-size-bytes %,d";
+    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (int[] places : groups) {
-      String why = String.format(Locale.ROOT, part, group.reason, parts.size() + 1, groups.size(), bound);
-      parts.add(group.of(Arrays.stream(places).mapToObj(files::get).toList(), why));
+      above.put("number", parts.size() + 1);
+      above.put("of", groups.size());
+      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.PART, above)));
     }
     return parts;
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
   private List<SelectedGroup> limited(List<SelectedGroup> chosen, List<SelectedGroup> waiting) {
-    int limit = rules.maxFilesToRewrite();
+    int limit = rules.maxFilesToRewrite;
     int room = limit;
     if (chosen.stream().mapToLong(group -> group.files.size()).sum() <= room) {
       return chosen;
@@ -289,9 +296,14 @@ public final class Selection {
     for (SelectedGroup group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.worth)).toList()) {
       List<FileScanTask> files = group.files.stream().sorted(Comparator.comparing(file -> !rules.isDue(file))).toList();
       int count = Math.min(room, files.size());
-      String part = String.format(Locale.ROOT, "; %,d of its %,d files, for %s is %,d", count, files.size(), MAX_FILES_TO_REWRITE, limit);
-      group.addTo(taken, files.subList(0, count), group.reason + (count < files.size() ? part : ""));
-      group.addTo(waiting, files.subList(count, files.size()), String.format(Locale.ROOT, "%s is %,d", MAX_FILES_TO_REWRITE, limit));
+      if (count == files.size()) {
+        taken.add(group);
+      } else if (count > 0) {
+        Reason part = Reason.of(Reason.LIMITED, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
+        taken.add(group.cut(files.subList(0, count), part));
+      }
+      group.addTo(
+          waiting, files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
       room -= count;
     }
     return taken;
@@ -300,10 +312,10 @@ public final class Selection {
   /** Why nothing is rewritten, by the data files that are left for each reason: the three that most are left for. */
   private String whyNothing(List<SelectedGroup> left) {
     if (left.isEmpty()) {
-      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", rules.tableName());
+      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", request.target().table().name());
     }
     Map<String, Integer> counts = new TreeMap<>();
-    left.forEach(group -> counts.merge(group.reason, group.files.size(), Integer::sum));
+    left.forEach(group -> counts.merge(Reason.text(group.reasons), group.files.size(), Integer::sum));
     List<Map.Entry<String, Integer>> most =
         counts.entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
     String told =
@@ -312,40 +324,28 @@ public final class Selection {
             .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
             .collect(Collectors.joining(", "));
     int others = most.stream().skip(TOLD).mapToInt(Map.Entry::getValue).sum();
-    boolean areYoung = counts.keySet().stream().anyMatch(reason -> reason.startsWith("younger"));
+    boolean areYoung = left.stream().anyMatch(group -> group.reasons.get(0).code().equals(Reason.YOUNG));
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
-        rules.tableName(),
+        request.target().table().name(),
         told,
         others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
         REWRITE_ALL,
         areYoung ? ", and lower " + RewriteOptions.MIN_AGE_SECONDS : "");
   }
 
-  /** Added to a scan fraction: which columns it is not of, and what would help. */
-  private String notCounted() {
-    Map<String, String> missing = facts.kept.get().missing();
-    String modes =
-        missing.entrySet().stream()
-            .map(column -> column.getKey() + " (metrics mode " + column.getValue() + ")")
-            .collect(Collectors.joining(", "));
-    return missing.isEmpty() ? "" : "; not counted, because new files get no bounds of them unless metrics-check is fix: " + modes;
-  }
-
-  private String fraction(Gain.Choice choice, boolean byQueries) {
-    return String.format(
-        "scan fraction%s %s is %s %s %s times the attainable %s",
-        byQueries ? " on average over the queries of the workload" : "",
-        percent(choice.today()),
-        choice.today() > rules.maxScanRatio() * choice.attainable() ? "above" : "at most",
-        RewriteOptions.MAX_SCAN_RATIO,
-        BigDecimal.valueOf(rules.maxScanRatio()).stripTrailingZeros().toPlainString(),
-        percent(choice.attainable()));
-  }
-
-  /** Rounds as Python does, which takes a number for what it is, and not for the shortest decimal that stands for it. */
-  private static String percent(double fraction) {
-    return new BigDecimal(PERCENT * fraction).setScale(1, RoundingMode.HALF_EVEN).toPlainString() + "%";
+  /** A reason by scan fractions, of which columns do not count that new files get no bounds of. */
+  private Reason scan(String code, Gain.Choice choice, boolean isByQueries) {
+    Map<String, Object> figures = new LinkedHashMap<>();
+    figures.put("today", choice.today());
+    figures.put("attainable", choice.attainable());
+    if (code.equals(Reason.SCAN_RATIO)) {
+      figures.put("expected", choice.expected());
+    }
+    figures.put("max_scan_ratio", rules.maxScanRatio);
+    figures.put("over", isByQueries ? "queries" : "columns");
+    figures.put("not_counted", facts.kept.missing());
+    return new Reason(code, figures);
   }
 }
