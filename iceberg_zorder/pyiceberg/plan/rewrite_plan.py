@@ -146,6 +146,7 @@ class RewritePlan:
 
         Examples
         --------
+        >>> from iceberg_zorder.pyiceberg import plan_rewrite
         >>> plan = plan_rewrite(lake.load_table("db.events"), ["user_id", "ts"])
         >>> RewritePlan.from_json(plan.to_json()).to_json() == plan.to_json()
         True

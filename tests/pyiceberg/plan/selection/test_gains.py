@@ -501,7 +501,7 @@ def test_new_files_that_cannot_be_measured_are_deleted(
         assert set(tmp_path.rglob("*.parquet")) > before
         raise kind
 
-    monkeypatch.setattr(ScanFractions, "with_written", interrupted)
+    monkeypatch.setattr(ScanFractions, "result", interrupted)
     with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
         rewrite_data_files(table, ["user", "ts"])
     assert set(tmp_path.rglob("*.parquet")) == before
