@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
@@ -46,7 +46,7 @@ class UpkeepGoldenTest {
   void choiceIsTheSame(JsonNode golden) {
     String name = golden.get("name").textValue();
     JsonNode expected = golden.get("expected");
-    DataFiles files = ReportGoldenTest.files(golden);
+    BoundedFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
     long budget = golden.get("budget").longValue();

@@ -1,6 +1,6 @@
 package io.icebergzorder.core.upkeep;
 
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
@@ -55,7 +55,7 @@ public final class Gain {
    * @param budget bytes that a rewrite for gain may take
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    */
-  public static Choice choose(DataFiles files, boolean[] calledFor, boolean[] isDue, long budget, int rows, UpkeepRequest request) {
+  public static Choice choose(BoundedFiles files, boolean[] calledFor, boolean[] isDue, long budget, int rows, UpkeepRequest request) {
     int[] all = IntStream.range(0, files.count()).toArray();
     PartitionRows partition = new PartitionRows(files, rows, request, null);
     // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.

@@ -2,7 +2,7 @@ package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -26,7 +26,7 @@ public final class GroupCuts {
    * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
    * @return the places of the files of each group, ascending
    */
-  public static List<int[]> cut(DataFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
+  public static List<int[]> cut(BoundedFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
     long[] sizes = files.sizes();
     List<Extents> columns = new ArrayList<>();
     for (int place = 0; place < weights.length; place++) {

@@ -6,13 +6,13 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.KeyEdge;
 import io.icebergzorder.core.boxes.KeyRange;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.SpreadRows;
 import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import java.util.ArrayList;
@@ -38,7 +38,7 @@ final class PartitionRows {
   private static final int ROOT_STEPS = 64;
   private static final long MOST_LOOKED_AT = 100_000_000;
 
-  private final DataFiles files;
+  private final BoundedFiles files;
   private final UpkeepRequest request;
   private final AskedQueries workload;
   private final List<PositionBoxes.Query> asked;
@@ -144,12 +144,12 @@ final class PartitionRows {
   record Rewritten(double cost, double[] reach) {}
 
   /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
-  PartitionRows(DataFiles described, int rows, UpkeepRequest request, int[] alike) {
+  PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
     this.request = request;
     workload = request.goesByQueries(described) ? request.workload().orElseThrow() : null;
     asked = workload == null ? List.of() : workload.queries().stream().filter(query -> !query.boxes().isEmpty()).toList();
     List<ColumnBounds> bounds = described.columns().stream().map(each -> each.isOpen() ? each.spanned() : each).toList();
-    files = new DataFiles(described.partitions(), described.rows(), described.sizes(), bounds);
+    files = new BoundedFiles(described.partitions(), described.rows(), described.sizes(), bounds);
     SpreadRows spread = SpreadRows.of(files, rows);
     places = spread.places();
     sample = alike == null ? spread.sample() : spread.sample().take(alike);
@@ -298,7 +298,7 @@ final class PartitionRows {
     Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
     Layout layout =
         workload == null ? Layout.fit(names, half, wish) : Layout.fit(names, half, wish, workload::boxesIn, workload.share());
-    return new SampledGroup(layout, mine, mine, 0, 0).filesOf(mine);
+    return new GroupSample(layout, mine, mine, 0, 0).filesOf(mine);
   }
 
   /**

@@ -5,7 +5,7 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.QueryBoxes;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongToIntFunction;
@@ -48,7 +48,7 @@ public record UpkeepRequest(
   }
 
   /** Whether files are judged by queries: not where no file has bounds of a column. */
-  public boolean goesByQueries(DataFiles files) {
+  public boolean goesByQueries(BoundedFiles files) {
     return workload.isPresent() && files.columns().stream().noneMatch(ColumnBounds::isOpen);
   }
 }

@@ -5,7 +5,6 @@ import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
@@ -63,7 +62,7 @@ public final class RewritePlan {
   private static RewritePlan fromJson(String table, String json, Function<String, CatalogTable> load) {
     SupportedVersions.checkIceberg();
     StoredPlan stored = StoredPlan.read(table, json);
-    return new RewritePlan(RewritePlanner.restored(load.apply(table).byCase(stored.caseSensitive()), stored));
+    return new RewritePlan(stored.on(load.apply(table)));
   }
 
   RewritePlan(TablePlan plan) {

@@ -99,7 +99,7 @@ public final class ZOrderRewrite {
 
   /**
    * Has the rewrite keep to what a sort of Iceberg's own does: its default size of files, and files are rewritten whether or not that is
-   * predicted to pay.
+   * predicted to pay. A plan in JSON does not say so.
    */
   public ZOrderRewrite likeBuiltin() {
     this.likeBuiltin = true;

@@ -1,9 +1,9 @@
 package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.bounds.ValueKeys;
@@ -85,7 +85,7 @@ public final class ConditionReads {
   }
 
   /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
-  public BytesRead predicted(FileGroup group, SampledGroup sampled, KeptBounds kept) {
+  public BytesRead predicted(FileGroup group, GroupSample sampled, KeptBounds kept) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {
       return read;
@@ -95,7 +95,7 @@ public final class ConditionReads {
     for (int i = 0; i < mayFind.length; i++) {
       mayFind[i] &= conditions.get(i).valuesMayMatch(today);
     }
-    DataFiles made = newFiles(sampled, kept);
+    BoundedFiles made = newFiles(sampled, kept);
     for (int place = 0; place < made.count(); place++) {
       DataFile file = newFile(made, place);
       read.add(made.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
@@ -104,11 +104,11 @@ public final class ConditionReads {
   }
 
   /** The files that a layout is predicted to make, with what will be kept of bounds. */
-  private DataFiles newFiles(SampledGroup group, KeptBounds kept) {
+  private BoundedFiles newFiles(GroupSample group, KeptBounds kept) {
     RowOrder order = plan.order();
-    DataFiles made = NewFiles.of(group, order.all());
+    BoundedFiles made = NewFiles.of(group, order.all());
     List<ColumnBounds> named = made.columns().subList(order.partition().size(), made.columns().size());
-    return new DataFiles(
+    return new BoundedFiles(
         made.partitions(),
         made.rows(),
         made.sizes(),
@@ -116,7 +116,7 @@ public final class ConditionReads {
   }
 
   /** A file that does not exist yet, so that Iceberg can judge conditions on it by its metrics. */
-  private DataFile newFile(DataFiles files, int place) {
+  private DataFile newFile(BoundedFiles files, int place) {
     long rows = Math.max(1, files.rows()[place]);
     Map<Integer, Long> values = new HashMap<>();
     Map<Integer, Long> nulls = new HashMap<>();

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.spark.request.FileScope;
+import io.icebergzorder.spark.request.ResolvedRequest;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -46,10 +47,14 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
    * @param deletes the locations of the delete files that apply to it, sorted; those of deletion vectors with {@code #offset} in the file
    */
   public record PlannedFile(String path, List<String> deletes) {
+    /** Sorts the delete files, so that their order does not matter. */
+    public PlannedFile {
+      deletes = deletes.stream().sorted().toList();
+    }
+
     /** A data file as it is listed. */
     public static PlannedFile of(FileScanTask task) {
-      return new PlannedFile(
-          task.file().location(), task.deletes().stream().map(PlannedFile::identity).sorted().toList());
+      return new PlannedFile(task.file().location(), task.deletes().stream().map(PlannedFile::identity).toList());
     }
 
     private static String identity(DeleteFile delete) {
@@ -57,14 +62,27 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     }
   }
 
+  /** Lists the data files that a rewrite may take, from the manifests. */
+  public List<FileScanTask> list(ResolvedRequest request) {
+    if (snapshotId == null) {
+      return List.of();
+    }
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, snapshotId);
+    return request.scope().files(table, snapshotId);
+  }
+
   /**
    * Looks at the table anew.
    *
-   * @return the branch's snapshot of now
+   * @return the branch's snapshot of now; -1 if the plan is of none
    * @throws IllegalStateException if nothing of the plan is good any more; the message says why
    */
   long check(Table table) {
     checkIsSame(table);
+    if (snapshotId == null) {
+      return -1;
+    }
     if (table.schema().schemaId() != schemaId) {
       throw stale(table, "its schema has changed since", null);
     }
@@ -84,7 +102,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Checks that the table, looked at anew, is the one that was planned on. */
-  void checkIsSame(Table table) {
+  private void checkIsSame(Table table) {
     try {
       table.refresh();
     } catch (NoSuchTableException e) {

@@ -9,13 +9,21 @@ import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteRequest;
+import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
 
 /** A plan as its JSON has it, as far as it must be known to execute it. Other keys tell people and programs more. */
 public record StoredPlan(
@@ -108,8 +116,23 @@ public record StoredPlan(
     return new IllegalArgumentException("Cannot execute the plan of %s, because %s".formatted(table, why), cause);
   }
 
-  StartingPoint start() {
-    return new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
+  /**
+   * Finds the table's files that the plan is of.
+   *
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public TablePlan on(CatalogTable loaded) {
+    CatalogTable target = loaded.byCase(caseSensitive);
+    Table table = target.table();
+    StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
+    long head = start.check(table);
+    boolean isNothing = fileGroups.isEmpty();
+    ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
+    List<FileGroup> groups = isNothing ? List.of() : groups(start, request, head);
+    RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
+    TargetSize size =
+        TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
+    return new TablePlan(request, start, history, size, groups, left, message);
   }
 
   RewriteRequest request(String table) {
@@ -118,11 +141,25 @@ public record StoredPlan(
     return new RewriteRequest(table, sortOrder, known, where, branch, false);
   }
 
-  List<PlannedFile> files() {
-    return fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
-  }
-
-  TargetSize target(RewriteHistory history) {
-    return TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
+  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, long head) {
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, head);
+    List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
+    Iterator<FileScanTask> next = start.find(table, request.scope(), head, files).iterator();
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    List<FileGroup> groups = new ArrayList<>();
+    for (Group group : fileGroups) {
+      List<FileScanTask> ofGroup = group.dataFiles.stream().map(each -> next.next()).toList();
+      groups.add(
+          new FileGroup(
+              numbering.apply(ofGroup),
+              ofGroup,
+              group.specId,
+              group.maxOutputFileSizeBytes,
+              group.expectedDataFilesCount,
+              group.reasons,
+              group.isDue));
+    }
+    return groups;
   }
 }

@@ -8,6 +8,7 @@ import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
@@ -46,6 +47,25 @@ public record TablePlan(
     List<FileGroup> groups,
     List<LeftGroup> left,
     String whyNothing) {
+  /** Takes what was planned. Where rows may change their partition, they are cut and sorted by that before all else. */
+  TablePlan(
+      ResolvedRequest asked,
+      StartingPoint start,
+      RewriteHistory history,
+      TargetSize targetSize,
+      List<FileGroup> groups,
+      List<LeftGroup> left,
+      String whyNothing) {
+    this(asked, start, history, targetSize, order(asked, groups), groups, left, whyNothing);
+  }
+
+  private static RowOrder order(ResolvedRequest asked, List<FileGroup> groups) {
+    Table table = asked.target().table();
+    return groups.stream().anyMatch(FileGroup::changesSpec)
+        ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
+        : asked.order();
+  }
+
   /** Takes copies of the lists. */
   public TablePlan {
     groups = List.copyOf(groups);

@@ -1,13 +1,9 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.TableFacts.FileSizes;
-import io.icebergzorder.spark.plan.selection.IcebergRules;
-import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.request.RewriteOptions;
-import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
@@ -67,16 +63,8 @@ public record TargetSize(long bytes, String from, String origin) {
     return new IcebergRules(table, of(table, false, planning, history, partitions, isFiltered).in(planning)).sizes();
   }
 
-  /** Finds the size, given the branch's history, null if the table has no snapshot, and the data files that may be rewritten. */
+  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */
   static TargetSize of(
-      Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.SelectedGroup> scope) {
-    long[] partitions =
-        scope.stream().mapToLong(group -> group.files().stream().mapToLong(file -> file.file().fileSizeInBytes()).sum()).toArray();
-    return of(table, request.likeBuiltin(), options, history, partitions, request.where() != null);
-  }
-
-  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found. */
-  private static TargetSize of(
       Table table, boolean likeBuiltin, Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
     Map<String, String> properties = table.properties();
     long property =

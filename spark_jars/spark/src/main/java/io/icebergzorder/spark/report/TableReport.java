@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.report;
 
 import io.icebergzorder.core.report.ClusteringReport;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
@@ -43,7 +43,7 @@ public final class TableReport {
     List<SnapshotFacts> snapshots = request.snapshots();
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
     List<FileScanTask> tasks = tasks(snapshotId);
-    DataFiles files = files(tasks);
+    BoundedFiles files = files(tasks);
     long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
     for (int file = 0; file < files.count(); file++) {
       bytes[files.partitions()[file]] += files.sizes()[file];
@@ -71,7 +71,7 @@ public final class TableReport {
     return tasks;
   }
 
-  private DataFiles files(List<FileScanTask> tasks) {
+  private BoundedFiles files(List<FileScanTask> tasks) {
     List<BoundKeys> bounds =
         request.order().named().stream().map(column -> new BoundKeys(column, table.schema())).toList();
     tasks.forEach(task -> bounds.forEach(column -> column.add(task.file())));
@@ -80,7 +80,7 @@ public final class TableReport {
         tasks.stream()
             .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
             .toArray();
-    return new DataFiles(
+    return new BoundedFiles(
         partitions,
         tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),
         tasks.stream().mapToLong(task -> task.file().fileSizeInBytes()).toArray(),

@@ -35,18 +35,23 @@ public record ResolvedRequest(
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
-    return resolved(target, TableDefaults.complete(target, written));
+    RewriteRequest request = TableDefaults.complete(target, written);
+    return of(target, request, request.where());
   }
 
-  /** Resolves a request that says everything. */
-  public static ResolvedRequest resolved(CatalogTable target, RewriteRequest request) {
+  /** Resolves a request whose files are known: it says everything, and its filter is not asked again. */
+  public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request) {
+    return of(target, request, null);
+  }
+
+  private static ResolvedRequest of(CatalogTable target, RewriteRequest request, String where) {
     Table table = target.table();
     checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
     RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
-    FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
+    FileScope scope = new FileScope(filter(target, where), target.isCaseSensitive());
     double share = options.layout().workloadShare();
     Optional<Workload> workload =
         options.layout().workload()

@@ -9,7 +9,7 @@ import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.plan.RewritePlanner;
+import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -60,8 +60,8 @@ public final class Rewrite {
   /** Lists data files, and selects among them. Manifests are read, and no data. */
   public static TablePlan plan(ResolvedRequest request) {
     StartingPoint start = StartingPoint.of(request.target().table(), request.branch());
-    List<FileScanTask> listed = RewritePlanner.list(request, start);
-    return RewritePlanner.select(request, start, listed);
+    List<FileScanTask> listed = start.list(request);
+    return Selection.select(request, start, listed);
   }
 
   /** Samples the clustering columns, and fits layouts. One Spark job, which reads no other column; nothing is written. */

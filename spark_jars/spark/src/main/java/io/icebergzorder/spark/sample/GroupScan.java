@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.SampledRowGroups;
-import io.icebergzorder.core.SampledRowGroups.ManifestFile;
+import io.icebergzorder.core.SampledRowGroups.SampledFile;
 import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.FilePart;
@@ -33,7 +33,7 @@ record GroupScan(FileGroup group, long wanted, Optional<List<List<RowGroup>>> ro
   }
 
   private static GroupScan of(FileGroup group, long wanted, long seed, boolean areClusters) {
-    List<ManifestFile> files = group.files().stream().map(GroupScan::manifestFile).toList();
+    List<SampledFile> files = group.files().stream().map(GroupScan::sampledFile).toList();
     return new GroupScan(group, wanted, SampledRowGroups.of(files, wanted, group.expectedFiles(), seed, areClusters));
   }
 
@@ -55,12 +55,12 @@ record GroupScan(FileGroup group, long wanted, Optional<List<List<RowGroup>>> ro
     return tasks;
   }
 
-  private static ManifestFile manifestFile(FileScanTask task) {
+  private static SampledFile sampledFile(FileScanTask task) {
     DataFile file = task.file();
     // Row groups of Parquet only: Iceberg reads other formats by rules of theirs.
     boolean isKnown = file.format() == FileFormat.PARQUET && file.splitOffsets() != null;
     long sequenceNumber = file.dataSequenceNumber() == null ? 0 : file.dataSequenceNumber();
-    return new ManifestFile(
+    return new SampledFile(
         file.location(),
         sequenceNumber,
         file.recordCount(),

@@ -59,7 +59,7 @@ public final class LayoutFitter {
   public SampledPlan fit(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
     Map<FileGroup, Throwable> failures = sampler.failures();
     KeptBounds kept = metrics.ofNewFiles();
-    Map<FileGroup, ScanPrediction.SampledGroup> sampled = new LinkedHashMap<>();
+    Map<FileGroup, ScanPrediction.GroupSample> sampled = new LinkedHashMap<>();
     samples.forEach((group, each) -> sampled.put(group, each.toPredictFrom()));
     Map<FileGroup, GroupBounds> files = GroupBounds.today(plan, sampled.keySet(), sampler.keyLengths());
     Map<FileGroup, BytesRead> read = queries.today(sampled.keySet());
@@ -108,7 +108,7 @@ public final class LayoutFitter {
    * is left, or the one that was planned, if it is not.
    */
   private SampledGroup withEnoughFiles(
-      FileGroup group, ScanPrediction.SampledGroup sampled, KeptBounds kept, ScanMeasurement.MeasuredGroup files, BytesRead read) {
+      FileGroup group, ScanPrediction.GroupSample sampled, KeptBounds kept, ScanMeasurement.MeasuredGroup files, BytesRead read) {
     Map<String, Double> before = ScanFractions.measured(order, List.of(files));
     SampledGroup planned = fitted(group, sampled, kept, files, before, read);
     SampledGroup best = planned;
@@ -121,7 +121,7 @@ public final class LayoutFitter {
       SampledGroup next =
           fitted(
               group,
-              new ScanPrediction.SampledGroup(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
+              new ScanPrediction.GroupSample(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
               kept,
               files,
               before,
@@ -137,7 +137,7 @@ public final class LayoutFitter {
 
   private SampledGroup fitted(
       FileGroup group,
-      ScanPrediction.SampledGroup sampled,
+      ScanPrediction.GroupSample sampled,
       KeptBounds kept,
       ScanMeasurement.MeasuredGroup files,
       Map<String, Double> before,

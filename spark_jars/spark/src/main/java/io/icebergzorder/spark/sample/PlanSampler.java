@@ -64,8 +64,8 @@ public final class PlanSampler {
     }
 
     /** The same for {@link ScanPrediction}. */
-    ScanPrediction.SampledGroup toPredictFrom() {
-      return new ScanPrediction.SampledGroup(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
+    ScanPrediction.GroupSample toPredictFrom() {
+      return new ScanPrediction.GroupSample(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
     }
   }
 

@@ -21,7 +21,7 @@ import java.util.Map;
  */
 public record SampledGroup(
     FileGroup group,
-    ScanPrediction.SampledGroup sampled,
+    ScanPrediction.GroupSample sampled,
     ScanMeasurement.MeasuredGroup files,
     Map<String, Double> before,
     Map<String, Double> predicted,

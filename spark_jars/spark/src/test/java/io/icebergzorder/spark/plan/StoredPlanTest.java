@@ -27,7 +27,7 @@ class StoredPlanTest {
   @Test
   void aPlanIsReadAsItWasWritten() {
     StoredPlan plan = StoredPlan.read("db.t", PLAN);
-    assertEquals(7, plan.start().snapshotId());
+    assertEquals(7, plan.snapshotId());
     assertEquals("{boundaries=64}", plan.request("db.t").options().toString(), "others are of PyIceberg's machine");
     StoredPlan.Group group = plan.fileGroups().get(0);
     assertEquals(List.of(new PlannedFile("f", List.of("d#4"))), group.dataFiles());

@@ -1,9 +1,8 @@
-package io.icebergzorder.spark.plan.selection;
+package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.core.upkeep.Gathering;
-import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,7 +28,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * <p>It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a
  * partition would overlap each other. {@link Selection} cuts them where they lie apart.
  */
-public final class IcebergRules extends BinPackRewriteFilePlanner {
+final class IcebergRules extends BinPackRewriteFilePlanner {
   private final Map<String, String> options;
   final double maxScanRatio;
   final boolean rewriteAll;
@@ -47,7 +46,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
    *
    * @throws IllegalArgumentException if Iceberg refuses one
    */
-  public IcebergRules(Table table, Map<String, String> options) {
+  IcebergRules(Table table, Map<String, String> options) {
     super(table);
     try {
       init(options);
@@ -100,7 +99,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
-  public boolean isDue(FileScanTask file) {
+  boolean isDue(FileScanTask file) {
     return isOfOldSpec(file) || hasTooManyDeletes(file);
   }
 
@@ -176,34 +175,28 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return Reason.of(Reason.IN_ORDER, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
   }
 
-  /** Into how many files a file group is written. */
-  public int expectedFiles(Selection.SelectedGroup group) {
-    long size = inputSize(group.files());
-    return expectedOutputFiles(group.isFiner() ? UpkeepRequest.finer(size) : size);
-  }
-
   /** The bytes at which a new file ends. */
-  public long maxOutputFileSize() {
+  long maxOutputFileSize() {
     return writeMaxFileSize();
   }
 
   /** The partition spec of new files. */
-  public int newSpecId() {
+  int newSpecId() {
     return outputSpecId();
   }
 
   /** The sizes that files are to have. */
-  public TableFacts.FileSizes sizes() {
+  TableFacts.FileSizes sizes() {
     return sizes;
   }
 
   /** Younger files, in seconds, are left alone; at least 0. */
-  public long minAgeSeconds() {
+  long minAgeSeconds() {
     return minAgeSeconds;
   }
 
   /** The order in which file groups are rewritten. */
-  public RewriteJobOrder jobOrder() {
+  RewriteJobOrder jobOrder() {
     return RewriteJobOrder.fromName(
         PropertyUtil.propertyAsString(options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
   }
