@@ -2,8 +2,8 @@
 
 The whole of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`; each step is a function of values:
 
-    list     resolve_spec   what a spec names on the table as it is: columns, filter, branch, queries
-    select   select         choose data files by sizes, deletes, age and by what filters gain: a RewritePlan
+    list     plan_spec      what a spec names on the table as it is: columns, filter, branch, queries, files
+    select                  choose data files by sizes, deletes, age and by what filters gain: a RewritePlan
     sample   fit_plan       read a sample of the clustering columns of every file group
     fit                     fit its layout, and leave what is not predicted to gain: a SampledPlan
     write    run.write      read each file group once, send its rows to their files, sort and write them
@@ -13,7 +13,7 @@ The whole of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`; eac
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyiceberg.expressions import BooleanExpression
@@ -21,19 +21,16 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
+from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
-from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
-    completed,
-    resolve_spec,
 )
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
@@ -279,18 +276,6 @@ def carry_out(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> Rewrite
         if work.options.remove_dangling_deletes:
             run.commits.removed_delete_files += remove_dangling_deletes(run.table, branch=plan.spec.branch)
     return run.result(message, warnings)
-
-
-def plan_spec(
-    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()
-) -> tuple[ResolvedSpec, RewritePlan]:
-    """List the data files of the newest snapshot, and select; raises InvalidInputError.
-
-    Where lost file groups are planned again, none is taken that is done.
-    """
-    refresh(table)
-    work = resolve_spec(table, completed(table, spec))
-    return work, select(work, lost, done)
 
 
 def _spec(

@@ -19,9 +19,9 @@ from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
 from iceberg_zorder.pyiceberg.clustering.advice import advise, laid_out_by
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
-from iceberg_zorder.pyiceberg.rewrite import plan_spec
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table

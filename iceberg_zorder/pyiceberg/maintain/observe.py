@@ -16,10 +16,10 @@ from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.clustering.new_layout import spec_of
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
-from iceberg_zorder.pyiceberg.rewrite import plan_spec
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts

@@ -10,6 +10,7 @@ from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
@@ -17,7 +18,14 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_o
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import ENGINE, ResolvedSpec, branch_snapshot
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
+    ENGINE,
+    ResolvedSpec,
+    RewriteSpec,
+    branch_snapshot,
+    completed,
+    resolve_spec,
+)
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
@@ -30,6 +38,18 @@ from iceberg_zorder.upkeep.settled import Settled, request_key
 from iceberg_zorder.upkeep.upkeep_request import finer
 
 
+def plan_spec(
+    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()
+) -> tuple[ResolvedSpec, RewritePlan]:
+    """List the data files of the newest snapshot, and select; raises InvalidInputError.
+
+    Where lost file groups are planned again, none is taken that is done.
+    """
+    refresh(table)
+    work = resolve_spec(table, completed(table, spec))
+    return work, select(work, lost, done)
+
+
 def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
     """Choose among the data files of the newest snapshot.
 
@@ -40,8 +60,8 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     at = None if snapshot is None else snapshot.snapshot_id, table.schema().schema_id, table.spec().spec_id
     plan = RewritePlan(display_name(table), str(table.metadata.table_uuid), *at, work.spec)
     if snapshot is None:
-        message = nothing_in(table, "branch main has no snapshot yet")
-        return replace(plan, message=message, target=given_target(table, options))
+        why = "branch main has no snapshot yet"
+        return replace(plan, message=nothing_in(table, why), target=given_target(table, options))
     tasks, spec_id = work.listing.tasks(snapshot), table.spec().spec_id
     snapshots = snapshots_to(table, snapshot)
     target = given_target(table, options) or found_target(

@@ -273,14 +273,9 @@ class _Left(_Strict):
     rows: int
     reasons: list[_Reason]
 
-    def fields(self) -> dict[str, Any]:
-        return {
-            "partition_path": self.partition,
-            "data_files_count": self.data_files_count,
-            "input_size": self.bytes,
-            "rows": self.rows,
-            "reasons": tuple(Reason(each.code, each.parameters) for each in self.reasons),
-        }
+    def group(self) -> FileGroup:
+        reasons = tuple(Reason(each.code, each.parameters) for each in self.reasons)
+        return FileGroup(self.partition, self.data_files_count, self.bytes, self.rows, reasons)
 
 
 class _Group(_Left):
@@ -290,10 +285,9 @@ class _Group(_Left):
     is_due: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
-    def group(self, index: int) -> FileGroup:
-        return FileGroup(
-            **self.fields(),
-            index=index,
+    def group(self) -> FileGroup:
+        return replace(
+            super().group(),
             spec_id=self.spec_id,
             expected_output_files=self.expected_data_files_count,
             max_output_file_size=self.max_output_file_size_bytes,
@@ -357,8 +351,8 @@ def _read(text: str) -> RewritePlan:
         read.schema_id,
         read.spec_id,
         spec,
-        tuple(group.group(number) for number, group in enumerate(read.file_groups, 1)),
-        tuple(FileGroup(**each.fields()) for each in read.left),
+        tuple(replace(each.group(), index=number) for number, each in enumerate(read.file_groups, 1)),
+        tuple(each.group() for each in read.left),
         read.message,
         None if size is None or source is None else TargetSize(size, source, source),
         not any(of.code in WAITING for each in read.left for of in each.reasons),

@@ -12,8 +12,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.rewrite import plan_spec
 from tests.pyiceberg.committing import (
     Interrupted,
     commit_files,

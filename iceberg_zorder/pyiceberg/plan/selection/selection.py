@@ -58,6 +58,7 @@ class Selector:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._settled, self._workload = spec_id, settled, workload
         self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        self._left: list[SelectedFiles] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
@@ -76,74 +77,72 @@ class Selector:
 
         Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
         """
-        chosen: list[SelectedFiles] = []
-        left: list[SelectedFiles] = []
         others: list[SelectedFiles] = []
-        why_young = Reason("young", {"min_age_seconds": self._options.min_age_seconds})
         for files in scope:
             young, old = _divided(files.tasks, self._is_younger)
-            left += _some(files, young, why_young)
-            is_settled = old and self._is_settled(old)
-            left += _some(files, old if is_settled else (), Reason("settled"))
-            others += _some(files, () if is_settled else old)
+            self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
+            if old and self._is_settled(old):
+                self._leave(files, old, Reason("settled"))
+            elif old:
+                others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
-        budget = self._budget
-        judged = {}
+        judged: list[list[SelectedFiles]] = [[] for _ in others]
+        rest, first = [*judged], len(self._left)
         # The budget is spent in an order that every engine finds.
         for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
-            judged[number] = self._judged(others[number], rows[number], budget)
-            budget -= min(budget, sum(size_of(files.tasks) for files in judged[number][0]))
-        for number in range(len(others)):
-            chosen += [part for files in judged[number][0] for part in self._parts(files)]
-            left += judged[number][1]
-        chosen, waiting = self._limited(chosen, most)
-        left += waiting
-        return chosen, left, None if chosen else why_nothing_of(display_name(self._table), _counts(left))
+            judged[number] = self._judged(others[number], rows[number])
+            rest[number], self._left[first:] = self._left[first:], []
+            self._budget -= min(self._budget, sum(size_of(files.tasks) for files in judged[number]))
+        # What is left is told in the order of the partitions.
+        self._left += [files for each in rest for files in each]
+        chosen = self._limited([part for groups in judged for files in groups for part in self._parts(files)], most)
+        return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _leave(self, files: SelectedFiles, tasks: Sequence[DataFileTask], why: Reason) -> None:
+        if tasks:
+            self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
         return is_covered and not any(map(self._rules.is_due, tasks))
 
-    def _judged(self, files: SelectedFiles, rows: int, budget: int) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _judged(self, files: SelectedFiles, rows: int) -> list[SelectedFiles]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._by_gain(files, called, rows, budget)
-        chosen, rest = _divided(files.tasks, lambda task: task in called)
+            return self._by_gain(files, called, rows)
+        chosen, rest = _divided(files.tasks, called.__contains__)
         small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
-        left = [
-            *_some(files, small, self._rules.why_small),
-            # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-            *_some(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order),
-        ]
-        return _some(files, chosen, *self._rules.why_chosen(chosen)), left
+        self._leave(files, small, self._rules.why_small)
+        # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+        self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
+        return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(
-        self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
-    ) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _by_gain(self, files: SelectedFiles, called: set[DataFileTask], rows: int) -> list[SelectedFiles]:
         # Rows are spread over the files in an order that every engine finds.
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
         calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
-        choice = choose(arrays, calls, dues, budget, rows, request)
+        choice = choose(arrays, calls, dues, self._budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
-        rest = _divided(tasks, {*chosen}.__contains__)[1]
         figures = {
+            "today": choice.today,
+            "attainable": choice.attainable,
             "max_scan_ratio": self._options.max_scan_ratio,
             "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
             "not_counted": self._kept.missing,
         }
-        shares = {"today": choice.today, "attainable": choice.attainable}
         if not chosen:
             is_above = choice.today > self._options.max_scan_ratio * choice.attainable
-            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", shares | figures))
+            self._leave(files, tasks, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            return []
+        self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("others-only"))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = (Reason("scan-ratio", {**shares, "expected": choice.expected, **figures}),)
+            why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
-        return [group], _some(files, rest, Reason("others-only"))
+        return [SelectedFiles(files.key, chosen, why, saved, choice.is_finer)]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -180,20 +179,20 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _limited(self, chosen: list[SelectedFiles], most: float) -> list[SelectedFiles]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, is_due = self._options.max_files_to_rewrite, self._rules.is_due
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
-            return chosen, []
+            return chosen
         taken: list[SelectedFiles] = []
-        waiting: list[SelectedFiles] = []
         for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
             tasks = sorted(files.tasks, key=lambda task: not is_due(task))
             part = Reason("limited", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
-            taken += _some(files, tasks[:room], *files.reasons, *([part] if len(tasks) > room else []))
-            waiting += _some(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
+            why = (*files.reasons, part) if len(tasks) > room else files.reasons
+            taken += [replace(files, tasks=tuple(tasks[:room]), reasons=why)] if room else []
+            self._leave(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
-        return taken, waiting
+        return taken
 
 
 def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
@@ -212,11 +211,6 @@ def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], 
         return number in numbers if number else task.added_by in ids
 
     return is_younger
-
-
-def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], *reasons: Reason) -> list[SelectedFiles]:
-    some = tuple(tasks)
-    return [replace(files, tasks=some, reasons=reasons)] if some else []
 
 
 def _divided(
