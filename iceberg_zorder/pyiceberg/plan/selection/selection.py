@@ -87,10 +87,14 @@ class Selector:
                 others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         judged: list[list[SelectedFiles]] = [[] for _ in others]
+        rest, first = [*judged], len(self._left)
         # The budget is spent in an order that every engine finds.
         for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
             judged[number] = self._judged(others[number], rows[number])
+            rest[number], self._left[first:] = self._left[first:], []
             self._budget -= min(self._budget, sum(size_of(files.tasks) for files in judged[number]))
+        # What is left is told in the order of the partitions.
+        self._left += [files for each in rest for files in each]
         chosen = self._limited([part for groups in judged for files in groups for part in self._parts(files)], most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 

@@ -174,27 +174,30 @@ public final class Selection {
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
     for (List<FileScanTask> files : partitions) {
-      leave(only(files, isYounger), whyYoung);
+      leave(left, only(files, isYounger), whyYoung);
       List<FileScanTask> old = only(files, isYounger.negate());
       if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::isDue)) {
-        leave(old, Reason.of(Reason.SETTLED));
+        leave(left, old, Reason.of(Reason.SETTLED));
       } else if (!old.isEmpty()) {
         others.add(old);
       }
     }
     int[] rows = Gain.rowsToSpread(others.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
     List<List<Files>> judged = new ArrayList<>(Collections.nCopies(rows.length, null));
+    List<List<Files>> rest = new ArrayList<>(judged);
     long budget = isMended ? Long.MAX_VALUE : like.budget();
     // The budget is spent in an order that every engine finds.
     Comparator<Integer> byLocation = Comparator.comparing(place -> Collections.min(others.get(place), BY_LOCATION), BY_LOCATION);
     for (int place : IntStream.range(0, rows.length).boxed().sorted(byLocation).toList()) {
-      judged.set(place, judged(others.get(place), like.rewriteOf(), rows[place], budget));
+      rest.set(place, new ArrayList<>());
+      judged.set(place, judged(others.get(place), like.rewriteOf(), rows[place], budget, rest.get(place)));
       budget -= Math.min(budget, judged.get(place).stream().mapToLong(Files::size).sum());
     }
+    rest.forEach(left::addAll);
     return limited(judged.stream().flatMap(List::stream).flatMap(files -> parts(files).stream()).toList());
   }
 
-  private void leave(List<FileScanTask> files, Reason why) {
+  private static void leave(List<Files> left, List<FileScanTask> files, Reason why) {
     if (!files.isEmpty()) {
       left.add(new Files(files, List.of(why)));
     }
@@ -209,21 +212,21 @@ public final class Selection {
   }
 
   /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
-  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
+  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget, List<Files> rest) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
     if (!isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId())) {
-      return byGain(files, called, rows, budget);
+      return byGain(files, called, rows, budget, rest);
     }
     List<FileScanTask> chosen = only(files, called::contains);
     Predicate<FileScanTask> isSmall = file -> isBySize && rules.wants(file);
     List<FileScanTask> others = only(files, file -> !called.contains(file));
-    leave(only(others, isSmall), rules.whySmall());
+    leave(rest, only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-    leave(only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
+    leave(rest, only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
     return chosen.isEmpty() ? List.of() : List.of(new Files(chosen, rules.whyChosen(chosen)));
   }
 
-  private List<Files> byGain(List<FileScanTask> ofPartition, Set<FileScanTask> called, int rows, long budget) {
+  private List<Files> byGain(List<FileScanTask> ofPartition, Set<FileScanTask> called, int rows, long budget, List<Files> rest) {
     // Rows are spread over the files in an order that every engine finds.
     List<FileScanTask> files = ofPartition.stream().sorted(BY_LOCATION).toList();
     BoundedFiles described = described(files);
@@ -235,10 +238,10 @@ public final class Selection {
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
       boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
-      leave(files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      leave(rest, files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
-    leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
+    leave(rest, only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
     List<Reason> why =
         called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
@@ -328,7 +331,7 @@ public final class Selection {
         Reason part = Reason.of(Reason.LIMITED, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
         taken.add(group.cut(files.subList(0, count), part));
       }
-      leave(files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
+      leave(left, files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
       room -= count;
     }
     return taken;

@@ -113,7 +113,7 @@ public record StoredPlan(
   }
 
   private static IllegalArgumentException refused(String table, String why, Throwable cause) {
-    return new IllegalArgumentException("Cannot execute the plan of %s, because %s".formatted(table, why), cause);
+    return new IllegalArgumentException("Cannot read the plan of %s, because %s".formatted(table, why), cause);
   }
 
   /**

@@ -53,7 +53,7 @@ class StoredPlanTest {
     assertTrue(PLAN.contains(part));
     IllegalArgumentException refused =
         assertThrows(IllegalArgumentException.class, () -> StoredPlan.read("db.t", PLAN.replace(part, by)));
-    assertTrue(refused.getMessage().startsWith("Cannot execute the plan of db.t, because "), refused.getMessage());
+    assertTrue(refused.getMessage().startsWith("Cannot read the plan of db.t, because "), refused.getMessage());
     assertTrue(refused.getMessage().contains(why), refused.getMessage());
   }
 }
