@@ -16,7 +16,6 @@ STAGES: list[set[str]] = [
     {"internals", "bounds"},
     {"queries"},
     {"request"},
-    {"plan.selection"},
     {"plan"},
     {"measure"},
     {"sample", "commit", "jobs", "report"},
@@ -85,10 +84,10 @@ def test_each_package_has_a_stage() -> None:
 
 
 def test_a_wrong_import_is_noticed() -> None:
-    assert faults("plan", f"import {PACKAGE}.run.RewriteRun;")
+    assert faults("plan", f"import {PACKAGE}.run.Rewrite;")
     assert faults("commit", f"import {PACKAGE}.sample.Sampler;")
-    assert faults("plan.selection", f"import {PACKAGE}.plan.TablePlan;")
+    assert faults("request", f"import {PACKAGE}.plan.TablePlan;")
     assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")
     assert faults("", f"import {PACKAGE}.procedure.Procedures;")
     assert not faults("run", f"import {PACKAGE}.plan.TablePlan;")
-    assert not faults("plan", f"import {PACKAGE}.plan.selection.Selection;")
+    assert not faults("plan", f"import {PACKAGE}.request.RewriteRequest;")

@@ -151,7 +151,7 @@ def _rewritten(
     if not chosen:
         return [], []
     bound = files.bytes if group is None else group * RULES.target_file_size
-    parts = cut_groups(_described(chosen), bound, request.kept, request.weights)
+    parts = cut_groups(_described(chosen), bound, len(chosen), request.kept, request.weights)
     return chosen, [
         new
         for part in parts
@@ -161,7 +161,8 @@ def _rewritten(
 
 def _called_for(table: list[File], runs: Mapping[int, str]) -> list[File]:
     tasks = [
-        DataFileTask(DataFile.from_args(file_size_in_bytes=file.size), 0, added_by=file.added_by) for file in table
+        DataFileTask(DataFile.from_args(record_count=1, file_size_in_bytes=file.size), 0, added_by=file.added_by)
+        for file in table
     ]
     called = RULES.called_for(tasks, runs)
     return [file for file, task in zip(table, tasks, strict=True) if task in called]

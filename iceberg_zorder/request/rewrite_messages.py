@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from iceberg_zorder.request.reasons import COLUMNS, OVER
+
 ERROR = 0.05
 """How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
 _NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
-COLUMNS = "the columns"
-QUERIES = "the queries of the workload"
-"""What scan fractions are averaged over."""
-
-
-OTHER_SPEC = (
-    "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done"
-)
-"""Why data files are left that their sizes do not call for."""
 
 
 def reads_less(before: float, predicted: float) -> bool:
@@ -35,16 +28,12 @@ def reads_no_more(before: float, after: float) -> bool:
     return after <= (1 + _NO_MORE) * before
 
 
-def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why a file group is left."""
-    return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
-
-
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
     """Say why all file groups are left."""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
-        f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
+        f"is not predicted to read less: scan fraction on average over {OVER[over]} {_percent(before)} today, "
+        f"{_percent(predicted)} after. To rewrite them anyway, set option rewrite-all to true."
     )
 
 
@@ -86,61 +75,15 @@ columns 25.0%, 55.0% today.
         if name in before and after > (1 + ERROR) * before[name]
     ]
     if pays:
-        pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
+        pays[-1] += f"; on average over {OVER[over]} {_percent(mean)}, {_percent(mean_before)} today"
     # Where both read the same when rounded, no figure would show what is worse.
     is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
     if rewrite_all and is_worse:
         pays.append(
-            f"The rewrite makes the scan fraction worse on average over {over}: {_percent(mean)}, "
+            f"The rewrite makes the scan fraction worse on average over {OVER[over]}: {_percent(mean)}, "
             f"{_percent(mean_before)} today"
         )
     return [f"{each}." for each in pays]
-
-
-def why_chosen(today: float, attainable: float, ratio: float, expected: float, over: str = COLUMNS) -> str:
-    """Say why files are chosen whose rewrite gains enough.
-
-    Examples
-    --------
-    >>> why_chosen(0.217, 0.123, 1.2, 0.147)
-    'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
-    >>> why_chosen(0.3, 0.1, 1.5, 0.1, QUERIES)
-    'scan fraction on average over the queries of the workload 30.0% is above max-scan-ratio 1.5 times the attainable \
-10.0%: expected to be 10.0% afterwards'
-    """
-    return f"{_against(today, attainable, ratio, over)}: expected to be {_percent(expected)} afterwards"
-
-
-def why_not_chosen(today: float, attainable: float, ratio: float, over: str = COLUMNS) -> str:
-    """Say why no file of a partition is chosen.
-
-    Examples
-    --------
-    >>> why_not_chosen(0.138, 0.123, 1.2)
-    'scan fraction 13.8% is at most max-scan-ratio 1.2 times the attainable 12.3%'
-    >>> why_not_chosen(0.15, 0.123, 1.0)
-    'scan fraction 15.0% is above max-scan-ratio 1 times the attainable 12.3%, but no rewrite would gain enough for \
-its bytes, of which it may take 17 for each that came since'
-    """
-    capped = ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
-    return _against(today, attainable, ratio, over) + (capped if today > ratio * attainable else "")
-
-
-def not_counted(missing: Mapping[str, str]) -> str:
-    """Add to a scan fraction which columns it is not of, by name, with their metrics modes, and what would help.
-
-    Examples
-    --------
-    >>> not_counted({"a": "none", "c": "counts"})
-    '; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none), \
-c (metrics mode counts)'
-    """
-    modes = ", ".join(f"{name} (metrics mode {mode})" for name, mode in missing.items())
-    return (
-        f"; not counted, because new files get no bounds of them unless metrics-check is fix: {modes}"
-        if missing
-        else ""
-    )
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
@@ -164,25 +107,9 @@ min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, 
     return f"Nothing to rewrite in {table}: {', '.join(told)}. {how}"
 
 
-def _against(today: float, attainable: float, ratio: float, over: str) -> str:
-    average = "" if over == COLUMNS else f" on average over {over}"
-    how = "above" if today > ratio * attainable else "at most"
-    return (
-        f"scan fraction{average} {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable "
-        f"{_percent(attainable)}"
-    )
-
-
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
     """Return the warning that a part of a table gets another layout than the rest has."""
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
-
-
-def _not_less(before: float, predicted: float, over: str) -> str:
-    return (
-        f"is not predicted to read less: scan fraction on average over {over} {_percent(before)} today, "
-        f"{_percent(predicted)} after"
-    )
 
 
 def _percent(fraction: float) -> str:

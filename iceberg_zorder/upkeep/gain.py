@@ -1,17 +1,6 @@
 """Choose the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
 
-Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of
-everything. Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes
-that leaves filters reading R is scored (limit - R) / S, where the limit is ``max_scan_ratio`` times what a rewrite of
-everything leaves. The best score wins. Candidates above the limit are out, and so are those of more bytes than the cap
-allows, see :func:`.rewrite_budget`. A candidate of less than half of the bytes is written to half as many files again,
-because its rows are sparse.
-
-Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything.
-Otherwise only those that are due are.
-
-Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as
-those of the other files do.
+``docs/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
 """
 
 from __future__ import annotations
@@ -36,17 +25,13 @@ _AS_MUCH = 1 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is chosen of a partition: places of files, those that are due and those that are read for most first.
+    """What is chosen of a partition, and its average scan fractions."""
 
-    Its average scan fraction is ``today``, ``expected`` after a rewrite of these, and ``attainable`` by one of all. If
-    ``is_finer``, they are written to half as many files again as usual, see :meth:`.PartitionRows.is_finer`.
-    """
-
-    files: npt.NDArray[np.int64]
+    files: npt.NDArray[np.int64]  # places of files, those that are due and those that are read for most first
     today: float
-    expected: float
-    attainable: float
-    is_finer: bool
+    expected: float  # after a rewrite of these
+    attainable: float  # after a rewrite of all
+    is_finer: bool  # whether they are written to half as many files again as usual
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -72,8 +57,8 @@ def choose(
 ) -> Choice:
     """Choose the files of a partition that are to be rewritten; there is one at least.
 
-    Sizes call for some, of which those that are due are rewritten whatever comes of it. A rewrite for gain may take so
-    many bytes as the budget has, but for files without bounds, which are rewritten to have them.
+    Sizes call for some, of which those that are due are rewritten whatever comes of it. A rewrite for gain may take as
+    many bytes as the budget has.
 
     Examples
     --------
@@ -93,9 +78,10 @@ def choose(
     """
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
+    # Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
     is_like = files.bytes * partition.reach < partition.cost(everything)
     if is_like.any():
-        partition = PartitionRows(files, rows, request, is_like)
+        partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
     today = partition.cost(everything)
     attainable, attained = partition.rewritten(everything)
     limit = request.max_scan_ratio * attainable
@@ -107,8 +93,14 @@ def choose(
         chosen = np.flatnonzero(is_due)
         expected = partition.after(chosen)
         if expected > limit:
-            found = _best(partition, files, request, chosen, limit, budget, attainable, partition.average(attained))
-            if found is not None:
+            attained = partition.average(attained)
+            excess = np.divide(partition.reach, attained, out=np.zeros(files.count), where=attained > 0)
+            by_excess = np.argsort(-excess, kind="stable")
+            order = np.concatenate([chosen, by_excess[~is_due[by_excess]]])
+            # At best, the rows of a set are read for what they are after a rewrite of everything.
+            at_best = today - np.cumsum((files.sizes * (partition.reach - attained))[order])
+            at_best[-1] = attainable
+            if found := _best(partition, files.sizes[order], order, at_best, len(chosen), limit, budget):
                 chosen, expected = found
                 is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)
@@ -117,45 +109,29 @@ def choose(
 
 def _best(
     partition: PartitionRows,
-    files: DataFiles,
-    request: UpkeepRequest,
-    due: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+    at_best: npt.NDArray[np.float64],
+    due: int,
     limit: float,
     budget: int,
-    attainable: float,
-    attained: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], float] | None:
-    """Find the set that stays furthest below the limit for its bytes; None if none does within the budget.
-
-    A set cannot beat a rewrite of everything, so that sets whose bound is no better than the best found are skipped:
-    growing trees is what takes the time.
-    """
-    reach = partition.reach
-    excess = np.divide(reach, attained, out=np.zeros(len(reach)), where=attained > 0)
-    by_excess = np.argsort(-excess, kind="stable")
-    order = np.concatenate([due, by_excess[~np.isin(by_excess, due)]])
-    ends = np.cumsum(files.sizes[order]).astype(np.float64)
-    lacks = np.zeros(files.count, np.bool_)
-    for column, weight in zip(files.columns, request.weights, strict=True):
-        lacks |= (weight > 0) & column.has_values & ~column.bounded
-    capped = np.cumsum(np.where(lacks, 0, files.sizes)[order])
-    # The first set is known already, or a single file.
-    counts = [max(1, len(due))]
-    while counts[-1] < files.count:
-        enough = int(np.searchsorted(ends, _GROWTH * ends[counts[-1] - 1], "left")) + 1
-        counts.append(min(max(counts[-1] + 1, enough), files.count))
-    places = np.array(counts[1:]) - 1
-    saved = np.cumsum((files.sizes * (reach - attained))[order])[places]
-    most = (limit - (partition.cost(np.arange(files.count)) - saved)) / np.maximum(ends[places], 1.0)
-    found, score = None, -1.0
-    # All files come first: what they leave is known.
-    for place in [len(places) - 1, *np.argsort(-most[:-1], kind="stable").tolist()]:
-        size, is_all = float(ends[places[place]]), place == len(places) - 1
-        if capped[places[place]] > budget or (not is_all and most[place] <= max(score, 0)):
-            continue
-        chosen = order[: places[place] + 1]
-        expected = attainable if is_all else partition.after(np.sort(chosen), for_gain=True)
-        worth = (limit - expected) / max(1.0, size)
-        if expected <= limit and worth > score:
-            found, score = (chosen, expected), worth
+    """Find the first files of an order, more than those due, that stay furthest below the limit for their bytes."""
+    ends = np.cumsum(sizes)
+    found, best, count = None, -1.0, max(1, due)
+    while count < len(order):
+        enough = int(np.searchsorted(ends, _GROWTH * ends[count - 1], "left"))
+        count = min(max(count, enough) + 1, len(order))
+        size = int(ends[count - 1])
+        if size > budget:
+            break
+        expected = float(at_best[count - 1])
+        if count < len(order):
+            # Growing trees is what takes the time.
+            if (limit - expected) / max(1, size) <= max(best, 0.0):
+                continue
+            expected = partition.after(np.sort(order[:count]), for_gain=True)
+        score = (limit - expected) / max(1, size)
+        if expected <= limit and score > best:
+            found, best = (order[:count], expected), score
     return found

@@ -1,4 +1,4 @@
-"""Cut files that are too large for one file group into several: each is halved in the column that fewest bytes span."""
+"""Cut files that are too many for one file group into several: each is halved in the column that fewest bytes span."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _Array = npt.NDArray[np.int64]
 
 
 def cut_groups(
-    files: DataFiles, bound: int, kept: Sequence[Kept | None], weights: Sequence[float]
+    files: DataFiles, most_bytes: int, most_files: int, kept: Sequence[Kept | None], weights: Sequence[float]
 ) -> list[npt.NDArray[np.int64]]:
-    """Cut files into groups of so many bytes at most, a larger file being one by itself; returns places, ascending.
+    """Cut files into groups of so much at most, a larger file being one by itself; returns places, ascending.
 
     For each column, ``kept`` is what new lower/upper bounds keep of a key, and ``weights`` what it counts: columns of
     weight 0 are not cut in.
@@ -29,19 +29,18 @@ def cut_groups(
     >>> ends = [encode(pa.array(each), "long") for each in ([0, 50, 8, 58], [9, 59, 19, 69])]
     >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *ends, np.ones(4))
     >>> files = DataFiles(np.zeros(4, int), np.full(4, 100), np.full(4, 100), (bounds,))
-    >>> [each.tolist() for each in cut_groups(files, 200, [None], [1.0])]
+    >>> [each.tolist() for each in cut_groups(files, 200, 9, [None], [1.0])]
     [[0, 2], [1, 3]]
     """
-    sizes = files.sizes.astype(np.int64)
     each = zip(files.columns, kept, weights, strict=True)
-    columns = [_extents(bounds, cut) for bounds, cut, weight in each if weight > 0] or [(0 * sizes, 0 * sizes)]
+    columns = [_extents(bounds, cut) for bounds, cut, weight in each if weight > 0] or [np.zeros((2, files.count), int)]
     found, parts = [], [np.arange(files.count)]
     while parts:
         part = parts.pop()
-        if len(part) < 2 or sizes[part].sum() <= bound:
+        if len(part) < 2 or (len(part) <= most_files and files.sizes[part].sum() <= most_bytes):
             found.append(part)
         else:
-            _, first, second = min((_halves(part, sizes, *column) for column in columns), key=lambda cut: cut[0])
+            _, first, second = min((_halves(part, files.sizes, *ends) for ends in columns), key=lambda cut: cut[0])
             parts += [second, first]
     return found
 
@@ -56,11 +55,11 @@ def _halves(part: _Array, sizes: _Array, lower: _Array, upper: _Array) -> tuple[
     return int(spanning.sum()), np.sort(order[:count]), np.sort(order[count:])
 
 
-def _extents(bounds: ColumnBounds, kept: Kept | None) -> tuple[_Array, _Array]:
+def _extents(bounds: ColumnBounds, kept: Kept | None) -> npt.NDArray[np.int64]:
     """Rank the bounds of a column: a file without values lies above all values, one without bounds spans everything."""
     lower, upper = dense_ranks([bounds.lower, bounds.upper], kept)
     # Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
     above = 1 + max(int(lower.max(initial=0)), int(upper.max(initial=0)))
     lower = np.where(bounds.bounded, lower, np.where(bounds.has_values, 0, above))
     # Of damaged bounds the lower one may be the larger.
-    return lower, np.maximum(lower, np.where(bounds.bounded, upper, above))
+    return np.stack([lower, np.maximum(lower, np.where(bounds.bounded, upper, above))])

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.fit import fit
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
-from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.report.ranks import dense_ranks, distinct_keys
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.ranks import Kept, dense_ranks, distinct_keys
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.report.spread_rows import spread_rows
-from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest, finer
-from iceberg_zorder.workload.boxes.key_ranges import END
-from iceberg_zorder.workload.boxes.position_boxes import query_boxes, value_ranges
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, finer
+from iceberg_zorder.workload.boxes.key_ranges import END, KeyRange
+from iceberg_zorder.workload.boxes.position_boxes import value_ranges
 
 LEAST_OF_A_FILE = 40
 """With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled."""
@@ -29,27 +28,60 @@ _Array = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
+class _Extents(NamedTuple):
+    """Between which ranks of a column files lie, the last one being -1 without values; which have rows without one."""
+
+    low: _Array
+    high: _Array
+    lacks: npt.NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column of the rows."""
+    """A column that counts, and its values' ranks among these and the bounds of the files."""
 
-    # What it counts in averages, 0 or more.
-    weight: float
-    # By row, the rank of its value among these and the bounds of the files; -1 without a value.
-    ranks: _Array
-    # For each rank and one more, the rows whose values are below.
-    below: _Array
+    weight: float  # 0 where there is no value
+    ranks: _Array  # of each row; -1 without a value
+    below: _Array  # for each rank and one more, the rows whose values are below
+    today: _Extents  # of each file
+    wanted: _Extents  # of each box of the queries, and whether it wants rows without a value
 
-    def share(self, lower: _Array, upper: _Array) -> _Floats:
-        """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
-        found: _Floats = np.where(upper < 0, 0, self.below[upper + 1] - self.below[lower]) / max(1, self.below[-1])
-        return found
+    @staticmethod
+    def of(
+        bounds: ColumnBounds, keys: KeyColumn, kept: Kept | None, weight: float, boxes: Sequence[KeyRange]
+    ) -> _Column:
+        of_column = [bounds.lower, bounds.upper, keys]
+        lower, upper, ranks = dense_ranks(of_column, kept)
+        count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
+        below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(ranks[ranks >= 0], minlength=count))])
+        # A file without bounds is read for all values, one without values for none.
+        low = np.where(bounds.bounded, lower, 0)
+        high = np.where(bounds.bounded, upper, np.where(bounds.has_values, count - 1, -1))
+        nulls = np.array([each.stop == (END,) for each in boxes], np.bool_)
+        wanted = _Extents(*value_ranges(boxes, Boundaries(distinct_keys(of_column, kept)), kept), nulls)
+        return _Column(weight if below[-1] else 0.0, ranks, below, _Extents(low, high, bounds.valued < 1), wanted)
 
-    def ends(self, rows: _Array, starts: _Array) -> tuple[_Array, _Array]:
-        """Find the least and the largest rank of sets of rows that begin at ``starts``; last and -1 without values."""
+    def extents(self, rows: _Array, starts: _Array) -> _Extents:
+        """Find the extents of sets of rows that begin at ``starts``."""
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
-        return low, np.maximum.reduceat(ranks, starts)
+        return _Extents(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
+
+    def share(self, of: _Extents) -> _Floats:
+        """Return the share of the values within extents."""
+        found = np.where(of.high < 0, 0, self.below[of.high + 1] - self.below[of.low])
+        return found / max(1, int(self.below[-1]))
+
+    def read(self, of: _Extents, file: int, smaller: float) -> _Floats:
+        """Return the share of a file that each box reads by this column, once it is cut into so much smaller ones."""
+        low, high = of.low[file], of.high[file]
+        first, last, nulls = self.wanted
+        share = ((first <= high) & (last >= low)).astype(np.float64)
+        if smaller != 1:
+            # What is wanted and a slice at each of its ends, as layouts are grown by.
+            inside = np.minimum(last, high) - np.maximum(first, low) + 1
+            share *= np.minimum(inside / max(1, high - low + 1) + smaller, 1.0)
+        return np.where(nulls & of.lacks[file], 1.0, share)
 
 
 class PartitionRows:
@@ -57,41 +89,46 @@ class PartitionRows:
 
     A file costs its bytes times its reach: the share of the filters that read it. The filters are ``column = value``
     with the value of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
-
     Of a column without any bounds nothing is known, but that every file with values is read for it, and that a layout
-    cuts it: its rows get values in an order that no other column follows. Rows of files that are marked as ``like``
-    show how columns go together: those of each other file are taken to lie as those of these that are within its
-    bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
+    cuts it: its rows get values in an order that no other column follows.
     """
 
-    def __init__(
-        self, files: DataFiles, rows: int, request: UpkeepRequest, like: npt.NDArray[np.bool_] | None = None
-    ) -> None:
-        queries = request.queries if request.goes_by_queries(files) else None
+    def __init__(self, files: DataFiles, rows: int, request: UpkeepRequest, alike: _Array | None = None) -> None:
+        self._workload = request.workload if request.goes_by_queries(files) else None
+        self._asked = [each for each in (self._workload.queries if self._workload else ()) if each[0]]
+        self._query = np.repeat(np.arange(len(self._asked)), [len(boxes) for boxes, _ in self._asked])
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
         self._files, self._request = files, request
-        self._sample, self._places = spread_rows(files, rows)
-        if like is not None:
-            self._sample = self._sample.take(_rows_alike(self._sample, self._places, files, like))
-        self._columns: list[_Column] = []
-        self.reach = np.zeros(files.count)
-        columns = zip(files.columns, self._sample.columns, request.kept, request.weights, strict=True)
-        for bounds, keys, cut, weight in columns:
-            lower, upper, ranks = dense_ranks([bounds.lower, bounds.upper, keys], cut)
-            has_any = bool((ranks >= 0).any())
-            count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
-            below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(ranks[ranks >= 0], minlength=count))])
-            column = _Column(weight if has_any else 0.0, ranks, below)
-            # A file without bounds is read for all values, one without values for none.
-            others = np.where(bounds.has_values, 1.0, 0.0)
-            share = np.where(bounds.bounded, column.share(np.maximum(lower, 0), upper), others)
-            self.reach += column.weight * share
-            self._columns.append(column)
-        self._weight = float(np.cumsum([column.weight for column in self._columns])[-1]) or 1.0
-        self.reach /= self._weight
-        self._queries = None if queries is None else _Queries(queries, files, self._sample, request)
-        if queries is not None:
-            self.reach = queries.reach
+        sample, self._places = spread_rows(files, rows)
+        self._sample = sample if alike is None else sample.take(alike)
+        self._columns = []
+        for bounds, sampled, kept, weight in zip(
+            files.columns, self._sample.columns, request.kept, request.weights, strict=True
+        ):
+            if weight > 0:
+                boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
+                self._columns.append(_Column.of(bounds, sampled, kept, weight, boxes))
+        self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
+        self.reach = self._reach([column.today for column in self._columns], np.ones(files.count))
+
+    def rows_alike(self, like: npt.NDArray[np.bool_]) -> _Array:
+        """Find for each row the one that it is taken to lie as: of other files evenly one of those of ``like`` inside.
+
+        Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
+        """
+        found, known, others = np.arange(len(self._places)), np.flatnonzero(like[self._places]), np.flatnonzero(~like)
+        for file in others.tolist() if len(known) * len(others) <= _MOST_LOOKED_AT else ():
+            is_inside = np.ones(len(known), np.bool_)
+            for column in self._columns:
+                ranks, (low, high, lacks) = column.ranks[known], column.today
+                # Rows without a value lie in any file that has such rows.
+                is_inside &= np.where(ranks < 0, lacks[file], (low[file] <= ranks) & (ranks <= high[file]))
+            inside = known[is_inside]
+            rows = slice(*np.searchsorted(self._places, [file, file + 1]).tolist())
+            count = rows.stop - rows.start
+            if 0 < count <= len(inside):
+                found[rows] = inside[(2 * np.arange(count) + 1) * len(inside) // (2 * count)]
+        return found
 
     def cost(self, files: _Array) -> float:
         """Add up what some files cost, by their places."""
@@ -108,7 +145,7 @@ class PartitionRows:
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
     def after(self, files: _Array, *, for_gain: bool = False) -> float:
-        """Predict what all files cost once some are rewritten."""
+        """Predict what all files cost once some are rewritten, whose places ascend."""
         today = self.cost(np.arange(self._files.count))
         return today - self.cost(files) + self.rewritten(files, for_gain=for_gain)[0] if len(files) else today
 
@@ -117,6 +154,8 @@ class PartitionRows:
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         rows = np.flatnonzero(is_mine[self._places])
+        if not len(rows):
+            return 0.0, np.zeros(0)
         size = int(self._files.sizes[files].sum())
         count = self._request.expected_files(finer(size) if for_gain and self.is_finer(files) else size)
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
@@ -124,113 +163,45 @@ class PartitionRows:
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        # So many times what extent files have that are so many times as large.
-        smaller = _root(coarse / count, sum(each.weight > 0 for each in self._columns))
-        reach_of = self._reach_by_equality if self._queries is None else self._reach_by_queries
-        reach = reach_of(rows[order], starts, smaller) if len(rows) else np.zeros(0)
+        smaller = _root(coarse / count, sum(column.weight > 0 for column in self._columns))
+        reach = self._reach([column.extents(rows[order], starts) for column in self._columns], counts, smaller)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(reach, counts)
-        return _sum(counts * (size / max(1, len(rows))) * reach), of_row
+        return _sum(counts * (size / len(rows)) * reach), of_row
 
-    def _reach_by_equality(self, rows: _Array, starts: _Array, smaller: float) -> _Floats:
-        """Tell for what share of the rows each new file is read."""
-        counts = np.diff(starts, append=len(rows))
-        # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
-        spans = np.where(counts > 1, (counts + 1) / np.maximum(counts - 1, 1), 1.0)
-        reach = np.zeros(len(starts))
-        for column in self._columns:
-            low, high = column.ends(rows, starts)
-            share = column.share(low, high)
-            reach += column.weight * np.where(low < high, np.minimum(share * spans, 1.0), share)
-        return reach / self._weight * smaller
-
-    def _reach_by_queries(self, rows: _Array, starts: _Array, smaller: float) -> _Floats:
-        """Tell what share of the queries reads each new file."""
-        assert self._queries is not None  # noqa: S101
-        return self._queries.reach(self._columns, rows, starts, smaller)
+    def _reach(self, extents: Sequence[_Extents], rows: npt.NDArray[Any], smaller: float = 1.0) -> _Floats:
+        """Return the share of the filters that read each file, by its extent in each column and its rows."""
+        reach = np.zeros(len(rows))
+        if self._workload is None:
+            # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+            spans = np.where(rows > 1, (rows + 1) / np.maximum(rows - 1, 1), 1.0)
+            for column, of in zip(self._columns, extents, strict=True):
+                share = column.share(of)
+                reach += column.weight * np.where(of.low < of.high, np.minimum(share * spans, 1.0), share)
+            return reach / self._weight * smaller
+        weights = np.array([weight for _, weight in self._asked])
+        for file in range(len(rows)):
+            read = np.ones(len(self._query))
+            for column, of in zip(self._columns, extents, strict=True):
+                read *= column.read(of, file, smaller)
+            reach[file] = _sum(weights * np.minimum(np.bincount(self._query, read, len(weights)), 1.0))
+        return reach / self._workload.weight
 
     def _new_files(self, rows: _Array, files: int) -> _Array:
-        """Find the new file of each row of a rewrite."""
+        """Find the new file of each row of a rewrite: a layout is fitted to every second one."""
         if files == 1:
             return np.zeros(len(rows), np.int64)
         mine, request = self._sample.take(rows), replace(self._request.layout, files=files)
         columns, half = [bounds.column for bounds in self._files.columns], mine.take(np.arange(0, len(rows), 2))
-        if self._queries is None:
+        if self._workload is None:
             layout = fit(columns, half, request)
         else:
-            layout = fit(columns, half, request, self._queries.of_layout, self._queries.share)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
-
-
-class _Queries:
-    """What the queries of a workload want of the rows."""
-
-    def __init__(self, queries: AskedQueries, files: DataFiles, sample: Sample, request: UpkeepRequest) -> None:
-        self.share, self._total = queries.share, float(np.cumsum(queries.weights)[-1])
-        self._asked = [
-            (boxes, weight)
-            for boxes, weight, is_asked in zip(queries.boxes, queries.weights.tolist(), queries.may_find, strict=True)
-            if is_asked and boxes
-        ]
-        self._query = np.repeat(np.arange(len(self._asked)), [len(boxes) for boxes, _ in self._asked])
-        # For each column that counts, the ranks that each box wants, and whether it wants rows without a value.
-        self._wanted: list[tuple[int, _Array, _Array, npt.NDArray[np.bool_]]] = []
-        for place, (bounds, keys) in enumerate(zip(files.columns, sample.columns, strict=True)):
-            if request.weights[place] > 0:
-                ranges = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                values = Boundaries(distinct_keys([bounds.lower, bounds.upper, keys], request.kept[place]))
-                nulls = np.array([each.stop == (END,) for each in ranges], np.bool_)
-                self._wanted.append((place, *value_ranges(ranges, values, request.kept[place]), nulls))
-
-    def of_layout(self, layout: Layout) -> QueryBoxes:
-        """Find what the queries want of a layout's columns."""
-        return query_boxes(self._asked, layout.columns)
-
-    def reach(self, columns: Sequence[_Column], rows: _Array, starts: _Array, slices: float) -> _Floats:
-        """Tell what share of the queries reads each new file; a slice of a file has the share ``slices`` of it."""
-        weights = np.array([weight for _, weight in self._asked])
-        reads = np.ones((len(starts), len(self._query)))
-        for place, first, last, nulls in self._wanted:
-            low, high = (each[:, np.newaxis] for each in columns[place].ends(rows, starts))
-            lacks = np.logical_or.reduceat(columns[place].ranks[rows] < 0, starts)[:, np.newaxis]
-            read = ((first <= high) & (last >= low)).astype(np.float64)
-            if slices != 1:
-                # Of what is wanted, and the two slices at its ends, as layouts are grown by.
-                inside = np.minimum(last, high) - np.maximum(first, low) + 1
-                read *= np.minimum(inside / np.maximum(1, high - low + 1) + slices, 1.0)
-            reads *= np.where(nulls & lacks, 1.0, read)
-        found = np.empty(len(starts))
-        for file, read in enumerate(reads):
-            of_queries = np.minimum(np.bincount(self._query, read, len(self._asked)), 1.0)
-            found[file] = _sum(weights * of_queries)
-        return found / self._total
-
-
-def _rows_alike(sample: Sample, places: _Array, files: DataFiles, like: npt.NDArray[np.bool_]) -> _Array:
-    """Find for each row the one that it is taken to lie as: itself, or for other files evenly one of those inside."""
-    found, known, others = np.arange(len(places)), np.flatnonzero(like[places]), np.flatnonzero(~like)
-    if len(known) * len(others) > _MOST_LOOKED_AT:
-        return found
-    columns = []
-    for bounds, keys in zip(files.columns, sample.columns, strict=True):
-        lower, upper, of_rows = dense_ranks([bounds.lower, bounds.upper, keys.take(known)])
-        columns.append((bounds.bounded, bounds.valued < 1, lower, upper, of_rows))
-    for file in others.tolist():
-        is_inside = np.ones(len(known), np.bool_)
-        for bounded, lacks, lower, upper, of_rows in columns:
-            if bounded[file]:
-                # Rows without a value lie in any file that has such rows.
-                is_inside &= ((lower[file] <= of_rows) & (of_rows <= upper[file])) | ((of_rows < 0) & lacks[file])
-        inside = known[is_inside]
-        rows = slice(*np.searchsorted(places, [file, file + 1]).tolist())
-        count = rows.stop - rows.start
-        if count <= len(inside):
-            found[rows] = inside[(2 * np.arange(count) + 1) * len(inside) // (2 * max(1, count))]
-    return found
+            layout = fit(columns, half, request, self._workload.boxes_in, self._workload.share)
+        return LaidOutSample(layout, mine, mine, 0, 0).files_of(mine)
 
 
 def _sum(values: _Floats) -> float:
-    """Add up in order, as Java does, where numpy's sum would take an order of its own."""
+    """Add up in order, as Java does."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 

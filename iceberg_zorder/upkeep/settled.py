@@ -16,14 +16,10 @@ REWRITE_ID = "zorder.rewrite-id"
 """In a snapshot's summary: what tells the commits of a rewrite, and its files by their names, from those of others."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
-WRITE = "write."
-"""What the table properties begin with that tell how files are written."""
-WHY = "as a rewrite by the same request left them, and nothing has come since"
-"""Why data files are left that are settled."""
 
 # Options that change how a rewrite goes about it, and not how well it leaves files.
 _OF_ONE_RUN = re.compile(
-    "dry-run|max-concurrent-file-group-rewrites|max-file-group-input-files|max-files-to-rewrite|memory-limit-bytes|"
+    "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|"
     "min-age-seconds|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|"
     "spill-directory|use-starting-sequence-number"
 )
@@ -39,7 +35,8 @@ def request_key(
 ) -> str:
     """Make the key of what a rewrite is asked for; the ids are those of the schema and of the partition spec."""
     written = [f"{name}={value}" for name, value in options.items() if not _OF_ONE_RUN.fullmatch(name)]
-    written += [f"{name}={value}" for name, value in properties.items() if name.startswith(WRITE)]
+    # How files are written.
+    written += [f"{name}={value}" for name, value in properties.items() if name.startswith("write.")]
     return key_of([sort_order, where, f"schema {ids[0]}", f"spec {ids[1]}", f"{target} bytes", *sorted(written)])
 
 
@@ -64,10 +61,8 @@ def workload_of(commit: SnapshotFacts) -> str:
 class Settled:
     """What rewrites by a request have settled."""
 
-    # The snapshots whose files the newest has not seen; None if it has left something to do, or that cannot be told.
-    newer: frozenset[int] | None
-    # The snapshots of these rewrites, and the rewrite: it is one for all its commits.
-    runs: Mapping[int, str]
+    newer: frozenset[int] | None  # snapshots whose files the newest one has not seen; None if it has left some to do
+    runs: Mapping[int, str]  # of each of their snapshots, the rewrite: it is one for all its commits
 
     @staticmethod
     def by(request: str, snapshots: Sequence[SnapshotFacts]) -> Settled | None:
@@ -80,22 +75,20 @@ class Settled:
         }
         if not runs:
             return None
-        ids = [each.snapshot_id for each in snapshots]
-        last = [*runs][-1]
-        planned_on = snapshots[ids.index(last)].summary.get(SETTLED_FROM)
-        seen = next((place for place, each in enumerate(ids) if str(each) == planned_on), None)
-        if seen is None:
+        ids, last = [str(each.snapshot_id) for each in snapshots], [*runs][-1]
+        planned_on = snapshots[ids.index(str(last))].summary.get(SETTLED_FROM)
+        if planned_on not in ids:
             return Settled(None, runs)
+        newer = (each.snapshot_id for each in snapshots[ids.index(planned_on) + 1 :])
         # Partial progress commits one after the other.
-        return Settled(frozenset(each for each in ids[seen + 1 :] if runs.get(each) != runs[last]), runs)
+        return Settled(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
-        """Tell whether the files of a partition are settled, by the snapshots that added them, None where unknown.
+        """Tell whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
 
-        They are if one rewrite wrote them all, or the newest one has seen or written them all.
+        Given are the snapshots that added them, None where unknown.
         """
-        if None in added_by:
-            return False
-        runs = {None if each is None else self.runs.get(each) for each in added_by}
+        known = {each for each in added_by if each is not None}
+        runs = {self.runs.get(each) for each in known}
         is_of_one = len(runs) == 1 and None not in runs
-        return is_of_one or (self.newer is not None and self.newer.isdisjoint(added_by))
+        return None not in added_by and (is_of_one or (self.newer is not None and self.newer.isdisjoint(known)))

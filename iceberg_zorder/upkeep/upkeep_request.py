@@ -5,62 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.ranks import Kept
 from iceberg_zorder.workload.boxes.box import Box
-
-
-@dataclass(frozen=True, eq=False)
-class AskedQueries:
-    """The queries of a workload as they are asked of the files of a partition."""
-
-    # What each asks for; nothing of one that no row can match, which counts as if it read nothing.
-    boxes: tuple[tuple[Box, ...], ...]
-    # How often each is asked, above 0; all of them are what is averaged over.
-    weights: npt.NDArray[np.float64]
-    # Which may find rows in the partition.
-    may_find: npt.NDArray[np.bool_]
-    # Which files each reads, of shape (queries, files).
-    reads: npt.NDArray[np.bool_]
-    # The share of the queries that the workload knows, in [0, 1].
-    share: float
-
-    @property
-    def reach(self) -> npt.NDArray[np.float64]:
-        """The share of the queries, by their weights, that read each file."""
-        found = np.zeros(self.reads.shape[1])
-        # One after the other, as Java does.
-        for boxes, weight, reads in zip(self.boxes, self.weights.tolist(), self.reads, strict=True):
-            found += weight * (reads & bool(boxes))
-        return found / float(np.cumsum(self.weights)[-1])
+from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 
 
 def finer(size: int) -> int:
-    """Bytes that are written to as many files of the usual size as so many are to files of two thirds of it."""
+    """Return the bytes that are written to as many files of the usual size as so many are to files of two thirds."""
     return 3 * size // 2
 
 
 @dataclass(frozen=True, eq=False)
-class UpkeepRequest:
-    """How files are chosen."""
+class AskedQueries:
+    """The queries of a workload as they are asked of one partition."""
 
-    # So many times the attainable scan fraction is left alone, at least 1.
-    max_scan_ratio: float
-    # From bytes to the number of files that they are written to.
-    expected_files: Callable[[int], int]
-    # What is asked of layouts, but for the number of files.
-    layout: LayoutRequest
-    # For each column, what new lower/upper bounds keep of a key; None where it is all.
-    kept: Sequence[Kept | None]
-    # For each column, what it counts in averages: 0 where new files get no bounds.
-    weights: Sequence[float]
-    # By what files are judged; by equality with values of the columns without.
-    queries: AskedQueries | None = None
+    queries: Sequence[tuple[Sequence[Box], float]]  # those that may find rows in it: what each asks for, and its weight
+    weight: float  # of all queries, which are averaged over
+    share: float  # of the queries that the workload knows, in [0, 1]
+
+    def boxes_in(self, layout: Layout) -> QueryBoxes:
+        """Find what they ask for in the positions of a layout."""
+        return query_boxes(self.queries, layout.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class UpkeepRequest:
+    """How the files of a partition are chosen."""
+
+    max_scan_ratio: float  # so many times the attainable scan fraction is left alone, at least 1
+    expected_files: Callable[[int], int]  # from bytes to the number of files that they are written to
+    layout: LayoutRequest  # what is asked of layouts, but for the number of files
+    kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None where it is all
+    weights: Sequence[float]  # by column, what it counts in averages: 0 where new files get no bounds
+    workload: AskedQueries | None = None  # by what files are judged, if not by filters column = value
 
     def goes_by_queries(self, files: DataFiles) -> bool:
         """Tell whether files are judged by queries: not where no file has bounds of a column."""
-        return self.queries is not None and not any(bounds.is_open for bounds in files.columns)
+        return self.workload is not None and not any(bounds.is_open for bounds in files.columns)

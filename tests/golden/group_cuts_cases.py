@@ -11,21 +11,26 @@ from tests.golden.report_cases import BoundsOf
 from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cases
 
 
-def group_cuts_document(group: UpkeepCase, bound: int) -> dict[str, Any]:
+def group_cuts_document(group: UpkeepCase, most_bytes: int, most_files: int) -> dict[str, Any]:
     """A case, and what must come of it."""
     request = group.request()
-    found = cut_groups(group.files(), bound, request.kept, request.weights)
-    return {**partition_document(group), "bound": bound, "expected": [each.tolist() for each in found]}
+    found = cut_groups(group.files(), most_bytes, most_files, request.kept, request.weights)
+    return {
+        **partition_document(group),
+        "most_bytes": most_bytes,
+        "most_files": most_files,
+        "expected": [each.tolist() for each in found],
+    }
 
 
-def group_cuts_cases() -> list[tuple[UpkeepCase, int]]:
-    """Every case, cut into two, eight, and as small as can be."""
+def group_cuts_cases() -> list[tuple[UpkeepCase, int, int]]:
+    """Every case, cut into two, eight, as small as can be, and into groups of a few files."""
     return [
-        (group, bound)
+        (group, *most)
         for group in (*upkeep_cases()[::4], *_grids(), *_corners())
         for size in [max(8, sum(group.sizes))]
-        for bound in (size // 2, size // 8, 1)
-        if bound > 1 or len(group.sizes) < 40
+        for most in ((size // 2, 2**63 - 1), (size // 8, 2**63 - 1), (1, 2**63 - 1), (size // 2, 10))
+        if most[0] > 1 or len(group.sizes) < 40
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrite_budget, rewrites_like
+from iceberg_zorder.upkeep.gathering import gathered, rewrite_budget, rewrites_to
 from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key, workload_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
@@ -121,7 +121,6 @@ _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "all of a part": ({2: "a"}, [(2, {_SIZES: "499", "total-files-size": "1000"})]),
     "spent": ({2: "a", 4: "b"}, [(2, {}), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
 }
-_COUNTS = [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (5, 3), (0, 0), (2**31 - 1, 2**30), (2**31 - 1, 2**30 - 1)]
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
 
 
@@ -135,10 +134,7 @@ def settled_document() -> dict[str, Any]:
         "rewrites": {
             "target": 100,
             "snapshots": [_as_json(_snapshot(each)) for each in _REWRITES],
-            "found": {
-                str(each): run
-                for each, run in rewrites_like([_snapshot(each) for each in _REWRITES], 100, "zorder(a, b)", "").items()
-            },
+            "found": {str(each): run for each, run in rewrites_to(map(_snapshot, _REWRITES), 100).items()},
         },
         "small": [
             {"sizes": sizes, "rewrites": rewrites, "gathered": gathered(sizes, rewrites).tolist()}
@@ -153,7 +149,6 @@ def settled_document() -> dict[str, Any]:
             }
             for name, (runs, history) in _BUDGETS.items()
         ],
-        "counts": [{"files": few[0], "new_files": few[1], "are_few": makes_few(*few)} for few in _COUNTS],
         "histories": [
             {
                 "name": name,

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE
-from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.gain import choose
 from iceberg_zorder.upkeep.gathering import NO_CAP
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest
@@ -34,41 +32,22 @@ class QueriesCase:
     may_find: list[bool]
     share: float = 0.95
 
-    def reads(self, files: DataFiles) -> npt.NDArray[np.bool_]:
-        """Which files each query reads."""
-        queries = zip(self.boxes, self.may_find, strict=True)
-        found = [
-            [may_find and any(_meets(files, file, box) for box in boxes) for file in range(files.count)]
-            for boxes, may_find in queries
-        ]
-        return np.array(found, np.bool_)
+    @property
+    def weight(self) -> float:
+        """The weight of all queries, added up in order."""
+        return float(np.cumsum(self.weights)[-1])
 
-    def request(self, files: DataFiles) -> UpkeepRequest:
+    def request(self) -> UpkeepRequest:
         """How they are chosen."""
-        may_find = np.array(self.may_find, np.bool_)
-        asked = AskedQueries(self.boxes, np.array(self.weights), may_find, self.reads(files), self.share)
-        return replace(self.partition.request(), queries=asked)
-
-
-def _meets(files: DataFiles, file: int, box: Box) -> bool:
-    for bounds in files.columns:
-        if not bounds.bounded[file]:
-            continue
-        low, high = (
-            keys.keys.tolist()[file] if isinstance(keys.keys, np.ndarray) else keys.keys[file].as_py()
-            for keys in (bounds.lower, bounds.upper)
-        )
-        asked = box.range(bounds.column.parts)
-        if asked.stop <= (VALUE, low) or (asked.start > (VALUE, high)):
-            return False
-    return True
+        queries = zip(self.boxes, self.weights, self.may_find, strict=True)
+        asked = [(boxes, weight) for boxes, weight, may_find in queries if may_find]
+        return replace(self.partition.request(), workload=AskedQueries(asked, self.weight, self.share))
 
 
 def queries_document(case: QueriesCase) -> dict[str, Any]:
     """A case, and what must come of it."""
-    partition, files = case.partition, case.partition.files()
-    request = case.request(files)
-    choice = choose(files, *partition.flags(), partition.budget, partition.spread, request)
+    partition = case.partition
+    choice = choose(partition.files(), *partition.flags(), partition.budget, partition.spread, case.request())
     return {
         **partition_document(partition),
         "due": list(partition.due),
@@ -77,7 +56,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "boxes": [[box_as_json(box) for box in boxes] for boxes in case.boxes],
             "weights": case.weights,
             "may_find": case.may_find,
-            "reads": case.reads(files).tolist(),
+            "weight": case.weight,
             "share": case.share,
         },
         "expected": {

@@ -49,7 +49,7 @@ def between(table: Table) -> dict[str, str]:
 
 def sizes(plan: Any) -> tuple[list[int], list[tuple[int, str]]]:
     """How many files are in each group, and in each that is left, with the reason."""
-    return [len(each.files()) for each in plan.groups()], [(len(each.files()), each.reason()) for each in plan.left()]
+    return [len(each.files()) for each in plan.groups()], [(each.files(), each.reason()) for each in plan.left()]
 
 
 def test_a_rewrite_takes_the_old_ones(tables: dict[int, Table]) -> None:

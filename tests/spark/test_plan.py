@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from tests.spark.tables import CATALOG, Table, create, rolled_back, unchanged, untouched
 
@@ -95,7 +95,7 @@ def test_reasons_for_what_is_chosen_and_what_is_left(spark: SparkSession) -> Non
     [group], [left] = plan.groups(), plan.left()
     assert group.partition() == "p=0"
     assert f"9 files below min-file-size-bytes {int(smallest * 3 * 0.75):,}" in group.reason()
-    assert (left.partition(), len(left.files())) == ("p=1", 1)
+    assert (left.partition(), left.files()) == ("p=1", 1)
     assert left.reason().startswith("below min-file-size-bytes ")
 
     limited = table.plan(BY, {"rewrite-all": "true", "max-files-to-rewrite": "3"})
@@ -160,6 +160,70 @@ def test_an_option_needs_a_value(spark: SparkSession) -> None:
         table.plan(BY, {"rewrite-all": None})  # type: ignore[dict-item]
     with pytest.raises(PySparkException, match="Cannot rewrite data files of .*, because there is no such table"):
         Table(spark, "db.no_such_table").plan(BY)
+
+
+def written(table: Table, plan: str) -> Any:
+    """The plan that JSON is of."""
+    plans: Any = table.spark.sparkContext._jvm.io.icebergzorder.spark.api.RewritePlan  # type: ignore[union-attr]
+    return plans.fromJson(table.spark._jsparkSession, table.full_name, plan)
+
+
+def call_of(table: Table, plan: str, more: str = "") -> Row:
+    """CALL zorder_rewrite with a plan."""
+    escaped = plan.replace("\\", "\\\\").replace("'", "\\'")
+    return table.spark.sql(
+        f"CALL {CATALOG}.system.zorder_rewrite(table => '{table.name}', plan => '{escaped}'{more})"
+    ).collect()[0]
+
+
+@pytest.mark.version
+def test_a_plan_in_json_is_executed_as_the_plan_that_wrote_it(spark: SparkSession) -> None:
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.distribution-mode": "none"}
+    rows = f"SELECT *, id % 3 AS p FROM ({ROWS.format(files=4)})"
+    table = create(spark, rows, partitioned_by="p", properties=properties)
+    spark.sql(f"DELETE FROM {table.full_name} WHERE id % 1000 = 7")
+    plan = table.plan(BY, {**everything(table, files=9), "max-files-to-rewrite": "6"}, where="p < 2 OR id > 5")
+    text = plan.toJson()
+    found = json.loads(text)
+    codes = {reason["code"] for group in found["file_groups"] for reason in group["reasons"]}
+    assert (codes, {each["code"] for left in found["left"] for each in left["reasons"]}) == (
+        {"rewrite-all", "limited"},
+        {"max-files-to-rewrite"},
+    )
+    assert json.loads(written(table, text).toJson()) == found
+    assert written(table, text).toString() == plan.toString()
+    layouts = [json.loads(each.sampled().toJson())["file_groups"] for each in (plan, written(table, text))]
+    assert layouts[0] == layouts[1]
+    # What is appended later does not matter.
+    spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended', 0")
+    with unchanged(table):
+        row = call_of(table, text)
+    assert row.rewritten_data_files_count == 6
+    assert row.added_data_files_count == sum(group["layout"]["data_files_count"] for group in layouts[0])
+    with untouched(table), pytest.raises(Py4JJavaError, match="data file .* is no longer in the table"):
+        call_of(table, text)
+
+
+def test_a_plan_in_json_that_does_not_fit_is_refused(spark: SparkSession) -> None:
+    table, other = table_of(spark), table_of(spark)
+    text = table.plan(BY, everything(table)).toJson()
+    with untouched(table), untouched(other):
+        for of, plan, more, why in (
+            (other, text, "", "it is another table by now, of UUID"),
+            (table, text.replace('"version":1', '"version":2'), "", "it is no JSON of version 1"),
+            (table, "not a plan", "", "it is no JSON that a plan writes"),
+            (table, text, ", sort_order => 'id'", "Cannot use sort_order beside plan, because the plan says it"),
+        ):
+            with pytest.raises((Py4JJavaError, PySparkException), match=why):
+                call_of(of, plan, more)
+
+
+def test_a_plan_in_json_with_nothing_to_rewrite_says_why(spark: SparkSession) -> None:
+    table = table_of(spark)
+    plan = table.plan(BY, {"min-age-seconds": "1000000"})
+    with untouched(table):
+        row = call_of(table, plan.toJson())
+    assert (row.rewritten_data_files_count, row.message) == (0, plan.message().get())
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import re
 import pytest
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.upkeep.settled import WHY
+from iceberg_zorder.request.reasons import Reason, words
 from tests.spark.tables import Table, create, unchanged, untouched
 
 ROWS = "SELECT id, hash(id) AS a, hash(id, 1) AS b FROM range({first}, {last}, 1, {files})"
@@ -40,7 +40,7 @@ def test_files_that_lie_across_one_another_are_rewritten_once(spark: SparkSessio
         f"Nothing to rewrite in {table.full_name}: 8 data files are left (as a rewrite by the same request left them, "
         "and nothing has come since). To rewrite them anyway, set option rewrite-all to true."
     )
-    assert [left.reason() for left in plan.left()] == [WHY]
+    assert [left.reason() for left in plan.left()] == [words([Reason("settled")])]
     plan = table.plan(BY, {**options, "min-input-files": "6"})
     [left] = plan.left()
     assert plan.message().get() == (
@@ -61,7 +61,7 @@ def test_some_of_the_files_may_be_enough(spark: SparkSession) -> None:
     [group], [others, alone] = plan.groups(), sorted(plan.left(), key=lambda left: str(left.partition()))
     assert (group.partition(), others.partition(), alone.partition()) == ("p=0", "p=0", "p=1")
     assert 1 < len(group.files()) < 8
-    assert len(group.files()) + len(others.files()) == 8
+    assert len(group.files()) + others.files() == 8
     assert re.fullmatch(
         r"scan fraction \d\d\.\d% is above max-scan-ratio 1\.5 times the attainable \d\d\.\d%: expected to be \d\d\.\d% "
         "afterwards",

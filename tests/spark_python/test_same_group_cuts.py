@@ -41,6 +41,7 @@ def test_both_engines_cut_alike(spark: SparkSession, catalog: Catalog, kind: str
     )
     options = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 80)}
     options["max-file-group-size-bytes"] = str(size(spark, full) // BOUNDS[bound])
+    options["max-file-group-input-files"] = "20"
     table = catalog.load_table("db.same_group_cuts")
     before = table.current_snapshot()
     assert before is not None

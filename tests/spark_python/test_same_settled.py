@@ -13,10 +13,10 @@ from pyiceberg.transforms import IdentityTransform
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
+from iceberg_zorder.request.reasons import Reason, words
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.upkeep.settled import WHY
 from tests.conftest import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -72,7 +72,7 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
     assert both[first](options=TIGHT).rewritten_data_files_count == 12
     rests(table, both)
     result = both[1 - first](options=TIGHT)
-    assert result.message == why_nothing_of(NAME, {WHY: len(table.inspect.files())})
+    assert result.message == why_nothing_of(NAME, {words([Reason("settled")]): len(table.inspect.files())})
 
     append(table, 1, 3)
     for rewrite in both:

@@ -25,7 +25,7 @@ FILES = st.lists(st.tuples(EXTENTS, EXTENTS, st.integers(1, 100)), min_size=1, m
 
 
 def groups_of(
-    files: list[tuple[Extent, Extent, int]], bound: int, weights: tuple[float, float] = (1.0, 1.0)
+    files: list[tuple[Extent, Extent, int]], bound: int, weights: tuple[float, float] = (1.0, 1.0), most: int = 100
 ) -> list[list[int]]:
     columns = []
     for name, extents in zip("ab", zip(*((a, b) for a, b, _ in files), strict=True), strict=True):
@@ -37,15 +37,18 @@ def groups_of(
         columns.append(ColumnBounds(ClusteringColumn((name,), "long"), lower, upper, valued))
     sizes = np.array([file[2] for file in files], np.int64)
     described = DataFiles(np.zeros(len(files), np.int64), sizes, sizes, tuple(columns))
-    return [each.tolist() for each in cut_groups(described, bound, [None, None], weights)]
+    return [each.tolist() for each in cut_groups(described, bound, most, [None, None], weights)]
 
 
-@given(FILES, st.integers(1, 400))
-def test_each_file_is_in_one_group_and_the_bound_holds(files: list[tuple[Extent, Extent, int]], bound: int) -> None:
-    found = groups_of(files, bound)
+@given(FILES, st.integers(1, 400), st.integers(1, 30))
+def test_each_file_is_in_one_group_and_the_bounds_hold(
+    files: list[tuple[Extent, Extent, int]], bound: int, most: int
+) -> None:
+    found = groups_of(files, bound, most=most)
     assert sorted(place for group in found for place in group) == list(range(len(files)))
     assert all(group == sorted(group) for group in found)
     assert all(len(group) == 1 or sum(files[place][2] for place in group) <= bound for group in found)
+    assert all(len(group) <= most for group in found)
 
 
 def test_files_without_values_come_together() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,10 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.keys import VALUE
-from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.content_files import by_partition, joined_file
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import BytesRead
 from iceberg_zorder.pyiceberg.scan.file_arrays import column_bounds
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -27,7 +25,6 @@ from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.boxes import MOST_BOXES, boxes_of
-from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_option import workload_queries
 
@@ -45,11 +42,14 @@ _MOST_AT_ONCE = 1_000_000
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 
-class BytesRead(NamedTuple):
-    """The bytes of a set of files, and of those that each query does not rule out."""
+def read_queries(table: Table, text: str) -> tuple[Query, ...]:
+    """Read the queries of option ``workload``; raises InvalidInputError for what is none."""
 
-    all: int
-    read: npt.NDArray[np.int64]
+    def content(location: str, most: int) -> bytes:
+        with table.io.new_input(location).open() as stream:
+            return stream.read(most)
+
+    return tuple(workload_queries(text, content))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +64,13 @@ class RequestedWorkload:
     ranges: SureRanges  # what the listings leave, for all at once, as far as it goes
 
     @staticmethod
-    def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
-        """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
-
-        def content(location: str, most: int) -> bytes:
-            with table.io.new_input(location).open() as stream:
-                return stream.read(most)
-
-        return RequestedWorkload.of_queries(table, workload_queries(text, content), case_sensitive=case_sensitive)
-
-    @staticmethod
     def of_queries(
         table: Table, queries: Sequence[Query], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
     ) -> RequestedWorkload:
-        """Read the filters of queries, which are conditions of Spark SQL, against a table as it is by now."""
+        """Read the filters of queries, conditions of Spark SQL, against a table as it is by now.
+
+        Raises InvalidInputError for filters of other tables.
+        """
         types = scanned_table(table, table.name()).columns
         # Its messages are those of other filters, so that it comes first.
         listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
@@ -90,17 +83,14 @@ class RequestedWorkload:
         """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
 
-    def of_layout(self, layout: Layout, like: DataFile | None) -> QueryBoxes:
-        """Find what the queries want of a layout's columns, in its positions.
-
-        Those count that may find rows in the partition of a data file; all of them without one.
-        """
+    def asked_of(self, like: DataFile | None, share: float) -> AskedQueries:
+        """Tell what is asked of the partition of a data file, of any without one; a share of all queries is known."""
         asked = [
             (boxes, query.weight)
             for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
             if like is None or listing.partition_may_match(like)
         ]
-        return query_boxes(asked, layout.columns)
+        return AskedQueries(asked, float(np.cumsum([each.weight for each in self.queries])[-1]), share)
 
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
         """Tell which data files, whose partitions may be unknown, each query does not rule out."""
@@ -124,13 +114,6 @@ class RequestedWorkload:
         fields = {field.field_id: field for each in self.listings for field in each.kept_fields}
         together = joined_file(files, fields.values())
         return np.array([each.values_may_match(together) for each in self.listings])
-
-    def asked_of(self, files: Sequence[DataFile], share: float) -> AskedQueries:
-        """Tell how the queries, which are a share of all that are asked, are asked of data files."""
-        first = [files[mine[0]] for mine in by_partition(files).values()]
-        may_find = [any(map(listing.partition_may_match, first)) for listing in self.listings]
-        weights = np.array([each.weight for each in self.queries])
-        return AskedQueries(self.boxes, weights, np.array(may_find, np.bool_), self.may_match(files), share)
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
         """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""

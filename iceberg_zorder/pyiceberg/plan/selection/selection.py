@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.content_files import Partition
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
@@ -21,19 +21,12 @@ from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import FIX
-from iceberg_zorder.request.rewrite_messages import (
-    COLUMNS,
-    OTHER_SPEC,
-    QUERIES,
-    not_counted,
-    why_chosen,
-    why_not_chosen,
-    why_nothing_of,
-)
+from iceberg_zorder.request.reasons import COLUMNS, QUERIES, Reason, words
+from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
-from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_like, rewrites_to
+from iceberg_zorder.upkeep.gathering import NO_CAP, rewrite_budget, rewrites_to
 from iceberg_zorder.upkeep.group_cuts import cut_groups
-from iceberg_zorder.upkeep.settled import WHY, Settled
+from iceberg_zorder.upkeep.settled import Settled, workload_of
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 
@@ -43,25 +36,9 @@ class SelectedFiles:
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
-    reason: str = ""
-    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    worth: float = 0.0
-    # Whether they are written to half as many files again as usual.
-    is_finer: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
-
-    chosen: tuple[SelectedFiles, ...]
-    left: tuple[SelectedFiles, ...]
-    # When nothing is chosen: why, and what would force it.
-    message: str | None
-    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
-    is_whole: bool
-    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
-    limit_message: str
+    reasons: tuple[Reason, ...] = ()
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+    is_finer: bool = False  # whether they are written to half as many files again as usual
 
 
 class Selector:
@@ -74,144 +51,166 @@ class Selector:
         order: RowOrder | None,
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
-        is_younger: Callable[[DataFileTask], bool],
+        at_ms: int,
         settled: Settled | None = None,
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
-        self._spec_id, self._is_younger, self._settled, self._workload = spec_id, is_younger, settled, workload
-        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), 0
+        self._spec_id, self._settled, self._workload = spec_id, settled, workload
+        self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        self._left: list[SelectedFiles] = []
+        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         if order is not None:
-            queries = workload.key if workload else ""
-            like = rewrites_like(snapshots, rules.target_file_size, order.sort_order, queries)
-            self._budget = rewrite_budget(like, snapshots)
-            kept = KeptBounds.of(table, order.named)
+            kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
+            is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
+            if not is_mending:
+                like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
+                self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
             # Where the rewrite sets what is missing, new files are written with that.
-            self._kept = kept.mended if self._options.layout.metrics_check == FIX else kept
+            self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(self, scope: Sequence[SelectedFiles], most: float = math.inf) -> Selected:
-        """Choose among the data files of each partition, so many at most."""
-        chosen: list[SelectedFiles] = []
-        left: list[SelectedFiles] = []
+    def select(
+        self, scope: Sequence[SelectedFiles], most: float = math.inf
+    ) -> tuple[list[SelectedFiles], list[SelectedFiles], str | None]:
+        """Choose among the data files of each partition, so many at most.
+
+        Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
+        """
         others: list[SelectedFiles] = []
-        why_young = f"younger than min-age-seconds {self._options.min_age_seconds:,}"
         for files in scope:
             young, old = _divided(files.tasks, self._is_younger)
-            left += _some(files, young, why_young)
-            is_settled = old and self._is_settled(old)
-            left += _some(files, old if is_settled else (), WHY)
-            others += _some(files, () if is_settled else old, "")
-        is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
+            self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
+            if old and self._is_settled(old):
+                self._leave(files, old, Reason("settled"))
+            elif old:
+                others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
-        budget = self._budget
-        judged = {}
+        judged: list[list[SelectedFiles]] = [[] for _ in others]
+        rest, first = [*judged], len(self._left)
         # The budget is spent in an order that every engine finds.
         for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
-            judged[number] = self._judged(others[number], rows[number], budget)
-            budget -= min(budget, sum(size_of(files.tasks) for files in judged[number][0]))
-        for number in range(len(others)):
-            chosen += [part for files in judged[number][0] for part in self._parts(files)]
-            left += judged[number][1]
-        chosen, waiting = self._limited(chosen, most)
-        left += waiting
-        message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
-        return Selected(
-            tuple(chosen), tuple(left), message, is_whole and not waiting, self._why_limited(waiting) if waiting else ""
-        )
+            judged[number] = self._judged(others[number], rows[number])
+            rest[number], self._left[first:] = self._left[first:], []
+            self._budget -= min(self._budget, sum(size_of(files.tasks) for files in judged[number]))
+        # What is left is told in the order of the partitions.
+        self._left += [files for each in rest for files in each]
+        chosen = self._limited([part for groups in judged for files in groups for part in self._parts(files)], most)
+        return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _leave(self, files: SelectedFiles, tasks: Sequence[DataFileTask], why: Reason) -> None:
+        if tasks:
+            self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
         return is_covered and not any(map(self._rules.is_due, tasks))
 
-    def _judged(self, files: SelectedFiles, rows: int, budget: int) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _judged(self, files: SelectedFiles, rows: int) -> list[SelectedFiles]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._by_gain(files, called, rows, budget)
-        chosen, rest = _divided(files.tasks, lambda task: task in called)
+            return self._by_gain(files, called, rows)
+        chosen, rest = _divided(files.tasks, called.__contains__)
         small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
-        left = [
-            *_some(files, small, self._rules.why_small),
-            # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-            *_some(files, rest, OTHER_SPEC if is_by_gain else self._rules.why_in_order),
-        ]
-        return _some(files, chosen, self._rules.why_chosen(chosen)), left
+        self._leave(files, small, self._rules.why_small)
+        # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+        self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
+        return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(
-        self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
-    ) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _by_gain(self, files: SelectedFiles, called: set[DataFileTask], rows: int) -> list[SelectedFiles]:
         # Rows are spread over the files in an order that every engine finds.
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        calls = np.array([task in called for task in tasks], np.bool_)
-        choice = choose(arrays, calls, np.array([*map(self._rules.is_due, tasks)], np.bool_), budget, rows, request)
+        calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
+        choice = choose(arrays, calls, dues, self._budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
-        rest = _divided(tasks, {*chosen}.__contains__)[1]
-        over = QUERIES if request.goes_by_queries(arrays) else COLUMNS
-        figures = (choice.today, choice.attainable, self._options.max_scan_ratio)
+        figures = {
+            "today": choice.today,
+            "attainable": choice.attainable,
+            "max_scan_ratio": self._options.max_scan_ratio,
+            "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
+            "not_counted": self._kept.missing,
+        }
         if not chosen:
-            return [], _some(files, rest, why_not_chosen(*figures, over) + not_counted(self._kept.missing))
+            is_above = choice.today > self._options.max_scan_ratio * choice.attainable
+            self._leave(files, tasks, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            return []
+        self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("others-only"))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = why_chosen(*figures, choice.expected, over) + not_counted(self._kept.missing)
+            why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        others = "a rewrite of them with the others would gain too little for its bytes"
-        group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
-        return [group], _some(files, rest, others)
+        return [SelectedFiles(files.key, chosen, why, saved, choice.is_finer)]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
         order, files = self._order, [task.data_file for task in tasks]
         assert order is not None  # noqa: S101
         weights = zip(order.named_weights, self._kept.are_kept, strict=True)
+        like = files[0] if len(set(map(partition_of, files))) == 1 else None
         request = UpkeepRequest(
             self._options.max_scan_ratio,
             self._rules.expected_output_files,
             order.layout_request(self._options.layout),
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],
-            self._workload.asked_of(files, self._options.layout.workload_share) if self._workload else None,
+            self._workload.asked_of(like, self._options.layout.workload_share) if self._workload else None,
         )
         return file_arrays(files, self._fields, order.named), request
 
     def _parts(self, files: SelectedFiles) -> list[SelectedFiles]:
-        """Cut a file group that is larger than ``max-file-group-size-bytes``; by default none is."""
-        bound = self._options.max_file_group_size
-        if bound is None or self._order is None or len(files.tasks) < 2 or size_of(files.tasks) <= bound:
+        """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
+        most = {
+            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
+            "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
+        }
+        above = {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+        if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        groups = cut_groups(arrays, bound, request.kept, request.weights)
-        of_all = f"of {len(groups):,}, cut for max-file-group-size-bytes {bound:,}"
-        parts = [(f"{files.reason}; part {number:,} {of_all}", places) for number, places in enumerate(groups, 1)]
-        return [replace(files, tasks=tuple(tasks[place] for place in places), reason=why) for why, places in parts]
+        size, count = (NO_CAP if bound is None else bound for bound, _ in most.values())
+        groups = cut_groups(arrays, size, count, request.kept, request.weights)
+        cuts = [Reason("part", {"number": number, "of": len(groups), **above}) for number in range(1, len(groups) + 1)]
+        return [
+            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, cut))
+            for places, cut in zip(groups, cuts, strict=True)
+        ]
 
-    def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _limited(self, chosen: list[SelectedFiles], most: float) -> list[SelectedFiles]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, is_due = self._options.max_files_to_rewrite, self._rules.is_due
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
-            return chosen, []
+            return chosen
         taken: list[SelectedFiles] = []
-        waiting: list[SelectedFiles] = []
         for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
             tasks = sorted(files.tasks, key=lambda task: not is_due(task))
-            part = f"; {room:,} of its {len(tasks):,} files, for max-files-to-rewrite is {limit:,}"
-            taken += _some(files, tasks[:room], files.reason + (part if len(tasks) > room else ""))
-            waiting += _some(files, tasks[room:], f"max-files-to-rewrite is {limit:,}")
+            part = Reason("limited", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
+            why = (*files.reasons, part) if len(tasks) > room else files.reasons
+            taken += [replace(files, tasks=tuple(tasks[:room]), reasons=why)] if room else []
+            self._leave(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
-        return taken, waiting
-
-    def _why_limited(self, waiting: Sequence[SelectedFiles]) -> str:
-        files = sum(len(each.tasks) for each in waiting)
-        limit = self._options.max_files_to_rewrite
-        return f" {files:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
+        return taken
 
 
-def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], reason: str) -> list[SelectedFiles]:
-    some = tuple(tasks)
-    return [replace(files, tasks=some, reason=reason)] if some else []
+def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
+    """Make what tells which data files are younger than so many seconds; 0 for files of any age.
+
+    A file is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
+    version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
+    """
+    # Without the option, a snapshot from a clock that is ahead is no younger than any.
+    young = [each for each in table.metadata.snapshots if seconds and at_ms - each.timestamp_ms < 1000 * seconds]
+    numbers = {each.sequence_number for each in young if each.sequence_number}
+    ids = {each.snapshot_id for each in young}
+
+    def is_younger(task: DataFileTask) -> bool:
+        number = task.data_sequence_number
+        return number in numbers if number else task.added_by in ids
+
+    return is_younger
 
 
 def _divided(
@@ -230,5 +229,5 @@ def _path(task: DataFileTask) -> str:
 def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for files in left:
-        counts[files.reason] += len(files.tasks)
+        counts[words(files.reasons)] += len(files.tasks)
     return counts

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import compress
 
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, checkable_target, given_target
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
+from iceberg_zorder.request.reasons import Reason
 from iceberg_zorder.request.rewrite_options import RewriteOptions, domain_faults
 from iceberg_zorder.upkeep.gathering import gathered
-
-if TYPE_CHECKING:
-    from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 
 
 @dataclass(frozen=True)
@@ -53,48 +52,50 @@ class SizeRules:
         """
         if self.options.rewrite_all:
             return {*tasks}
-        wanted = [task for task in tasks if self.wants(task)]
-        others = {task for task in wanted if self.is_due(task) or self._size(task) > self.max_file_size}
-        small = [task for task in wanted if task not in others]
+        others = {task for task in tasks if self.is_due(task) or task.data_file.file_size_in_bytes > self.max_file_size}
+        small = [task for task in tasks if self.wants(task) and task not in others]
         rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
-        are_taken = gathered([*map(self._size, small)], rewrites)
-        called = others.union(task for task, is_taken in zip(small, are_taken, strict=True) if is_taken)
-        size = sum(map(self._size, called))
+        called = others.union(compress(small, gathered([size_of([task]) for task in small], rewrites)))
+        size = size_of(called)
         are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.target_file_size)
         return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
 
-    def why_chosen(self, tasks: Sequence[DataFileTask]) -> str:
+    def why_chosen(self, tasks: Sequence[DataFileTask]) -> tuple[Reason, ...]:
         """Say why data files are called for."""
         if self.options.rewrite_all:
-            return "rewrite-all is true"
-        others = Counter(task.data_file.spec_id for task in tasks if self.is_of_other_spec(task))
-        sizes = [self._size(task) for task in tasks if not self.is_of_other_spec(task)]
+            return (Reason("rewrite-all"),)
+        others = Counter(task.data_file.spec_id for task in tasks if self._is_of_other_spec(task))
+        sizes = [task.data_file.file_size_in_bytes for task in tasks if not self._is_of_other_spec(task)]
         small = sum(size < self.min_file_size for size in sizes)
         large = sum(size > self.max_file_size for size in sizes)
         kinds = (
-            (small, f"below min-file-size-bytes {self.min_file_size:,}"),
-            (large, f"above max-file-size-bytes {self.max_file_size:,}"),
-            (len(sizes) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
-            *((others[spec], f"of partition spec {spec}") for spec in sorted(others)),
+            Reason("small", {"files": small, "min_file_size_bytes": self.min_file_size}),
+            Reason("large", {"files": large, "max_file_size_bytes": self.max_file_size}),
+            Reason("deletes", {"files": len(sizes) - small - large}),
+            *(
+                Reason("other-spec", {"files": others[spec], "spec_id": spec, "new_spec_id": self.spec_id})
+                for spec in sorted(others)
+            ),
         )
-        why = ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count)
-        return f"{why}; new files are of {self.spec_id}" if others else why
+        return tuple(each for each in kinds if each.parameters["files"])
 
     @property
-    def why_small(self) -> str:
+    def why_small(self) -> Reason:
         """Why small files are left."""
-        return (
-            f"below min-file-size-bytes {self.min_file_size:,}, but less than min-input-files "
-            f"{self.options.min_input_files:,} and no more than target-file-size-bytes {self.target_file_size:,}, "
-            "no fewer after a rewrite, or left so by one with less beside them"
+        return Reason(
+            "small-left",
+            {
+                "min_file_size_bytes": self.min_file_size,
+                "min_input_files": self.options.min_input_files,
+                "target_file_size_bytes": self.target_file_size,
+            },
         )
 
     @property
-    def why_in_order(self) -> str:
+    def why_in_order(self) -> Reason:
         """Why other files are left."""
-        return (
-            f"size between min-file-size-bytes {self.min_file_size:,} and max-file-size-bytes {self.max_file_size:,}, "
-            "and no deletes above delete-file-threshold or delete-ratio-threshold"
+        return Reason(
+            "in-order", {"min_file_size_bytes": self.min_file_size, "max_file_size_bytes": self.max_file_size}
         )
 
     def expected_output_files(self, input_size: int) -> int:
@@ -108,30 +109,22 @@ class SizeRules:
 
     def is_due(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
-        return self.is_of_other_spec(task) or self.has_too_many_deletes(task)
+        return self._is_of_other_spec(task) or self._has_too_many_deletes(task)
 
-    def is_of_other_spec(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its partition spec."""
+    def _is_of_other_spec(self, task: DataFileTask) -> bool:
         return self.spec_id is not None and task.data_file.spec_id != self.spec_id
 
-    def has_too_many_deletes(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its deletes, whatever its size."""
-        deletes = len(task.position_deletes) + len(task.equality_deletes)
-        if deletes >= self.options.delete_file_threshold:
-            return True
-        if not deletes:
-            return False
-        rows = task.data_file.record_count
+    def _has_too_many_deletes(self, task: DataFileTask) -> bool:
+        deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
         deleted = min(rows_deleted_by_position(task.position_deletes), rows)
-        return rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
-
-    def _size(self, task: DataFileTask) -> int:
-        return task.data_file.file_size_in_bytes
+        is_large_share = deletes > 0 and rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
+        return deletes >= self.options.delete_file_threshold or is_large_share
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
     """Check the options of sizes, with defaults from a table's properties."""
-    target = (given_target(table, options) or found or checkable_target(options)).size
+    # Before a target is found, one that fits the other options: what is wrong with them is wrong whatever is found.
+    target = (given_target(table, options) or found or found_target(options, (), ())).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
     for why in domain_faults(options, target, least, most, table.specs()):

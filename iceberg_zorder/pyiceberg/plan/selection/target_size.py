@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from pyiceberg.table import Table
 
@@ -22,21 +23,11 @@ _FAR_OFF = 4
 
 @dataclass(frozen=True)
 class TargetSize:
-    """The size that data files are to have.
+    """The size that data files are to have."""
 
-    Parameters
-    ----------
-    size : int
-        Bytes.
-    source : str
-        Where it is from: ``"option"``, ``"property"``, ``"last layout"`` or ``"data"``.
-    origin : str
-        Where the last layout's is from, else the same: ``"option"``, ``"property"`` or ``"data"``.
-    """
-
-    size: int
-    source: str
-    origin: str
+    size: int  # bytes
+    source: str  # where it is from: OPTION, PROPERTY, LAST_LAYOUT or DATA
+    origin: str  # where the last layout's is from, else the same
 
     @property
     def is_given(self) -> bool:
@@ -77,32 +68,20 @@ def found_target(
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
     TargetSize(size=40000000, source='data', origin='data')
     """
-    last = next((each.target for each in reversed(snapshots) if each.target), None)
-    if last is None:
-        return TargetSize(_between(_target_of_data(partition_sizes), options), DATA, DATA)
-    size, origin = last
-    if origin == DATA and not is_filtered:
-        asked = _target_of_data(partition_sizes)
-        if max(asked, size) >= _FAR_OFF * min(asked, size):
-            return TargetSize(_between(asked, options), DATA, DATA)
+    size, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
+    asked = _target_of_data(partition_sizes) if origin == DATA else size
+    is_far_off = not is_filtered and max(asked, size) >= _FAR_OFF * min(asked, size)
+    if not size or is_far_off:
+        return TargetSize(_between(asked, options), DATA, DATA)
     return TargetSize(_between(size, options), LAST_LAYOUT, origin)
 
 
-def checkable_target(options: RewriteOptions) -> TargetSize:
-    """Make a target that fits the other options, if any does: what is wrong with them is wrong whatever is found."""
-    return TargetSize(_between(_LARGEST, options), DATA, DATA)
-
-
 def _target_of_data(partition_sizes: Iterable[int]) -> int:
+    """Return a 32nd of the partition that half of all bytes are in, or in smaller ones."""
     sizes = sorted(size for size in partition_sizes if size > 0)
-    if not sizes:
-        return _LARGEST
-    seen, half = 0, sum(sizes) / 2
-    for median in sizes:
-        seen += median
-        if seen >= half:
-            break
-    return min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
+    half = sum(sizes) / 2
+    median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
+    return _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
 
 
 def _between(target: int, options: RewriteOptions) -> int:

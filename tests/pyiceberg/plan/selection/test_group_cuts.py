@@ -1,4 +1,4 @@
-"""File groups that ``max-file-group-size-bytes`` cuts: what is committed by itself, and what is told of it."""
+"""File groups that ``max-file-group-size-bytes`` and ``max-file-group-input-files`` cut: what is committed by itself, and what is told of it."""
 
 from __future__ import annotations
 
@@ -71,6 +71,18 @@ def test_groups_are_no_larger_than_the_option_says(catalog: SqlCatalog, share: i
         f"rewrite-all is true; part {number} of {len(found)}, cut for max-file-group-size-bytes {bound:,}"
         for number in range(1, len(found) + 1)
     ]
+
+
+def test_groups_have_no_more_files_than_the_option_says(catalog: SqlCatalog) -> None:
+    table = of_boxes(catalog, side=4)
+    options = {"rewrite-all": True, "max-file-group-input-files": 5}
+    found = plan_rewrite(table, "a, b", options=options).groups
+    assert sorted(path for group in found for path in group.paths) == sorted(paths(table))
+    assert [len(group.tasks) for group in found] == [4] * 4
+    assert found[0].reason == "rewrite-all is true; part 1 of 4, cut for max-file-group-input-files 5"
+    both = {**options, "max-file-group-size-bytes": bytes_of(table) // 8}
+    assert "cut for max-file-group-size-bytes" in plan_rewrite(table, "a, b", options=both).groups[0].reason
+    assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 16
 
 
 def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: SqlCatalog) -> None:

@@ -5,11 +5,12 @@ import java.io.Serializable;
 /**
  * Ascending longs that are searched once for every row.
  *
- * <p>A binary search of thousands of values misses the processor's branch prediction at every step. Here the interval
- * between the smallest and the largest value is divided into even slots, about two for each value, and the search starts
- * among the values of the key's slot: one or two where values are spread evenly, and never more than there are.
+ * <p>The interval between the smallest and the largest value is divided into even slots, about two for each value. A binary
+ * search begins among the values of the key's slot: one or two where values are spread evenly. One far value, such as the
+ * date 9999-12-31, leaves all others in one slot, so that the search has no branch that depends on values: processors
+ * would mispredict it at every other step.
  */
-final class AscendingLongs implements Serializable {
+public final class AscendingLongs implements Serializable {
   private static final long serialVersionUID = 1L;
 
   private final long[] values;
@@ -21,7 +22,7 @@ final class AscendingLongs implements Serializable {
   private final int[] before;
 
   /** Takes ascending values, equal ones allowed, without copying them. */
-  AscendingLongs(long[] values) {
+  public AscendingLongs(long[] values) {
     this.values = values;
     if (values.length == 0) {
       shift = 0;
@@ -46,12 +47,13 @@ final class AscendingLongs implements Serializable {
     return (int) (key - values[0] >>> shift);
   }
 
-  long[] values() {
+  /** The values; not a copy. */
+  public long[] values() {
     return values;
   }
 
   /** How many values are not above a key, without allocation. */
-  int countNotAbove(long key) {
+  public int countNotAbove(long key) {
     int count = values.length;
     if (count == 0 || key < values[0]) {
       return 0;
@@ -70,14 +72,11 @@ final class AscendingLongs implements Serializable {
 
   private static int countNotAbove(long[] ascending, long key, int from, int to) {
     int low = from;
-    int high = to;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (ascending[middle] <= key) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
+    int rest = to - from;
+    while (rest > 0) {
+      int half = (rest + 1) >>> 1;
+      low += ascending[low + half - 1] <= key ? half : 0;
+      rest -= half;
     }
     return low;
   }

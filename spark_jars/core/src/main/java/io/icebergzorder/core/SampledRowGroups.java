@@ -39,15 +39,15 @@ public final class SampledRowGroups {
   private static final long TURN_OF_ROW_GROUPS = 37_345;
   private static final long SEED_FACTOR = 0x9E3779B97F4A7C15L;
 
-  private final List<ManifestFile> files;
+  private final List<SampledFile> files;
   private final List<List<Range>> rowGroups;
   private final long[] ends;
   private final long[][] lengths;
   private final long[][] hits;
 
-  private SampledRowGroups(List<ManifestFile> files) {
+  private SampledRowGroups(List<SampledFile> files) {
     this.files = files;
-    this.rowGroups = files.stream().map(ManifestFile::rowGroups).toList();
+    this.rowGroups = files.stream().map(SampledFile::rowGroups).toList();
     this.lengths = new long[files.size()][];
     this.hits = new long[files.size()][];
     this.ends = rowGroups.stream().mapToLong(SampledRowGroups::endOfRows).toArray();
@@ -58,8 +58,8 @@ public final class SampledRowGroups {
   }
 
   /** What a manifest says of a data file: its rows, deleted ones included, and the offsets of its row groups. */
-  public record ManifestFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
-    public ManifestFile {
+  public record SampledFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
+    public SampledFile {
       offsets = List.copyOf(offsets);
     }
 
@@ -92,8 +92,8 @@ public final class SampledRowGroups {
 
   /** Chooses by data file the row groups to read for so many rows, more if they are known to be clusters; empty if all are read. */
   public static Optional<List<List<RowGroup>>> of(
-      List<ManifestFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
-    long total = files.stream().mapToLong(ManifestFile::rows).sum();
+      List<SampledFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
+    long total = files.stream().mapToLong(SampledFile::rows).sum();
     if (DENSEST * rows >= total) {
       return Optional.empty();
     }
@@ -124,7 +124,7 @@ public final class SampledRowGroups {
   }
 
   /** By commit and path, compared as UTF-8: a commit numbers its files by the tasks that wrote them. */
-  private static int compare(ManifestFile one, ManifestFile other) {
+  private static int compare(SampledFile one, SampledFile other) {
     int bySequence = Long.compare(one.sequenceNumber(), other.sequenceNumber());
     return bySequence != 0
         ? bySequence

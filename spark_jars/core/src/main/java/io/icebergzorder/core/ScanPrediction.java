@@ -18,7 +18,7 @@ public final class ScanPrediction {
    * @param fitted the sample that the layout was fitted to
    * @param heldOut another sample of the same rows; without rows, if the first one is of all there are
    */
-  public record SampledGroup(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
+  public record GroupSample(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
     /** What a file with so many sampled rows gets of the group's rows or bytes, in whole ones, whose sums are the same in any order. */
     public long share(long whole, long ofRows) {
       return (long) Math.rint(ofRows * (double) whole / Math.max(1, fitted.rows() + heldOut.rows()));
@@ -41,7 +41,7 @@ public final class ScanPrediction {
   }
 
   /** Predicts for files without bounds of the column, all of which are read; NaN if no sampled row has a value. */
-  public static double withoutBounds(List<SampledGroup> groups, int ordinal) {
+  public static double withoutBounds(List<GroupSample> groups, int ordinal) {
     return groups.stream().anyMatch(group -> group.lookedFor().columns().get(ordinal).hasValue()) ? 1 : Double.NaN;
   }
 }

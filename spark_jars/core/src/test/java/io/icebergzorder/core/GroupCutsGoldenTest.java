@@ -29,8 +29,13 @@ class GroupCutsGoldenTest {
   void groupsAreTheSame(JsonNode golden) {
     UpkeepRequest request = UpkeepGoldenTest.request(golden);
     List<int[]> found =
-        GroupCuts.cut(ReportGoldenTest.files(golden), golden.get("bound").longValue(), request.kept(), request.weights());
+        GroupCuts.cut(
+            ReportGoldenTest.files(golden),
+            golden.get("most_bytes").longValue(),
+            golden.get("most_files").longValue(),
+            request.kept(),
+            request.weights());
     int[][] expected = MAPPER.convertValue(golden.get("expected"), int[][].class);
-    assertArrayEquals(expected, found.toArray(int[][]::new), golden.get("name") + " " + golden.get("bound"));
+    assertArrayEquals(expected, found.toArray(int[][]::new), golden.get("name") + " " + golden.get("most_bytes"));
   }
 }

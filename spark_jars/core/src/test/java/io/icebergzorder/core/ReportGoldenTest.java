@@ -11,7 +11,7 @@ import io.icebergzorder.core.report.ClusteringReport;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.SpreadRows;
@@ -88,7 +88,7 @@ class ReportGoldenTest {
   }
 
   private static TableFacts facts(JsonNode golden) {
-    DataFiles files = files(golden);
+    BoundedFiles files = files(golden);
     long target = golden.get("target").longValue();
     List<SnapshotFacts> snapshots = new ArrayList<>();
     for (JsonNode each : golden.get("snapshots")) {
@@ -131,7 +131,7 @@ class ReportGoldenTest {
         MAPPER.convertValue(layout.get("weights"), double[].class));
   }
 
-  static DataFiles files(JsonNode golden) {
+  static BoundedFiles files(JsonNode golden) {
     List<ColumnBounds> columns = new ArrayList<>();
     for (JsonNode column : golden.get("columns")) {
       List<String> parts = new ArrayList<>();
@@ -144,7 +144,7 @@ class ReportGoldenTest {
               GoldenTest.keys(type, column.get("upper")),
               MAPPER.convertValue(column.get("valued"), double[].class)));
     }
-    return new DataFiles(
+    return new BoundedFiles(
         golden.has("partitions")
             ? MAPPER.convertValue(golden.get("partitions"), int[].class)
             : new int[golden.get("rows").size()],

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import io.icebergzorder.core.SampledRowGroups.ManifestFile;
+import io.icebergzorder.core.SampledRowGroups.SampledFile;
 import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -24,7 +24,7 @@ class SampledRowGroupsTest {
   @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void rowGroupsAreTheSame(JsonNode golden) {
-    List<ManifestFile> files = files(golden.get("files"));
+    List<SampledFile> files = files(golden.get("files"));
     for (JsonNode asked : golden.get("asked")) {
       Optional<List<List<RowGroup>>> read =
           SampledRowGroups.of(
@@ -56,13 +56,13 @@ class SampledRowGroupsTest {
     return node;
   }
 
-  private static List<ManifestFile> files(JsonNode golden) {
-    List<ManifestFile> files = new ArrayList<>();
+  private static List<SampledFile> files(JsonNode golden) {
+    List<SampledFile> files = new ArrayList<>();
     for (JsonNode file : golden) {
       List<Long> offsets = new ArrayList<>();
       file.get(4).forEach(offset -> offsets.add(offset.longValue()));
       files.add(
-          new ManifestFile(
+          new SampledFile(
               file.get(0).textValue(),
               file.get(1).longValue(),
               file.get(2).longValue(),

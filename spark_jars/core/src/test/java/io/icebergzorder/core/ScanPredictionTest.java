@@ -19,14 +19,14 @@ class ScanPredictionTest {
     return new Sample(List.of(KeyColumn.ofLongs(values, states)));
   }
 
-  private static double predicted(ScanPrediction.SampledGroup... groups) {
+  private static double predicted(ScanPrediction.GroupSample... groups) {
     return ScanMeasurement.of(NewFiles.measured(List.of(groups), COLUMNS), 0, key -> key);
   }
 
-  private static ScanPrediction.SampledGroup group(Sample sample, long rows, long bytes) {
+  private static ScanPrediction.GroupSample group(Sample sample, long rows, long bytes) {
     LayoutRequest request = new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
     Layout layout = Layout.fit(COLUMNS, sample, request);
-    return new ScanPrediction.SampledGroup(layout, sample, NOTHING, rows, bytes);
+    return new ScanPrediction.GroupSample(layout, sample, NOTHING, rows, bytes);
   }
 
   @Test

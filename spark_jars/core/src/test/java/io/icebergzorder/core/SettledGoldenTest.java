@@ -75,7 +75,7 @@ class SettledGoldenTest {
     rewrites.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
     Map<Long, String> found = MAPPER.convertValue(rewrites.get("found"), new TypeReference<Map<Long, String>>() {});
     long target = rewrites.get("target").longValue();
-    assertEquals(found, Gathering.rewritesLike(snapshots, target, each -> each.isBy("zorder(a, b)"), ""));
+    assertEquals(found, Gathering.rewritesTo(snapshots, target));
     assertEquals(10, document.get("small").size());
     for (JsonNode small : document.get("small")) {
       long[] sizes = MAPPER.convertValue(small.get("sizes"), long[].class);
@@ -83,11 +83,6 @@ class SettledGoldenTest {
       small.get("rewrites").forEach(each -> written.add(each.asText(Gathering.NONE)));
       boolean[] gathered = MAPPER.convertValue(small.get("gathered"), boolean[].class);
       assertArrayEquals(gathered, Gathering.gathered(sizes, written), small.toString());
-    }
-    assertEquals(9, document.get("counts").size());
-    for (JsonNode few : document.get("counts")) {
-      boolean areFew = Gathering.makesFew(few.get("files").intValue(), few.get("new_files").intValue());
-      assertEquals(few.get("are_few").booleanValue(), areFew, few.toString());
     }
   }
 

@@ -8,10 +8,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
-import io.icebergzorder.core.report.DataFiles;
-import io.icebergzorder.core.upkeep.AskedQueries;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -46,7 +46,7 @@ class UpkeepGoldenTest {
   void choiceIsTheSame(JsonNode golden) {
     String name = golden.get("name").textValue();
     JsonNode expected = golden.get("expected");
-    DataFiles files = ReportGoldenTest.files(golden);
+    BoundedFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
     long budget = golden.get("budget").longValue();
@@ -78,14 +78,12 @@ class UpkeepGoldenTest {
   private static AskedQueries queries(JsonNode golden) {
     List<PositionBoxes.Query> queries = new ArrayList<>();
     for (int place = 0; place < golden.get("boxes").size(); place++) {
-      List<KeyBox> boxes = PositionBoxesGoldenTest.boxes(golden.get("boxes").get(place));
-      queries.add(new PositionBoxes.Query(boxes, golden.get("weights").get(place).doubleValue()));
+      if (golden.get("may_find").get(place).booleanValue()) {
+        List<KeyBox> boxes = PositionBoxesGoldenTest.boxes(golden.get("boxes").get(place));
+        queries.add(new PositionBoxes.Query(boxes, golden.get("weights").get(place).doubleValue()));
+      }
     }
-    return new AskedQueries(
-        queries,
-        MAPPER.convertValue(golden.get("may_find"), boolean[].class),
-        MAPPER.convertValue(golden.get("reads"), boolean[][].class),
-        golden.get("share").doubleValue());
+    return new AskedQueries(queries, golden.get("weight").doubleValue(), golden.get("share").doubleValue());
   }
 
   @Test

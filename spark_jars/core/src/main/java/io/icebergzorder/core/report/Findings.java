@@ -82,7 +82,7 @@ final class Findings {
   }
 
   private void addOfLayout(List<ColumnReport> columns, SizeReport sizes) {
-    DataFiles files = facts.files();
+    BoundedFiles files = facts.files();
     List<ColumnReport> known =
         columns.stream().filter(column -> column.scanFraction() != null && column.attainable() != null).toList();
     double now = 0;

@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 public record LayoutHistory(boolean isLaidOut, int newerFiles, long newerBytes, int settledFiles) {
   /** Reads the snapshots of a branch, oldest first; {@code addedBy} has the snapshot that added each file. */
   public static LayoutHistory of(
-      List<SnapshotFacts> snapshots, long[] addedBy, DataFiles files, Predicate<SnapshotFacts> isSame) {
+      List<SnapshotFacts> snapshots, long[] addedBy, BoundedFiles files, Predicate<SnapshotFacts> isSame) {
     Set<Long> later = new HashSet<>();
     boolean isLaidOut = false;
     Map<Long, Integer> rewriteOf = new HashMap<>();
@@ -42,7 +42,7 @@ public record LayoutHistory(boolean isLaidOut, int newerFiles, long newerBytes, 
     }
     int[] newer = IntStream.range(0, addedBy.length).filter(file -> later.contains(addedBy[file])).toArray();
     int settled =
-        Arrays.stream(DataFiles.placesByNumber(files.partitions(), files.partitionNumbers()))
+        Arrays.stream(BoundedFiles.placesByNumber(files.partitions(), files.partitionNumbers()))
             .filter(places -> places.length > 0 && rewriteOf.containsKey(addedBy[places[0]]))
             .filter(places -> Arrays.stream(places).map(file -> rewriteOf.getOrDefault(addedBy[file], -1)).distinct().count() == 1)
             .mapToInt(places -> places.length)

@@ -8,7 +8,7 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
 import java.util.Arrays;
@@ -23,9 +23,9 @@ final class Measurement {
   private static final long MOST_ROWS = 100_000;
 
   private final TableFacts facts;
-  private final DataFiles files;
+  private final BoundedFiles files;
   private final Sample sample;
-  private final Map<Integer, SampledGroup> groups;
+  private final Map<Integer, GroupSample> groups;
   private final List<MeasuredGroup> planned;
 
   Measurement(TableFacts facts) {
@@ -44,25 +44,25 @@ final class Measurement {
   }
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
-  private Map<Integer, SampledGroup> laidOut(SpreadRows spread, long[] sizes) {
+  private Map<Integer, GroupSample> laidOut(SpreadRows spread, long[] sizes) {
     long[] rows = new long[sizes.length];
     for (int file = 0; file < files.count(); file++) {
       rows[files.partitions()[file]] += files.rows()[file];
     }
     int[] numbers = Arrays.stream(spread.places()).map(file -> files.partitions()[file]).toArray();
-    int[][] rowsOf = DataFiles.placesByNumber(numbers, sizes.length);
+    int[][] rowsOf = BoundedFiles.placesByNumber(numbers, sizes.length);
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
     LayoutRequest wanted = facts.layout();
     LayoutRequest ofOne =
         new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, wanted.leadingOrders(), 1, wanted.sizeTolerance(), new double[0]);
     Layout oneFile = Layout.fit(columns, sample.take(new int[0]), ofOne);
-    Map<Integer, SampledGroup> found = new TreeMap<>();
+    Map<Integer, GroupSample> found = new TreeMap<>();
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
       Sample fitted = sample.take(everyOther(rowsOf[number], 0));
       Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
       int count = facts.sizes().expectedFiles().applyAsInt(sizes[number]);
       Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
-      found.put(number, new SampledGroup(layout, fitted, heldOut, rows[number], sizes[number]));
+      found.put(number, new GroupSample(layout, fitted, heldOut, rows[number], sizes[number]));
     }
     return found;
   }
@@ -99,7 +99,7 @@ final class Measurement {
   private int badlySized() {
     int[] numbers =
         IntStream.range(0, files.count()).map(file -> facts.ofOldSpecs()[file] ? 0 : files.partitions()[file] + 1).toArray();
-    return Arrays.stream(DataFiles.placesByNumber(numbers, files.partitionNumbers() + 1))
+    return Arrays.stream(BoundedFiles.placesByNumber(numbers, files.partitionNumbers() + 1))
         .mapToInt(places -> facts.sizes().badlySized(Arrays.stream(places).mapToLong(place -> files.sizes()[place])))
         .sum();
   }

@@ -4,7 +4,7 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,10 +15,10 @@ public final class NewFiles {
   private NewFiles() {}
 
   /** Describes the files that get a sampled row by these rows; of a layout fitted to none, one of which only the size is known. */
-  public static DataFiles of(SampledGroup group, List<ClusteringColumn> columns) {
+  public static BoundedFiles of(GroupSample group, List<ClusteringColumn> columns) {
     if (group.fitted().rows() == 0) {
       List<ColumnBounds> unknown = columns.stream().map(column -> ColumnBounds.none(column, new double[] {1})).toList();
-      return new DataFiles(new int[1], new long[] {group.rows()}, new long[] {group.bytes()}, unknown);
+      return new BoundedFiles(new int[1], new long[] {group.rows()}, new long[] {group.bytes()}, unknown);
     }
     int[] numbers =
         IntStream.concat(Arrays.stream(group.filesOf(group.fitted())), Arrays.stream(group.filesOf(group.heldOut()))).toArray();
@@ -33,7 +33,7 @@ public final class NewFiles {
       KeyColumn keys = group.fitted().columns().get(place).and(group.heldOut().columns().get(place));
       bounds.add(bounds(columns.get(place), keys, fileOf, sampled));
     }
-    return new DataFiles(
+    return new BoundedFiles(
         new int[seen.length],
         Arrays.stream(sampled).map(rows -> group.share(group.rows(), rows)).toArray(),
         Arrays.stream(sampled).map(rows -> group.share(group.bytes(), rows)).toArray(),
@@ -41,10 +41,10 @@ public final class NewFiles {
   }
 
   /** The same of several groups, to be measured by rows that have not made the layouts. */
-  public static List<MeasuredGroup> measured(List<SampledGroup> groups, List<ClusteringColumn> columns) {
+  public static List<MeasuredGroup> measured(List<GroupSample> groups, List<ClusteringColumn> columns) {
     List<MeasuredGroup> measured = new ArrayList<>();
-    for (SampledGroup group : groups) {
-      DataFiles made = of(group, columns);
+    for (GroupSample group : groups) {
+      BoundedFiles made = of(group, columns);
       List<ScanMeasurement.Bounds> bounds = made.columns().stream().map(ColumnBounds::measured).toList();
       measured.add(new MeasuredGroup(group.lookedFor(), group.rows(), made.sizes(), bounds));
     }

@@ -31,7 +31,7 @@ public record SpreadRows(Sample sample, int[] places) {
   private static final Set<String> OF_ANY_LENGTH = Set.of("string", "binary");
 
   /** Spreads about so many rows between the bounds; every file with rows gets one at least. */
-  public static SpreadRows of(DataFiles files, int rows) {
+  public static SpreadRows of(BoundedFiles files, int rows) {
     int[] places = places(files.rows(), rows);
     double[] steps = steps(files.columns().size() + 1);
     // The last dimension tells which rows have no value.

@@ -15,7 +15,7 @@ import java.util.stream.LongStream;
  * @param withDeletes to which files delete files apply
  */
 public record TableFacts(
-    DataFiles files,
+    BoundedFiles files,
     List<String> metrics,
     FileSizes sizes,
     LayoutRequest layout,

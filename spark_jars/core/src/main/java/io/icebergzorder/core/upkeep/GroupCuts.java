@@ -2,7 +2,7 @@ package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Cuts files that are too large for one file group into several: each is halved in the column that fewest bytes span. */
+/** Cuts files that are too many for one file group into several: each is halved in the column that fewest bytes span. */
 public final class GroupCuts {
   private GroupCuts() {}
 
@@ -20,12 +20,13 @@ public final class GroupCuts {
    * Cuts files into file groups.
    *
    * @param files the files, at least one
-   * @param bound the bytes that a group may have, at least 1; a larger file is a group by itself
+   * @param mostBytes the bytes that a group may have, at least 1; a larger file is a group by itself
+   * @param mostFiles the files that it may have, at least 1
    * @param kept for each column, what new lower/upper bounds keep of a key of bytes
    * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
    * @return the places of the files of each group, ascending
    */
-  public static List<int[]> cut(DataFiles files, long bound, List<UnaryOperator<byte[]>> kept, double[] weights) {
+  public static List<int[]> cut(BoundedFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
     long[] sizes = files.sizes();
     List<Extents> columns = new ArrayList<>();
     for (int place = 0; place < weights.length; place++) {
@@ -40,7 +41,7 @@ public final class GroupCuts {
     Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
     while (!parts.isEmpty()) {
       int[] part = parts.pop();
-      if (part.length < 2 || Arrays.stream(part).mapToLong(file -> sizes[file]).sum() <= bound) {
+      if (part.length < 2 || part.length <= mostFiles && Arrays.stream(part).mapToLong(file -> sizes[file]).sum() <= mostBytes) {
         found.add(part);
       } else {
         Halves cut =
@@ -55,30 +56,27 @@ public final class GroupCuts {
   /** Two parts, and the bytes of the files that span the place between them. */
   private record Halves(long spanning, int[] first, int[] second) {}
 
-  /**
-   * The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything.
-   */
+  /** The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything. */
   private record Extents(long[] lower, long[] upper) {
     static Extents of(ColumnBounds bounds, UnaryOperator<byte[]> kept) {
       Ranks ranks = Ranks.among(kept, bounds.lower(), bounds.upper());
-      int[] below = ranks.of(bounds.lower());
-      int[] above = ranks.of(bounds.upper());
-      // Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
-      int end = Math.max(1, ranks.size());
-      long[] lower = new long[below.length];
-      long[] upper = new long[below.length];
+      long[] lower = Arrays.stream(ranks.of(bounds.lower())).asLongStream().toArray();
+      long[] upper = Arrays.stream(ranks.of(bounds.upper())).asLongStream().toArray();
       for (int file = 0; file < lower.length; file++) {
-        lower[file] = bounds.isBounded(file) ? below[file] : bounds.hasValues(file) ? 0 : end;
+        if (!bounds.isBounded(file)) {
+          // Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
+          upper[file] = Math.max(1, ranks.size());
+          lower[file] = bounds.hasValues(file) ? 0 : upper[file];
+        }
         // Of damaged bounds the lower one may be the larger.
-        upper[file] = Math.max(lower[file], bounds.isBounded(file) ? above[file] : end);
+        upper[file] = Math.max(lower[file], upper[file]);
       }
       return new Extents(lower, upper);
     }
 
     /** Halves two files or more by bytes, in the order of their middles. */
     Halves halves(int[] part, long[] sizes) {
-      int[] order =
-          Arrays.stream(part).boxed().sorted(Comparator.comparingLong(this::middle)).mapToInt(Integer::intValue).toArray();
+      int[] order = Arrays.stream(part).boxed().sorted(Comparator.comparingLong(this::middle)).mapToInt(Integer::intValue).toArray();
       long all = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
       int count = 0;
       long uneven = Long.MAX_VALUE;
@@ -92,12 +90,9 @@ public final class GroupCuts {
       }
       // Four times the rank, so that it is a whole number.
       long at = middle(order[count - 1]) + middle(order[count]);
-      long spanning =
-          Arrays.stream(part).filter(file -> 4 * lower[file] < at && at < 4 * upper[file]).mapToLong(file -> sizes[file]).sum();
+      long spanning = Arrays.stream(part).filter(file -> 4 * lower[file] < at && at < 4 * upper[file]).mapToLong(file -> sizes[file]).sum();
       return new Halves(
-          spanning,
-          Arrays.stream(order, 0, count).sorted().toArray(),
-          Arrays.stream(order, count, order.length).sorted().toArray());
+          spanning, Arrays.stream(order, 0, count).sorted().toArray(), Arrays.stream(order, count, order.length).sorted().toArray());
     }
 
     private long middle(int file) {

@@ -6,152 +6,169 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
+import io.icebergzorder.core.boxes.KeyBox;
+import io.icebergzorder.core.boxes.KeyEdge;
+import io.icebergzorder.core.boxes.KeyRange;
+import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.SpreadRows;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /**
  * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
  *
  * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
- * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
+ * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs. Of a column without any bounds
+ * nothing is known, but that every file with values is read for it, and that a layout cuts it: its rows get values in an order that no
+ * other column follows.
  *
  * <p>The order of sums is part of the figures: Python adds up in the same one.
  */
 final class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
-  static final int LEAST_OF_A_FILE = 40;
+  private static final int LEAST_OF_A_FILE = 40;
 
   private static final int ROOT_STEPS = 64;
   private static final long MOST_LOOKED_AT = 100_000_000;
 
-  private final DataFiles files;
+  private final BoundedFiles files;
   private final UpkeepRequest request;
-  private final List<ClusteringColumn> names;
+  private final AskedQueries workload;
+  private final List<PositionBoxes.Query> asked;
   private final Sample sample;
   private final int[] places;
   private final List<Column> columns = new ArrayList<>();
   private final double weight;
-
-  /** By file, the share of the filters that read it, in [0, 1]. */
   private final double[] reach;
 
-  /** Null where files are judged by equality. */
-  private final WantedRanks wanted;
-
-  /**
-   * A column of the rows.
-   *
-   * @param weight what it counts in averages, 0 or more
-   * @param ranks ranks of the rows' values among these and the bounds of the files; -1 without a value
-   * @param below for each rank and one more, the rows whose values are below
-   * @param values the values, by their ranks
-   */
-  record Column(double weight, int[] ranks, int[] below, Ranks values) {
-    /** Ranks the keys of rows among the bounds of files. */
-    static Column of(Ranks all, KeyColumn keys, double weight) {
-      int[] ranks = all.of(keys);
-      int[] below = new int[Math.max(1, all.size()) + 1];
-      Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
-      Arrays.parallelPrefix(below, Integer::sum);
-      return new Column(below[below.length - 1] > 0 ? weight : 0, ranks, below, all);
-    }
-
-    /** What share of the values lies between two ranks, both included. */
-    double share(int lower, int upper) {
-      return (double) (below[upper + 1] - below[lower]) / Math.max(1, below[below.length - 1]);
-    }
-
-    /** Finds between which ranks the rows of new files are. */
-    Ends ends(NewFiles made) {
-      int count = made.counts.length;
-      Ends ends = new Ends(new int[count], new int[count], new boolean[count]);
-      Arrays.fill(ends.low, below.length - 2);
-      Arrays.fill(ends.high, -1);
-      for (int row = 0; row < made.rows.length; row++) {
-        int rank = ranks[made.rows[row]];
-        int file = made.file[row];
-        ends.lacks[file] |= rank < 0;
-        ends.low[file] = rank < 0 ? ends.low[file] : Math.min(ends.low[file], rank);
-        ends.high[file] = Math.max(ends.high[file], rank);
-      }
-      return ends;
+  /** Between which ranks of a column files lie, the last one being -1 without values; which have rows without one. */
+  private record Extents(int[] low, int[] high, boolean[] lacks) {
+    Extents(int count) {
+      this(new int[count], new int[count], new boolean[count]);
     }
   }
 
   /**
-   * Between which ranks new files are, by their numbers.
+   * A column that counts, and its values' ranks among these and the bounds of the files.
    *
-   * @param low the smallest one
-   * @param high the largest one; -1 without values
-   * @param lacks whether they have rows without a value
+   * @param weight 0 where there is no value
+   * @param ranks of each row; -1 without a value
+   * @param below for each rank and one more, the rows whose values are below
+   * @param today of each file
+   * @param wanted of each box of the queries, and whether it wants rows without a value
    */
-  record Ends(int[] low, int[] high, boolean[] lacks) {}
+  private record Column(double weight, int[] ranks, int[] below, Extents today, Extents wanted) {
+    static Column of(ColumnBounds bounds, KeyColumn keys, UnaryOperator<byte[]> kept, double weight, List<KeyRange> boxes) {
+      Ranks values = Ranks.among(kept, bounds.lower(), bounds.upper(), keys);
+      int count = Math.max(1, values.size());
+      int[] ranks = values.of(keys);
+      int[] below = new int[count + 1];
+      Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
+      Arrays.parallelPrefix(below, Integer::sum);
+      Extents today = new Extents(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
+      for (int file = 0; file < bounds.size(); file++) {
+        today.lacks[file] = bounds.valued()[file] < 1;
+        if (!bounds.isBounded(file)) {
+          // It is read for all values, one without values for none.
+          today.low[file] = 0;
+          today.high[file] = bounds.hasValues(file) ? count - 1 : -1;
+        }
+      }
+      Extents wanted = new Extents(boxes.size());
+      for (int box = 0; box < boxes.size(); box++) {
+        // A value is wanted if anything is that begins like what is kept of it.
+        wanted.low[box] = before(boxes.get(box).start(), values, kept);
+        wanted.high[box] = before(boxes.get(box).stop(), values, UnaryOperator.identity()) - 1;
+        wanted.lacks[box] = boxes.get(box).stop().equals(KeyEdge.END);
+      }
+      return new Column(below[count] > 0 ? weight : 0, ranks, below, today, wanted);
+    }
 
-  /**
-   * The files that a rewrite makes of some rows.
-   *
-   * @param rows the rows, ascending
-   * @param file for each of them the number of its file
-   * @param counts by number, how many rows the file has
-   * @param smaller so many times what extent it has do the files have that it stands for, in (0, 1]
-   */
-  record NewFiles(int[] rows, int[] file, int[] counts, double smaller) {}
+    /** How many values are before an edge. */
+    private static int before(KeyEdge edge, Ranks values, UnaryOperator<byte[]> kept) {
+      if (edge.hasKey()) {
+        return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.apply(edge.bytes()));
+      }
+      return edge.state() == KeyColumn.VALUE ? 0 : values.size();
+    }
 
-  /**
-   * A rewrite of some files.
-   *
-   * @param cost what the new files cost
-   * @param reach for each row of these files, in their order, the reach of its new file
-   */
+    /** The extents of so many new files, given the rows and the file of each. */
+    Extents extents(int[] rows, int[] file, int count) {
+      Extents of = new Extents(count);
+      Arrays.fill(of.low, below.length - 2);
+      Arrays.fill(of.high, -1);
+      for (int row = 0; row < rows.length; row++) {
+        int rank = ranks[rows[row]];
+        of.lacks[file[row]] |= rank < 0;
+        of.low[file[row]] = rank < 0 ? of.low[file[row]] : Math.min(of.low[file[row]], rank);
+        of.high[file[row]] = Math.max(of.high[file[row]], rank);
+      }
+      return of;
+    }
+
+    /** The share of the filters {@code column = value} that read a file of so many rows. */
+    double share(Extents of, int file, int rows) {
+      if (of.high[file] < 0) {
+        return 0;
+      }
+      double share = (double) (below[of.high[file] + 1] - below[of.low[file]]) / Math.max(1, below[below.length - 1]);
+      // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+      double span = rows > 1 ? (double) (rows + 1) / (rows - 1) : 1;
+      return of.low[file] < of.high[file] ? Math.min(share * span, 1) : share;
+    }
+
+    /** The share of a file that a box reads by this column, once it is cut into so much smaller ones. */
+    double read(Extents of, int file, int box, double smaller) {
+      int low = of.low[file];
+      int high = of.high[file];
+      if (wanted.lacks[box] && of.lacks[file]) {
+        return 1;
+      }
+      if (wanted.low[box] > high || wanted.high[box] < low) {
+        return 0;
+      }
+      int inside = Math.min(wanted.high[box], high) - Math.max(wanted.low[box], low) + 1;
+      // What is wanted and a slice at each of its ends, as layouts are grown by.
+      return smaller == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + smaller, 1);
+    }
+  }
+
+  /** A rewrite: what the new files cost, and for each row of the rewritten files, in their order, the reach of its new file. */
   record Rewritten(double cost, double[] reach) {}
 
-  /**
-   * Spreads rows between bounds.
-   *
-   * @param described the data files, at least one; of a column without any bounds nothing is known, but that every file with values is
-   *     read for it, and that a layout cuts it: its rows get values in an order that no other column follows
-   * @param rows how many rows are spread, about
-   * @param request how files are judged and written
-   * @param like files whose rows show how columns go together: the rows of each other file are taken to lie as those of these that are
-   *     within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row; null for none
-   */
-  PartitionRows(DataFiles described, int rows, UpkeepRequest request, boolean[] like) {
+  /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
+  PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
     this.request = request;
+    workload = request.goesByQueries(described) ? request.workload().orElseThrow() : null;
+    asked = workload == null ? List.of() : workload.queries().stream().filter(query -> !query.boxes().isEmpty()).toList();
     List<ColumnBounds> bounds = described.columns().stream().map(each -> each.isOpen() ? each.spanned() : each).toList();
-    files = new DataFiles(described.partitions(), described.rows(), described.sizes(), bounds);
-    names = bounds.stream().map(ColumnBounds::column).toList();
+    files = new BoundedFiles(described.partitions(), described.rows(), described.sizes(), bounds);
     SpreadRows spread = SpreadRows.of(files, rows);
     places = spread.places();
-    sample = like == null ? spread.sample() : spread.sample().take(alike(spread, files, like));
-    double[] byEquality = new double[files.count()];
+    sample = alike == null ? spread.sample() : spread.sample().take(alike);
+    List<KeyBox> boxes = asked.stream().flatMap(query -> query.boxes().stream()).toList();
     double sum = 0;
     for (int place = 0; place < bounds.size(); place++) {
-      ColumnBounds of = bounds.get(place);
-      Ranks all = Ranks.among(request.kept().get(place), of.lower(), of.upper(), sample.columns().get(place));
-      Column column = Column.of(all, sample.columns().get(place), request.weights()[place]);
-      int[] lower = all.of(of.lower());
-      int[] upper = all.of(of.upper());
-      for (int file = 0; file < byEquality.length; file++) {
-        // A file without bounds is read for all values, one without values for none.
-        double share = of.isBounded(file) ? column.share(lower[file], upper[file]) : of.hasValues(file) ? 1 : 0;
-        byEquality[file] += column.weight() * share;
+      double counts = request.weights()[place];
+      if (counts > 0) {
+        List<String> name = bounds.get(place).column().parts();
+        List<KeyRange> ranges = boxes.stream().map(box -> box.range(name)).toList();
+        Column column = Column.of(bounds.get(place), sample.columns().get(place), request.kept().get(place), counts, ranges);
+        columns.add(column);
+        sum += column.weight;
       }
-      columns.add(column);
-      sum += column.weight();
     }
     weight = sum == 0 ? 1 : sum;
-    boolean isByQueries = request.goesByQueries(described);
-    wanted = isByQueries ? new WantedRanks(request, names, columns) : null;
-    reach =
-        isByQueries
-            ? request.queries().orElseThrow().reach(files.count())
-            : Arrays.stream(byEquality).map(each -> each / weight).toArray();
+    int[] ones = new int[files.count()];
+    Arrays.fill(ones, 1);
+    reach = reach(columns.stream().map(Column::today).toList(), ones, 1);
   }
 
   /** For a file, the share of the filters that read it, in [0, 1]. */
@@ -159,52 +176,28 @@ final class PartitionRows {
     return reach[file];
   }
 
-  /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
-  private static int[] alike(SpreadRows spread, DataFiles files, boolean[] like) {
-    int[] places = spread.places();
+  /**
+   * For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. Rows stay as they are where
+   * fewer are inside, or where it took more than 100,000,000 looks at a row.
+   */
+  int[] rowsAlike(boolean[] like) {
     int[] found = IntStream.range(0, places.length).toArray();
     int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
-    long others = IntStream.range(0, files.count()).filter(file -> !like[file]).count();
-    if (known.length * others > MOST_LOOKED_AT) {
-      return found;
-    }
-    List<Inside> columns = new ArrayList<>();
-    for (int place = 0; place < files.columns().size(); place++) {
-      columns.add(Inside.of(files.columns().get(place), spread.sample().columns().get(place).take(known)));
-    }
-    for (int start = 0, end; start < places.length; start = end) {
-      int file = places[start];
-      end = start;
-      while (end < places.length && places[end] == file) {
-        end++;
-      }
-      if (!like[file]) {
-        int[] inside =
-            IntStream.range(0, known.length)
-                .filter(row -> columns.stream().allMatch(column -> column.has(file, row)))
-                .map(row -> known[row])
-                .toArray();
-        int count = end - start;
-        for (int row = 0; count <= inside.length && row < count; row++) {
-          found[start + row] = inside[(int) ((2L * row + 1) * inside.length / (2L * count))];
-        }
+    int[] others = IntStream.range(0, like.length).filter(file -> !like[file]).toArray();
+    for (int file : (long) known.length * others.length <= MOST_LOOKED_AT ? others : new int[0]) {
+      int[] inside = Arrays.stream(known).filter(row -> columns.stream().allMatch(column -> isInside(column, file, row))).toArray();
+      int[] rows = IntStream.range(0, places.length).filter(row -> places[row] == file).toArray();
+      for (int row = 0; rows.length <= inside.length && row < rows.length; row++) {
+        found[rows[row]] = inside[(int) ((2L * row + 1) * inside.length / (2L * rows.length))];
       }
     }
     return found;
   }
 
-  /** Tells which rows lie within the bounds of files in a column, by ranks. */
-  private record Inside(ColumnBounds bounds, int[] lower, int[] upper, int[] rows) {
-    static Inside of(ColumnBounds bounds, KeyColumn keys) {
-      Ranks all = Ranks.among(bounds.lower(), bounds.upper(), keys);
-      return new Inside(bounds, all.of(bounds.lower()), all.of(bounds.upper()), all.of(keys));
-    }
-
-    boolean has(int file, int row) {
-      // Rows without a value lie in any file that has such rows.
-      return !bounds.isBounded(file)
-          || (rows[row] < 0 ? bounds.valued()[file] < 1 : lower[file] <= rows[row] && rows[row] <= upper[file]);
-    }
+  private static boolean isInside(Column column, int file, int row) {
+    int rank = column.ranks[row];
+    // Rows without a value lie in any file that has such rows.
+    return rank < 0 ? column.today.lacks[file] : column.today.low[file] <= rank && rank <= column.today.high[file];
   }
 
   /** Adds up what some files cost, by their places. */
@@ -224,10 +217,7 @@ final class PartitionRows {
       sums[places[row]] += ofRows[row];
       rows[places[row]]++;
     }
-    for (int file = 0; file < sums.length; file++) {
-      sums[file] /= Math.max(rows[file], 1);
-    }
-    return sums;
+    return IntStream.range(0, sums.length).mapToDouble(file -> sums[file] / Math.max(rows[file], 1)).toArray();
   }
 
   /** Whether files that are chosen for what they gain are written to more files: those of less than half. */
@@ -245,58 +235,70 @@ final class PartitionRows {
     return of.length == 0 ? today : today - cost(of) + rewritten(of, forGain).cost();
   }
 
-  /** Predicts a rewrite of some files, at least one. */
+  /** Predicts a rewrite of some files. */
   Rewritten rewritten(int[] of, boolean forGain) {
     boolean[] isMine = new boolean[files.count()];
     Arrays.stream(of).forEach(file -> isMine[file] = true);
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
+    if (rows.length == 0) {
+      return new Rewritten(0, new double[0]);
+    }
     long size = bytes(of);
     int count = request.expectedFiles().applyAsInt(forGain && isFiner(of) ? UpkeepRequest.finer(size) : size);
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
     int[] file = newFiles(rows, coarse);
-    int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
-    for (int each : file) {
-      counts[each]++;
-    }
-    double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight() > 0).count());
-    NewFiles made = new NewFiles(rows, file, counts, smaller);
-    double[] ofFile = wanted == null ? reachByEquality(made) : wanted.reach(made);
-    double bytesOfRow = (double) size / Math.max(1, rows.length);
+    int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
+    Arrays.stream(file).forEach(each -> counts[each]++);
+    double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
+    double[] ofFile = reach(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {
-      cost += counts[each] * bytesOfRow * ofFile[each];
+      cost += counts[each] * ((double) size / rows.length) * ofFile[each];
     }
     return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
   }
 
-  /** The new file of each row of a rewrite. */
+  /** The share of the filters that read each file, by its extent in each column and its rows. */
+  private double[] reach(List<Extents> extents, int[] rows, double smaller) {
+    double[] found = new double[rows.length];
+    for (int file = 0; file < rows.length; file++) {
+      double sum = 0;
+      if (workload == null) {
+        for (int place = 0; place < columns.size(); place++) {
+          sum += columns.get(place).weight * columns.get(place).share(extents.get(place), file, rows[file]);
+        }
+        found[file] = sum / weight * smaller;
+        continue;
+      }
+      int box = 0;
+      for (PositionBoxes.Query query : asked) {
+        double ofQuery = 0;
+        for (int end = box + query.boxes().size(); box < end; box++) {
+          double read = 1;
+          for (int place = 0; place < columns.size(); place++) {
+            read *= columns.get(place).read(extents.get(place), file, box, smaller);
+          }
+          ofQuery += read;
+        }
+        sum += query.weight() * Math.min(ofQuery, 1);
+      }
+      found[file] = sum / workload.weight();
+    }
+    return found;
+  }
+
+  /** The new file of each row of a rewrite: a layout is fitted to every second one. */
   private int[] newFiles(int[] rows, int count) {
     if (count == 1) {
       return new int[rows.length];
     }
     LayoutRequest wish = request.layout().of(count);
+    List<ClusteringColumn> names = files.columns().stream().map(ColumnBounds::column).toList();
     Sample mine = sample.take(rows);
     Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
-    Layout layout = wanted == null ? Layout.fit(names, half, wish) : wanted.fitted(names, half, wish);
-    return new SampledGroup(layout, mine, mine, 0, 0).filesOf(mine);
-  }
-
-  /** By number, the share of the rows that each new file is read for. */
-  private double[] reachByEquality(NewFiles made) {
-    double[] ofFile = new double[made.counts().length];
-    for (Column column : columns) {
-      Ends ends = column.ends(made);
-      for (int file = 0; file < ofFile.length; file++) {
-        int low = ends.low[file];
-        int high = ends.high[file];
-        double share = high < 0 ? 0 : column.share(low, high);
-        // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
-        int count = made.counts[file];
-        double span = count > 1 ? (double) (count + 1) / (count - 1) : 1;
-        ofFile[file] += column.weight() * (low < high ? Math.min(share * span, 1) : share);
-      }
-    }
-    return Arrays.stream(ofFile).map(each -> each / weight * made.smaller).toArray();
+    Layout layout =
+        workload == null ? Layout.fit(names, half, wish) : Layout.fit(names, half, wish, workload::boxesIn, workload.share());
+    return new GroupSample(layout, mine, mine, 0, 0).filesOf(mine);
   }
 
   /**

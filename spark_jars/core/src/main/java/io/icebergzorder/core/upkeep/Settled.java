@@ -26,9 +26,6 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   /** In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on. */
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
 
-  /** Why data files are left that are settled. */
-  public static final String WHY = "as a rewrite by the same request left them, and nothing has come since";
-
   /**
    * Finds what is settled.
    *
@@ -75,7 +72,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   }
 
   /** The key of the queries that a rewrite of ours was for; empty where there were none. */
-  static String workload(SnapshotFacts commit) {
+  public static String workload(SnapshotFacts commit) {
     String request = commit.summary().getOrDefault(REQUEST, "");
     return request.contains(" ") ? request.substring(request.indexOf(' ') + 1) : "";
   }

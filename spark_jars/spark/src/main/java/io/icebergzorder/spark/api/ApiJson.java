@@ -2,6 +2,12 @@ package io.icebergzorder.spark.api;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.spark.plan.LeftGroup;
+import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.StartingPoint;
+import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
+import io.icebergzorder.spark.plan.StoredPlan;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,27 +16,31 @@ import java.util.OptionalDouble;
 
 /** Plans and results as programs read them: the keys, and their order, are those of Python's plans and results. */
 final class ApiJson {
-  private static final int VERSION = 1;
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
 
   private ApiJson() {}
 
   static String of(RewritePlan plan) {
-    Long snapshotId = plan.snapshotId().isPresent() ? (Long) plan.snapshotId().getAsLong() : null;
+    StartingPoint start = plan.tablePlan().start();
     return written(
         object(
-            "version", VERSION,
+            "version", StoredPlan.VERSION,
             "table", plan.table(),
+            "table_uuid", start.uuid(),
             "branch", plan.branch(),
-            "snapshot_id", snapshotId,
+            "snapshot_id", start.snapshotId(),
+            "schema_id", start.schemaId(),
+            "spec_id", start.specId(),
+            "case_sensitive", plan.tablePlan().target().isCaseSensitive(),
+            "planned_at_ms", start.plannedAtMs(),
             "sort_order", plan.sortOrder(),
             "where", plan.where(),
             "options", plan.options(),
             "target_file_size_bytes", plan.targetFileSizeBytes(),
             "target_file_size_from", plan.targetFileSizeFrom(),
             "message", plan.message(),
-            "file_groups", plan.groups().stream().map(ApiJson::group).toList(),
-            "left", plan.left().stream().map(ApiJson::left).toList(),
+            "file_groups", plan.plannedGroups().stream().map(each -> group(each, plan.group(each))).toList(),
+            "left", plan.leftGroups().stream().map(ApiJson::left).toList(),
             "scan_fractions", plan.scanFractions(),
             "scan_fractions_before", plan.scanFractionsBefore(),
             "expected_seconds", plan.expectedSeconds(),
@@ -40,14 +50,19 @@ final class ApiJson {
                     .map(each -> object("queries", each.queries(), "before", each.before(), "predicted", each.predicted()))));
   }
 
-  private static Map<String, Object> group(PlannedFileGroup group) {
+  private static Map<String, Object> group(FileGroup planned, PlannedFileGroup group) {
     return object(
         "partition", group.partition(),
         "data_files_count", group.files().size(),
         "bytes", group.bytes(),
         "rows", group.rows(),
         "expected_data_files_count", group.expectedFiles(),
+        "spec_id", planned.specId(),
+        "max_output_file_size_bytes", planned.maxOutputFileSize(),
+        "is_due", planned.isDue(),
+        "reasons", planned.reasons(),
         "reason", group.reason(),
+        "data_files", planned.files().stream().map(PlannedFile::of).toList(),
         "layout", group.layout().map(ApiJson::layout));
   }
 
@@ -60,13 +75,14 @@ final class ApiJson {
         "scan_fractions_before", layout.scanFractionsBefore());
   }
 
-  private static Map<String, Object> left(LeftFiles left) {
+  private static Map<String, Object> left(LeftGroup left) {
     return object(
         "partition", left.partition(),
-        "data_files_count", left.files().size(),
+        "data_files_count", left.dataFilesCount(),
         "bytes", left.bytes(),
         "rows", left.rows(),
-        "reason", left.reason());
+        "reasons", left.reasons(),
+        "reason", Reason.text(left.reasons()));
   }
 
   static String of(ZOrderResult result) {

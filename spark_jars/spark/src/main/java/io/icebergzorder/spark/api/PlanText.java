@@ -66,7 +66,7 @@ final class PlanText {
 
   private static String left(LeftFiles group) {
     return text(
-        "  leave %s: %s", files(group.partition(), group.files().size(), group.bytes(), group.rows()), group.reason());
+        "  leave %s: %s", files(group.partition(), group.files(), group.bytes(), group.rows()), group.reason());
   }
 
   private static String files(String partition, int files, long bytes, long rows) {

@@ -1,28 +1,29 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.internals.PhysicalTypeCheck;
-import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.LeftGroup;
+import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.run.RewriteRun;
-import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
-import io.icebergzorder.spark.sample.FittedLayouts;
-import io.icebergzorder.spark.sample.LayoutFitter;
+import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.sample.SampledGroup;
+import io.icebergzorder.spark.sample.SampledPlan;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.StructLike;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,16 +38,40 @@ public final class RewritePlan {
   private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);
 
   private final TablePlan plan;
-  private final Optional<FittedLayouts> fitted;
+  private final Optional<SampledPlan> sampled;
   private final List<PredicateScan> predicates;
+
+  /**
+   * Reads a plan that {@link #toJson} has written, or the engine without Spark. It is not sampled: the layouts are found again.
+   *
+   * @param session the session whose catalogs, settings and cluster it uses
+   * @param table the table's name: with its catalog, or in the session's current one
+   * @param json the plan
+   * @throws IllegalArgumentException if it is no plan that this version can read
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public static RewritePlan fromJson(SparkSession session, String table, String json) {
+    return fromJson(table, json, name -> CatalogTable.load(session, name));
+  }
+
+  /** Does the same for a table of one catalog, which is named with or without it. */
+  public static RewritePlan fromJson(SparkSession session, TableCatalog catalog, String table, String json) {
+    return fromJson(table, json, name -> CatalogTable.load(session, catalog, name));
+  }
+
+  private static RewritePlan fromJson(String table, String json, Function<String, CatalogTable> load) {
+    SupportedVersions.checkIceberg();
+    StoredPlan stored = StoredPlan.read(table, json);
+    return new RewritePlan(stored.on(load.apply(table)));
+  }
 
   RewritePlan(TablePlan plan) {
     this(plan, Optional.empty(), List.of());
   }
 
-  private RewritePlan(TablePlan plan, Optional<FittedLayouts> fitted, List<PredicateScan> predicates) {
+  private RewritePlan(TablePlan plan, Optional<SampledPlan> sampled, List<PredicateScan> predicates) {
     this.plan = plan;
-    this.fitted = fitted;
+    this.sampled = sampled;
     this.predicates = List.copyOf(predicates);
   }
 
@@ -82,62 +107,54 @@ public final class RewritePlan {
 
   /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
   public List<PlannedFileGroup> groups() {
-    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).map(this::group).toList();
+    return plannedGroups().stream().map(this::group).toList();
   }
 
-  private Map<PlannedGroup, String> leftAfterSampling() {
-    return fitted.map(FittedLayouts::left).orElse(Map.of());
+  List<FileGroup> plannedGroups() {
+    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).toList();
   }
 
-  private PlannedFileGroup group(PlannedGroup group) {
-    Optional<FittedGroup> layout = fitted.map(layouts -> layouts.groups().get(group));
+  private Map<FileGroup, Reason> leftAfterSampling() {
+    return sampled.map(SampledPlan::left).orElse(Map.of());
+  }
+
+  PlannedFileGroup group(FileGroup group) {
+    Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
-        partition(group.info().partition(), group.files()),
-        locations(group.files()),
+        LeftGroup.partition(target().table(), group.files()),
+        group.files().stream().map(file -> file.file().location()).toList(),
         group.bytes(),
         group.rows(),
         Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
-        group.reason(),
+        Reason.text(group.reasons()),
         layout.map(each -> new PlannedLayout(each.layout(), each.predicted(), each.before())));
   }
 
   /** The data files that the filter selects and that are left alone, with the reasons. */
   public List<LeftFiles> left() {
-    Stream<LeftFiles> notChosen =
-        plan.left().stream().map(group -> left(group.partition(), group.files(), group.reason()));
-    Stream<LeftFiles> notWorth =
+    return leftGroups().stream()
+        .map(each -> new LeftFiles(each.partition(), each.dataFilesCount(), each.bytes(), each.rows(), Reason.text(each.reasons())))
+        .toList();
+  }
+
+  List<LeftGroup> leftGroups() {
+    Stream<LeftGroup> notChosen =
+        plan.left().stream();
+    Stream<LeftGroup> notWorth =
         plan.groups().stream()
             .filter(leftAfterSampling()::containsKey)
-            .map(group -> left(group.info().partition(), group.files(), leftAfterSampling().get(group)));
+            .map(group -> LeftGroup.of(target().table(), group.files(), List.of(leftAfterSampling().get(group))));
     return Stream.concat(notChosen, notWorth).toList();
-  }
-
-  private LeftFiles left(StructLike partition, List<FileScanTask> files, String reason) {
-    return new LeftFiles(
-        partition(partition, files),
-        locations(files),
-        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
-        files.stream().mapToLong(file -> file.file().recordCount()).sum(),
-        reason);
-  }
-
-  private String partition(StructLike partition, List<FileScanTask> files) {
-    PartitionSpec spec = plan.target().table().specs().get(files.get(0).file().specId());
-    return spec.specId() == plan.specId() ? spec.partitionToPath(partition) : "";
-  }
-
-  private static List<String> locations(List<FileScanTask> files) {
-    return files.stream().map(file -> file.file().location()).toList();
   }
 
   /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
   public Optional<String> message() {
-    return Optional.ofNullable(plan.whyNothing()).or(() -> fitted.map(FittedLayouts::whyNothing));
+    return Optional.ofNullable(plan.whyNothing()).or(() -> sampled.map(SampledPlan::whyNothing));
   }
 
   /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
   public List<String> warnings() {
-    return fitted.map(FittedLayouts::planned).orElse(List.of());
+    return sampled.map(SampledPlan::planned).orElse(List.of());
   }
 
   /**
@@ -146,7 +163,7 @@ public final class RewritePlan {
    * lower is better; a column without a value is left out. Empty before {@link #sampled}.
    */
   public Map<String, Double> scanFractions() {
-    return fitted.map(FittedLayouts::predicted).orElse(Map.of());
+    return sampled.map(SampledPlan::predicted).orElse(Map.of());
   }
 
   /**
@@ -154,7 +171,7 @@ public final class RewritePlan {
    * the same rows. Empty before {@link #sampled}.
    */
   public Map<String, Double> scanFractionsBefore() {
-    return fitted.map(FittedLayouts::before).orElse(Map.of());
+    return sampled.map(SampledPlan::before).orElse(Map.of());
   }
 
   /** The size that new files are to have, in bytes. */
@@ -184,8 +201,12 @@ public final class RewritePlan {
 
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
-    List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
-    return plan.workload().map(workload -> FittedLayouts.read(workload, groups, List.of())).map(WorkloadScan::of);
+    List<SampledGroup> groups = sampled.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
+    return plan.workload().map(workload -> SampledPlan.read(workload, groups, List.of())).map(WorkloadScan::of);
+  }
+
+  TablePlan tablePlan() {
+    return plan;
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
@@ -195,7 +216,7 @@ public final class RewritePlan {
 
   /** Whether the layouts are known. */
   public boolean isSampled() {
-    return fitted.isPresent();
+    return sampled.isPresent();
   }
 
   /**
@@ -233,11 +254,11 @@ public final class RewritePlan {
     plan.checkIsCurrent();
     List<Condition> conditions = ResolvedRequest.conditions(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
-    return new RewritePlan(sampled.plan, sampled.fitted, sampled.measured(conditions));
+    return new RewritePlan(sampled.plan, sampled.sampled, sampled.measured(conditions));
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
-    List<BytesRead> read = fitted.map(layouts -> layouts.read(plan, conditions)).orElse(List.of());
+    List<BytesRead> read = sampled.map(layouts -> layouts.read(conditions)).orElse(List.of());
     return IntStream.range(0, conditions.size())
         .mapToObj(i -> new PredicateScan(conditions.get(i).text(), share(read, 0, i), share(read, 1, i)))
         .toList();
@@ -251,14 +272,7 @@ public final class RewritePlan {
     if (isSampled()) {
       return this;
     }
-    try (RewriteSession session = new RewriteSession(target().session())) {
-      FittedLayouts layouts = new LayoutFitter(session, plan).predicted();
-      layouts.planned().forEach(LOG::warn);
-      return new RewritePlan(plan, Optional.of(layouts), List.of());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(table()), e);
-    }
+    return new RewritePlan(plan, Optional.of(Rewrite.sample(plan)), List.of());
   }
 
   /**
@@ -287,25 +301,10 @@ public final class RewritePlan {
           ? sampled.nothing()
           : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
     }
-    long since = System.nanoTime();
-    boolean interrupted = false;
-    try (RewriteSession session = new RewriteSession(target().session())) {
-      if (isSampled()) {
-        // Otherwise sampling looks at them.
-        PhysicalTypeCheck.check(session, target().table(), plan.inputFiles());
-      }
-      return run(session, since);
-    } catch (InterruptedException e) {
-      interrupted = true;
-      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(table());
-      throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
-    } finally {
-      // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
-      target().refreshCaches();
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    Rewrite.Outcome outcome = Rewrite.execute(plan, sampled);
+    return outcome.result().isPresent()
+        ? ZOrderResult.of(outcome)
+        : new RewritePlan(plan, Optional.of(outcome.sampled()), List.of()).nothing();
   }
 
   private ZOrderResult nothing() {
@@ -314,29 +313,13 @@ public final class RewritePlan {
     return ZOrderResult.nothing(this, Stream.concat(Stream.of(why), warnings().stream()).collect(Collectors.joining(" ")));
   }
 
-  private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
-    if (fitted.isEmpty()) {
-      FittedLayouts layouts = new LayoutFitter(session, plan).fitted();
-      layouts.told(List.of()).forEach(LOG::warn);
-      return new RewritePlan(plan, Optional.of(layouts), List.of()).run(session, since);
-    }
-    FittedLayouts layouts = fitted.get();
-    if (layouts.isNothing()) {
-      return nothing();
-    }
-    LOG.info(
-        "Rewriting {} file groups of {} by {} of {}",
-        layouts.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
-    return ZOrderResult.of(RewriteRun.run(session, plan, layouts, since));
-  }
-
   private CatalogTable target() {
     return plan.target();
   }
 
   /**
-   * The plan as JSON, with the keys that {@code docs/options.md} lists. Both engines write the same; keys are added in later versions,
-   * and none is taken away while {@code "version"} is 1.
+   * The plan as JSON, with the keys that {@code docs/options.md} lists. Both engines write the same, and execute what the other has
+   * written; keys are added in later versions, and none is taken away while {@code "version"} is 1.
    */
   public String toJson() {
     return ApiJson.of(this);

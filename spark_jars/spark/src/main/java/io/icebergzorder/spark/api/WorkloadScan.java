@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.SampledPlan;
 import java.util.OptionalDouble;
 
 /**
@@ -13,7 +13,7 @@ import java.util.OptionalDouble;
  * @param actual among the new files; empty if none was committed
  */
 public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {
-  static WorkloadScan of(FittedLayouts.WorkloadReads found) {
+  static WorkloadScan of(SampledPlan.WorkloadReads found) {
     return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual());
   }
 }

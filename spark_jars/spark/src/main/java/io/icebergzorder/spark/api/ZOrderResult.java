@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.run.RewriteRun;
+import io.icebergzorder.spark.run.Rewrite;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -41,9 +41,9 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   }
 
   /** Of a rewrite. */
-  static ZOrderResult of(RewriteRun.Outcome outcome) {
+  static ZOrderResult of(Rewrite.Outcome outcome) {
     return new ZOrderResult(
-        outcome.result(),
+        outcome.result().orElseThrow(),
         outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),
         columns(outcome.before(), outcome.predicted(), outcome.actual()),
         outcome.workload().map(WorkloadScan::of),

@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.spark.run.Rewrite;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
@@ -99,7 +99,7 @@ public final class ZOrderRewrite {
 
   /**
    * Has the rewrite keep to what a sort of Iceberg's own does: its default size of files, and files are rewritten whether or not that is
-   * predicted to pay.
+   * predicted to pay. A plan in JSON does not say so.
    */
   public ZOrderRewrite likeBuiltin() {
     this.likeBuiltin = true;
@@ -115,7 +115,7 @@ public final class ZOrderRewrite {
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
     RewriteRequest request = new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin);
-    return new RewritePlan(RewritePlanner.plan(ResolvedRequest.of(load.apply(table), request)));
+    return new RewritePlan(Rewrite.plan(ResolvedRequest.of(load.apply(table), request)));
   }
 
   /**

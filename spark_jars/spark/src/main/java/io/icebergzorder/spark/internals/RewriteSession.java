@@ -8,7 +8,7 @@ public final class RewriteSession implements AutoCloseable {
   private final String catalog = SessionCatalog.uniqueName();
 
   public RewriteSession(SparkSession session) {
-    spark = SparkInternals.cloneSession(session);
+    spark = SparkInternals.line().cloneSession(session);
     spark.conf().set(setting(), SessionCatalog.class.getName());
     // The number of output partitions is the layout's affair, not the adaptive optimiser's.
     spark.conf().set("spark.sql.adaptive.enabled", "false");

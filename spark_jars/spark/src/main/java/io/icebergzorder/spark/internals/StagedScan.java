@@ -57,7 +57,7 @@ public final class StagedScan implements AutoCloseable {
 
   /** Checks that a query reads the staged tasks and nothing else. */
   public void checkReadsOnlyStaged(Dataset<Row> query) {
-    check(SparkInternals.scans(query));
+    check(SparkInternals.line().scans(query.queryExecution()));
   }
 
   /** Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else. */

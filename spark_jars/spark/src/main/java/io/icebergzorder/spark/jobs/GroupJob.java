@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.jobs;
 
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -69,7 +69,7 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
   public record LaidOutGroup(RewriteFileGroup group, Layout layout) {
     /** Whether its rows may go to more than one partition of the table. */
     public boolean changesSpec() {
-      return PlannedGroup.changesSpec(group);
+      return FileGroup.changesSpec(group);
     }
 
     /** Whether a file may be far larger than was planned, because the layout has found fewer than were. */

@@ -1,13 +1,13 @@
 package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.report.ColumnBounds;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.bounds.ValueKeys;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.FileCondition;
@@ -32,7 +32,7 @@ public final class ConditionReads {
   private final TablePlan plan;
   private final Table table;
   private final List<FileCondition> conditions;
-  private final Map<PlannedGroup, JoinedFile> joined = new HashMap<>();
+  private final Map<FileGroup, JoinedFile> joined = new HashMap<>();
 
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
     this.plan = plan;
@@ -47,9 +47,9 @@ public final class ConditionReads {
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
-  public Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
-    Map<PlannedGroup, BytesRead> read = new LinkedHashMap<>();
-    Map<String, PlannedGroup> byLocation = new HashMap<>();
+  public Map<FileGroup, BytesRead> today(Collection<FileGroup> groups) {
+    Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
+    Map<String, FileGroup> byLocation = new HashMap<>();
     List<String> columns = FileCondition.columns(table, conditions);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     List<Types.NestedField> kept =
@@ -57,14 +57,14 @@ public final class ConditionReads {
             .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
             .map(table.schema()::findField)
             .toList();
-    for (PlannedGroup group : groups) {
+    for (FileGroup group : groups) {
       read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
       group.files().forEach(file -> byLocation.put(file.file().location(), group));
     }
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(columns, file -> {
-        PlannedGroup group = byLocation.get(file.location());
+        FileGroup group = byLocation.get(file.location());
         if (group != null) {
           add(read.get(group), file);
           joined.get(group).add(file);
@@ -85,7 +85,7 @@ public final class ConditionReads {
   }
 
   /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
-  public BytesRead predicted(PlannedGroup group, SampledGroup sampled, KeptBounds kept) {
+  public BytesRead predicted(FileGroup group, GroupSample sampled, KeptBounds kept) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {
       return read;
@@ -95,7 +95,7 @@ public final class ConditionReads {
     for (int i = 0; i < mayFind.length; i++) {
       mayFind[i] &= conditions.get(i).valuesMayMatch(today);
     }
-    DataFiles made = newFiles(sampled, kept);
+    BoundedFiles made = newFiles(sampled, kept);
     for (int place = 0; place < made.count(); place++) {
       DataFile file = newFile(made, place);
       read.add(made.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
@@ -104,11 +104,11 @@ public final class ConditionReads {
   }
 
   /** The files that a layout is predicted to make, with what will be kept of bounds. */
-  private DataFiles newFiles(SampledGroup group, KeptBounds kept) {
+  private BoundedFiles newFiles(GroupSample group, KeptBounds kept) {
     RowOrder order = plan.order();
-    DataFiles made = NewFiles.of(group, order.all());
+    BoundedFiles made = NewFiles.of(group, order.all());
     List<ColumnBounds> named = made.columns().subList(order.partition().size(), made.columns().size());
-    return new DataFiles(
+    return new BoundedFiles(
         made.partitions(),
         made.rows(),
         made.sizes(),
@@ -116,7 +116,7 @@ public final class ConditionReads {
   }
 
   /** A file that does not exist yet, so that Iceberg can judge conditions on it by its metrics. */
-  private DataFile newFile(DataFiles files, int place) {
+  private DataFile newFile(BoundedFiles files, int place) {
     long rows = Math.max(1, files.rows()[place]);
     Map<Integer, Long> values = new HashMap<>();
     Map<Integer, Long> nulls = new HashMap<>();
@@ -139,7 +139,7 @@ public final class ConditionReads {
   }
 
   /** Which conditions may be true in the partition of a file group; all where rows of several come together. */
-  public boolean[] asked(PlannedGroup group) {
+  public boolean[] asked(FileGroup group) {
     boolean[] asked = new boolean[conditions.size()];
     for (int i = 0; i < asked.length; i++) {
       asked[i] = group.changesSpec() || conditions.get(i).partitionMayMatch(group.files().get(0).file());

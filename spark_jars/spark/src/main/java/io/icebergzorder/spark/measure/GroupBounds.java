@@ -6,7 +6,7 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.spark.bounds.BoundKeys;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
@@ -37,10 +37,10 @@ public final class GroupBounds {
   }
 
   /** The bounds of some groups' files of today, from the manifests: metrics of all that were listed would take much memory. */
-  public static Map<PlannedGroup, GroupBounds> today(TablePlan plan, Collection<PlannedGroup> groups, int[] keyLengths) {
-    Map<PlannedGroup, GroupBounds> bounds = new LinkedHashMap<>();
+  public static Map<FileGroup, GroupBounds> today(TablePlan plan, Collection<FileGroup> groups, int[] keyLengths) {
+    Map<FileGroup, GroupBounds> bounds = new LinkedHashMap<>();
     Map<String, GroupBounds> byLocation = new HashMap<>();
-    for (PlannedGroup group : groups) {
+    for (FileGroup group : groups) {
       GroupBounds ofGroup = new GroupBounds(plan.target().table(), plan.order(), keyLengths);
       bounds.put(group, ofGroup);
       group.files().forEach(file -> byLocation.put(file.file().location(), ofGroup));

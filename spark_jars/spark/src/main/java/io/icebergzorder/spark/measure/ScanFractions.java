@@ -19,7 +19,7 @@ public final class ScanFractions {
   private ScanFractions() {}
 
   /** Those that files of layouts are predicted to have; empty without a group. */
-  public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
+  public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.GroupSample> groups) {
     List<ScanMeasurement.MeasuredGroup> planned = NewFiles.measured(groups, order.all());
     return byColumn(
         order,

@@ -62,23 +62,18 @@ public final class RewriteHistory {
     return files -> settled != null && settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
   }
 
-  /**
-   * Earlier rewrites to files of a size.
-   *
-   * @param rewriteOf which of them wrote a data file; empty for others
-   * @param budget bytes that the next one may take for gain, see {@link Gathering#rewriteBudget}
-   */
+  /** Which earlier rewrite to files of the same size wrote a data file, {@link Gathering#NONE} for others; and bytes for the next one. */
   record Like(Function<FileScanTask, String> rewriteOf, long budget) {}
 
   Like like(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
     Map<Long, String> runs = Gathering.rewritesTo(snapshots, target);
-    Map<Long, String> like =
-        Gathering.rewritesLike(snapshots, target, each -> each.isBy(order.sortOrder()), workload);
     AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);
+    List<SnapshotFacts> like =
+        snapshots.stream().filter(each -> each.isBy(order.sortOrder()) && Settled.workload(each).equals(workload)).toList();
     return new Like(
         task -> runs.isEmpty() ? Gathering.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), Gathering.NONE),
-        Gathering.rewriteBudget(like, snapshots));
+        Gathering.rewriteBudget(Gathering.rewritesTo(like, target), snapshots));
   }
 
   private List<SnapshotFacts> oldestFirst() {

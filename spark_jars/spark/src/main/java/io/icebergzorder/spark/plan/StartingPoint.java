@@ -1,12 +1,12 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.spark.request.FileScope;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.HasTableOperations;
@@ -22,25 +22,87 @@ import org.apache.iceberg.util.SnapshotUtil;
  *
  * @param uuid tells the table from another of the same name
  * @param branch the branch
- * @param snapshotId the branch's snapshot
+ * @param snapshotId the branch's snapshot; null if the table has none
  * @param schemaId the table's schema
  * @param specId the table's partition spec
+ * @param plannedAtMs when it was made, in milliseconds since 1970
  */
-record StartingPoint(UUID uuid, String branch, long snapshotId, int schemaId, int specId) {
-  /** Where a table is now; the table has a snapshot. */
-  static StartingPoint of(Table table, String branch) {
+public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schemaId, int specId, long plannedAtMs) {
+  /** Where a table is now. */
+  public static StartingPoint of(Table table, String branch) {
+    Snapshot head = table.snapshot(branch);
     return new StartingPoint(
-        table.uuid(), branch, table.snapshot(branch).snapshotId(), table.schema().schemaId(), table.spec().specId());
+        table.uuid(),
+        branch,
+        head == null ? null : head.snapshotId(),
+        table.schema().schemaId(),
+        table.spec().specId(),
+        System.currentTimeMillis());
+  }
+
+  /**
+   * A data file, and what is deleted from it.
+   *
+   * @param path its location
+   * @param deletes the locations of the delete files that apply to it, sorted; those of deletion vectors with {@code #offset} in the file
+   */
+  public record PlannedFile(String path, List<String> deletes) {
+    /** Sorts the delete files, so that their order does not matter. */
+    public PlannedFile {
+      deletes = deletes.stream().sorted().toList();
+    }
+
+    /** A data file as it is listed. */
+    public static PlannedFile of(FileScanTask task) {
+      return new PlannedFile(task.file().location(), task.deletes().stream().map(PlannedFile::identity).toList());
+    }
+
+    private static String identity(DeleteFile delete) {
+      return delete.location() + (delete.contentOffset() == null ? "" : "#" + delete.contentOffset());
+    }
+  }
+
+  /** Lists the data files that a rewrite may take, from the manifests. */
+  public List<FileScanTask> list(ResolvedRequest request) {
+    if (snapshotId == null) {
+      return List.of();
+    }
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, snapshotId);
+    return request.scope().files(table, snapshotId);
   }
 
   /**
    * Looks at the table anew.
    *
-   * @param scope which files were planned from
-   * @param chosen the planned files
-   * @throws IllegalStateException if a plan of these files is not good any more; the message says why
+   * @return the branch's snapshot of now; -1 if the plan is of none
+   * @throws IllegalStateException if nothing of the plan is good any more; the message says why
    */
-  void check(Table table, FileScope scope, List<FileScanTask> chosen) {
+  long check(Table table) {
+    checkIsSame(table);
+    if (snapshotId == null) {
+      return -1;
+    }
+    if (table.schema().schemaId() != schemaId) {
+      throw stale(table, "its schema has changed since", null);
+    }
+    if (table.spec().specId() != specId) {
+      throw stale(table, "its partition spec has changed since", null);
+    }
+    SnapshotRef head = table.refs().get(branch);
+    if (head == null) {
+      throw stale(table, String.format("branch %s was dropped since", branch), null);
+    }
+    boolean isThere = head.snapshotId() == snapshotId
+        || table.snapshot(snapshotId) != null && SnapshotUtil.isAncestorOf(head.snapshotId(), snapshotId, table::snapshot);
+    if (!isThere) {
+      throw stale(table, String.format("snapshot %d is no longer in the history of branch %s", snapshotId, branch), null);
+    }
+    return head.snapshotId();
+  }
+
+  /** Checks that the table, looked at anew, is the one that was planned on. */
+  private void checkIsSame(Table table) {
     try {
       table.refresh();
     } catch (NoSuchTableException e) {
@@ -56,48 +118,29 @@ record StartingPoint(UUID uuid, String branch, long snapshotId, int schemaId, in
     if (!table.uuid().equals(uuid)) {
       throw stale(table, String.format("it is another table by now, of UUID %s and not %s", table.uuid(), uuid), null);
     }
-    if (table.schema().schemaId() != schemaId) {
-      throw stale(table, "its schema has changed since", null);
-    }
-    if (table.spec().specId() != specId) {
-      throw stale(table, "its partition spec has changed since", null);
-    }
-    SnapshotRef head = table.refs().get(branch);
-    if (head == null) {
-      throw stale(table, String.format("branch %s was dropped since", branch), null);
-    }
-    if (head.snapshotId() != snapshotId) {
-      Snapshot start = table.snapshot(snapshotId);
-      if (start == null || !SnapshotUtil.isAncestorOf(head.snapshotId(), snapshotId, table::snapshot)) {
-        throw stale(
-            table, String.format("snapshot %d is no longer in the history of branch %s", snapshotId, branch), null);
-      }
-      checkFiles(table, scope.files(table, head.snapshotId()), chosen);
-    }
   }
 
-  private static void checkFiles(Table table, List<FileScanTask> now, List<FileScanTask> chosen) {
-    Map<String, FileScanTask> byLocation = new HashMap<>();
-    now.forEach(file -> byLocation.put(file.file().location(), file));
-    for (FileScanTask planned : chosen) {
-      String location = planned.file().location();
-      FileScanTask found = byLocation.get(location);
+  /**
+   * Finds planned files in a snapshot.
+   *
+   * @return the files, in the order in which they were planned
+   * @throws IllegalStateException if one is gone or has other deletes
+   */
+  List<FileScanTask> find(Table table, FileScope scope, long atSnapshot, List<PlannedFile> planned) {
+    Map<String, FileScanTask> byPath = new HashMap<>();
+    scope.files(table, atSnapshot).forEach(file -> byPath.put(file.file().location(), file));
+    List<FileScanTask> files = new ArrayList<>();
+    for (PlannedFile file : planned) {
+      FileScanTask found = byPath.get(file.path());
       if (found == null) {
-        throw stale(table, String.format("data file %s is no longer in the table", location), null);
+        throw stale(table, String.format("data file %s is no longer in the table", file.path()), null);
       }
-      if (!deletes(found).equals(deletes(planned))) {
-        throw stale(table, String.format("the deletes of data file %s have changed since", location), null);
+      if (!PlannedFile.of(found).equals(file)) {
+        throw stale(table, String.format("the deletes of data file %s have changed since", file.path()), null);
       }
+      files.add(found);
     }
-  }
-
-  /** Deletion vectors share a file, each at a place of its own. */
-  private static Set<String> deletes(FileScanTask task) {
-    return task.deletes().stream().map(StartingPoint::identity).collect(Collectors.toSet());
-  }
-
-  private static String identity(DeleteFile delete) {
-    return delete.location() + "@" + delete.contentOffset();
+    return files;
   }
 
   private static IllegalStateException stale(Table table, String why, Throwable cause) {

@@ -1,107 +1,105 @@
 package io.icebergzorder.spark.plan;
 
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
+
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.RequestKey;
-import io.icebergzorder.spark.plan.selection.Selection;
+import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
-/** What a rewrite will do, from metadata alone. Immutable, but for the handle of the table. */
-public final class TablePlan {
-  private final ResolvedRequest request;
-  private final StartingPoint start;
-  private final RewriteHistory history;
-  private final TargetSize targetSize;
-  private final RowOrder order;
-  private final List<PlannedGroup> groups;
-  private final Selection.Selected selected;
-
-  /**
-   * Takes what was planned.
-   *
-   * @param start what the plan was made from; null if the table has no snapshot
-   * @param history what the branch tells of earlier rewrites; null if the table has no snapshot
-   * @param targetSize the size of new files
-   * @param order the order of the rows, within each partition of the files to be written
-   * @param groups the file groups that were chosen, in the order in which they are to be rewritten
-   * @param selected what was chosen, and left
-   */
+/**
+ * What a rewrite will do, from metadata alone.
+ *
+ * @param asked what is asked for
+ * @param start what the plan was made from
+ * @param history what the branch tells of earlier rewrites; null if there is nothing to rewrite
+ * @param targetSize the size of new files
+ * @param order the order of the rows, within each partition of the files to be written
+ * @param groups the file groups that were chosen, in the order in which they are to be rewritten
+ * @param left the files that are left alone
+ * @param whyNothing why there is no file group, and what would force one; null if there is one
+ */
+public record TablePlan(
+    ResolvedRequest asked,
+    StartingPoint start,
+    RewriteHistory history,
+    TargetSize targetSize,
+    RowOrder order,
+    List<FileGroup> groups,
+    List<LeftGroup> left,
+    String whyNothing) {
+  /** Takes what was planned. Where rows may change their partition, they are cut and sorted by that before all else. */
   TablePlan(
-      ResolvedRequest request,
+      ResolvedRequest asked,
       StartingPoint start,
       RewriteHistory history,
       TargetSize targetSize,
-      RowOrder order,
-      List<PlannedGroup> groups,
-      Selection.Selected selected) {
-    this.request = request;
-    this.start = start;
-    this.history = history;
-    this.targetSize = targetSize;
-    this.order = order;
-    this.groups = List.copyOf(groups);
-    this.selected = selected;
+      List<FileGroup> groups,
+      List<LeftGroup> left,
+      String whyNothing) {
+    this(asked, start, history, targetSize, order(asked, groups), groups, left, whyNothing);
+  }
+
+  private static RowOrder order(ResolvedRequest asked, List<FileGroup> groups) {
+    Table table = asked.target().table();
+    return groups.stream().anyMatch(FileGroup::changesSpec)
+        ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
+        : asked.order();
+  }
+
+  /** Takes copies of the lists. */
+  public TablePlan {
+    groups = List.copyOf(groups);
+    left = List.copyOf(left);
   }
 
   /** The table. */
   public CatalogTable target() {
-    return request.target();
+    return asked.target();
   }
 
   /** What was asked for, as written. */
   public RewriteRequest request() {
-    return request.written();
+    return asked.written();
   }
 
   /** The options, read. */
   public RewriteOptions options() {
-    return request.options();
+    return asked.options();
   }
 
   /** The queries that files are cut for, if there are any. */
   public Optional<Workload> workload() {
-    return request.workload();
+    return asked.workload();
   }
 
   /** The branch. */
   public String branch() {
-    return request.branch();
+    return asked.branch();
   }
 
   /** The snapshot that the plan was made from; empty if the table has none. */
   public OptionalLong snapshotId() {
-    return start == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
-  }
-
-  /** The table's partition spec, by which the files were grouped. */
-  public int specId() {
-    return start.specId();
-  }
-
-  /** The order of the rows. */
-  public RowOrder order() {
-    return order;
-  }
-
-  /** The file groups to rewrite, in the order in which they are to be. */
-  public List<PlannedGroup> groups() {
-    return groups;
+    return start.snapshotId() == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
   }
 
   /** The data files of all groups. */
@@ -109,24 +107,9 @@ public final class TablePlan {
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** The files that are left alone, with the reasons. */
-  public List<Selection.SelectedGroup> left() {
-    return selected.left();
-  }
-
-  /** Why there is no file group, and what would force one; null if there is one. */
-  public String whyNothing() {
-    return selected.whyNothing();
-  }
-
-  /** The size of new files. */
-  public TargetSize targetSize() {
-    return targetSize;
-  }
-
   /** Whether all files are rewritten, whatever comes of it. */
   public boolean isRewriteAll() {
-    return isRewriteAll(request);
+    return isRewriteAll(asked);
   }
 
   private static boolean isRewriteAll(ResolvedRequest request) {
@@ -135,7 +118,7 @@ public final class TablePlan {
 
   /** Whether a file group is left as it is if its rewrite would not pay. */
   public boolean mayLeaveGroups() {
-    return mayLeaveGroups(request);
+    return mayLeaveGroups(asked);
   }
 
   static boolean mayLeaveGroups(ResolvedRequest request) {
@@ -144,7 +127,7 @@ public final class TablePlan {
 
   /** The key of what was asked for. */
   public String requestKey() {
-    return requestKey(request, targetSize);
+    return requestKey(asked, targetSize);
   }
 
   static String requestKey(ResolvedRequest request, TargetSize target) {
@@ -164,12 +147,17 @@ public final class TablePlan {
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
   public String limitMessage() {
-    return selected.limitMessage();
+    int later = left.stream().filter(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE)).mapToInt(LeftGroup::dataFilesCount).sum();
+    return later == 0
+        ? ""
+        : String.format(
+            Locale.ROOT, " %,d more data files wait behind %s %s: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
+            asked.options().all().get(MAX_FILES_TO_REWRITE));
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */
   public boolean isWhole() {
-    return selected.isWhole();
+    return left.stream().noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE));
   }
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
@@ -180,7 +168,7 @@ public final class TablePlan {
   /** Whether few files are worth a rewrite whatever filters read. */
   public boolean isBySize() {
     return Double.isInfinite(
-        PropertyUtil.propertyAsDouble(request.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
+        PropertyUtil.propertyAsDouble(asked.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
   /** The last rewrite of ours of the branch. */
@@ -196,7 +184,7 @@ public final class TablePlan {
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */
   public long dataFiles() {
     int listed = groups.stream().mapToInt(group -> group.files().size()).sum();
-    return history.dataFiles().orElse(listed + left().stream().mapToInt(group -> group.files().size()).sum());
+    return history.dataFiles().orElse(listed + left.stream().mapToInt(LeftGroup::dataFilesCount).sum());
   }
 
   /** Visits the data files that the filter selects, with the bounds of the columns that rows are ordered by. */
@@ -206,7 +194,7 @@ public final class TablePlan {
 
   /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
   public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
-    request.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
+    asked.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
   }
 
   /**
@@ -216,9 +204,14 @@ public final class TablePlan {
    *     branch or the table is another one
    */
   public void checkIsCurrent() {
-    List<FileScanTask> chosen = groups.stream().flatMap(group -> group.files().stream()).toList();
-    if (!chosen.isEmpty()) {
-      start.check(target().table(), request.scope(), chosen);
+    if (groups.isEmpty()) {
+      return;
+    }
+    Table table = target().table();
+    long head = start.check(table);
+    if (head != start.snapshotId()) {
+      List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
+      start.find(table, asked.scope(), head, planned);
     }
   }
 }

@@ -1,12 +1,10 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.spark.plan.selection.Selection;
-import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.core.report.TableFacts.FileSizes;
+import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -39,64 +37,59 @@ public record TargetSize(long bytes, String from, String origin) {
     this(bytes, from, from);
   }
 
+  /** The size of a plan; where the last layout's is from, its snapshot tells. */
+  static TargetSize stored(long bytes, String from, RewriteHistory history) {
+    return LAST_LAYOUT.equals(from) && history != null
+        ? history.lastTarget().map(last -> ofLastLayout(bytes, last.origin)).orElseGet(() -> new TargetSize(bytes, DATA))
+        : new TargetSize(bytes, from);
+  }
+
   /** The size of the last layout. */
   static TargetSize ofLastLayout(long bytes, String origin) {
     return new TargetSize(bytes, LAST_LAYOUT, origin);
   }
 
   /**
-   * Finds the size.
+   * Finds the sizes that a table's data files are to have, as for a rewrite.
    *
-   * @param history the branch's; null if the table has no snapshot
-   * @param scope the data files that may be rewritten
-   * @throws IllegalArgumentException if the option is no number
+   * @param snapshotId the newest snapshot; null if the table has none
+   * @param partitions bytes of the data files of each partition
+   * @param isFiltered whether these are of a part of the table
+   * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
-  static TargetSize of(
-      Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.SelectedGroup> scope) {
-    return given(table, request.likeBuiltin(), options)
-        .orElseGet(() -> found(options, history, sizes(scope), request.where() != null));
+  public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, boolean isFiltered) {
+    RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
+    Map<String, String> planning = options.forPlanner();
+    return new IcebergRules(table, of(table, false, planning, history, partitions, isFiltered).in(planning)).sizes();
   }
 
-  /** The size that a user has set; if {@code likeBuiltin}, Iceberg's own else. */
-  static Optional<TargetSize> given(Table table, boolean likeBuiltin, Map<String, String> options) {
+  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */
+  static TargetSize of(
+      Table table, boolean likeBuiltin, Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
+    Map<String, String> properties = table.properties();
     long property =
         PropertyUtil.propertyAsLong(
-            table.properties(),
-            TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
-            TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
+            properties, TableProperties.WRITE_TARGET_FILE_SIZE_BYTES, TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
     if (options.containsKey(RewriteDataFiles.TARGET_FILE_SIZE_BYTES)) {
-      return Optional.of(
-          new TargetSize(PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION));
+      return new TargetSize(PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION);
     }
-    return likeBuiltin || table.properties().containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
-        ? Optional.of(new TargetSize(property, PROPERTY))
-        : Optional.empty();
+    return likeBuiltin || properties.containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
+        ? new TargetSize(property, PROPERTY)
+        : found(options, history, partitions, isFiltered);
   }
 
-  /**
-   * Finds the size where none is given. One by the data is kept until the data asks for four times as much, or a quarter.
-   *
-   * @param history the branch's; null if the table has no snapshot
-   * @param partitions bytes of the data files of each partition
-   * @param isFiltered whether these are of a part of the table, which does not say what all of it asks for
-   */
-  static TargetSize found(Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
+  /** The size where none is given. One by the data is kept until the data of the whole table asks for four times as much, or a quarter. */
+  private static TargetSize found(Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
     TargetSize last = history == null ? null : history.lastTarget().orElse(null);
     long asked = ofData(partitions);
-    if (last == null || !isFiltered && last.origin.equals(DATA) && last.isFarOff(asked)) {
-      return new TargetSize(within(options, asked), DATA);
-    }
-    return new TargetSize(within(options, last.bytes), LAST_LAYOUT, last.origin);
-  }
-
-  private boolean isFarOff(long asked) {
-    return Math.max(asked, bytes) / Math.min(asked, bytes) >= FAR_OFF;
-  }
-
-  private static long[] sizes(List<Selection.SelectedGroup> scope) {
-    return scope.stream()
-        .mapToLong(partition -> partition.files().stream().mapToLong(file -> file.file().fileSizeInBytes()).sum())
-        .toArray();
+    boolean isFarOff =
+        last == null
+            || !isFiltered
+                && last.origin.equals(DATA)
+                && Math.max(asked, last.bytes) / Math.min(asked, last.bytes) >= FAR_OFF;
+    return isFarOff
+        ? new TargetSize(within(options, asked), DATA)
+        : new TargetSize(within(options, last.bytes), LAST_LAYOUT, last.origin);
   }
 
   /** A 32nd of the partition that half of all bytes are in, or in smaller ones. */
@@ -116,10 +109,8 @@ public record TargetSize(long bytes, String from, String origin) {
   private static long within(Map<String, String> options, long target) {
     long least = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES, -1);
     long most = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES, Long.MAX_VALUE);
-    long above =
-        target > least
-            ? target
-            : Math.max(least + 1, (long) (least / SizeBasedFileRewritePlanner.MIN_FILE_SIZE_DEFAULT_RATIO));
+    long wider = (long) (least / SizeBasedFileRewritePlanner.MIN_FILE_SIZE_DEFAULT_RATIO);
+    long above = target > least ? target : Math.max(least + 1, wider);
     return above < most ? above : Math.max(1, (long) (most / SizeBasedFileRewritePlanner.MAX_FILE_SIZE_DEFAULT_RATIO));
   }
 

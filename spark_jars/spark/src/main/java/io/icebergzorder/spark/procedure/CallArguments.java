@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** The arguments of a CALL by parameter name: null for what was not given, and for what this Iceberg has no parameter. */
 public record CallArguments(StructType parameters, InternalRow row) {
-  private Object value(String parameter) {
+  Object value(String parameter) {
     int place = List.of(parameters.fieldNames()).indexOf(parameter);
     return place < 0 || row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
   }

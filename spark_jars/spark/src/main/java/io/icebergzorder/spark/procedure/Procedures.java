@@ -4,6 +4,7 @@ import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.report.ClusteringReport;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
+import io.icebergzorder.spark.api.LeftFiles;
 import io.icebergzorder.spark.api.PlannedFileGroup;
 import io.icebergzorder.spark.api.RewritePlan;
 import io.icebergzorder.spark.api.ZOrderResult;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.Snapshot;
@@ -65,7 +67,7 @@ public final class Procedures {
               Procedures::report),
           new AddedProcedure(
               "zorder_rewrite",
-              RewriteDataFilesProcedure.REQUEST,
+              RewriteDataFilesProcedure.REQUEST + ", plan STRING",
               RewriteDataFilesProcedure.COUNTS + ", message STRING, result STRING NOT NULL",
               Procedures::rewrite));
 
@@ -159,7 +161,7 @@ public final class Procedures {
     RewritePlan plan = isSampled ? planned.sampled(predicates) : planned;
     List<PlannedFileGroup> groups = plan.groups();
     int selected = groups.stream().mapToInt(group -> group.files().size()).sum();
-    int left = plan.left().stream().mapToInt(each -> each.files().size()).sum();
+    int left = plan.left().stream().mapToInt(LeftFiles::files).sum();
     int expected = groups.stream().mapToInt(PlannedFileGroup::expectedFiles).sum();
     Object[] row = {
       selected + left, selected, groups.size(), expected, text(plan.message().orElse(null)), text(plan.toString())
@@ -202,11 +204,24 @@ public final class Procedures {
 
   /** A rewrite, with a message and all figures, for which the columns of Iceberg's procedure have no room. */
   private static List<Object[]> rewrite(SparkSession session, TableCatalog catalog, CallArguments arguments) {
-    ZOrderResult result = RewriteDataFilesProcedure.request(session, catalog, arguments).execute();
+    String plan = arguments.text("plan");
+    ZOrderResult result =
+        plan == null
+            ? RewriteDataFilesProcedure.request(session, catalog, arguments).execute()
+            : planned(session, catalog, arguments, plan).execute();
     List<Object> row = new ArrayList<>(Arrays.asList(RewriteDataFilesProcedure.counts(result)));
     row.add(text(result.message().orElse(null)));
     row.add(text(result.toJson()));
     return List.<Object[]>of(row.toArray());
+  }
+
+  private static RewritePlan planned(SparkSession session, TableCatalog catalog, CallArguments arguments, String plan) {
+    List<String> others =
+        Stream.of("sort_order", "options", "where", "branch").filter(each -> arguments.value(each) != null).toList();
+    if (!others.isEmpty()) {
+      throw new IllegalArgumentException("Cannot use %s beside plan, because the plan says it".formatted(others.get(0)));
+    }
+    return RewritePlan.fromJson(session, catalog, arguments.text("table"), plan);
   }
 
   private static UTF8String text(String value) {

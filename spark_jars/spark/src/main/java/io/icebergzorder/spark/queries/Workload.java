@@ -1,12 +1,11 @@
 package io.icebergzorder.spark.queries;
 
-import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.QueryBoxes;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.internals.Failures;
 import java.io.IOException;
 import java.io.InputStream;
@@ -122,10 +121,14 @@ public record Workload(List<Query> queries, double share) {
     return queries.stream().map(Query::condition).toList();
   }
 
-  /** The boxes that queries want, by the active columns of a layout. */
-  public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
-    return PositionBoxes.of(
-        IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);
+  /** What some of the queries ask for, of which all weights are averaged over. */
+  public AskedQueries asked(boolean[] isAsked) {
+    double weight = 0;
+    for (Query query : queries) {
+      weight += query.weight();
+    }
+    return new AskedQueries(
+        IntStream.range(0, isAsked.length).filter(i -> isAsked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), weight, share);
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */

@@ -1,13 +1,13 @@
 package io.icebergzorder.spark.report;
 
 import io.icebergzorder.core.report.ClusteringReport;
-import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.BoundedFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.spark.bounds.BoundKeys;
 import io.icebergzorder.spark.plan.AddedBy;
-import io.icebergzorder.spark.plan.FileSizeRules;
+import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedReport;
 import java.nio.charset.StandardCharsets;
@@ -43,18 +43,17 @@ public final class TableReport {
     List<SnapshotFacts> snapshots = request.snapshots();
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
     List<FileScanTask> tasks = tasks(snapshotId);
-    DataFiles files = files(tasks);
+    BoundedFiles files = files(tasks);
     long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
     for (int file = 0; file < files.count(); file++) {
       bytes[files.partitions()[file]] += files.sizes()[file];
     }
-    FileSizeRules sizes = FileSizeRules.of(table, request.options(), snapshotId, bytes, request.where() != null);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     AddedBy addedBy = new AddedBy(table, snapshots);
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
+        TargetSize.sizes(table, request.options(), snapshotId, bytes, request.where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
         flags(tasks, task -> task.file().specId() != table.spec().specId()),
         flags(tasks, task -> !task.deletes().isEmpty()),
@@ -72,7 +71,7 @@ public final class TableReport {
     return tasks;
   }
 
-  private DataFiles files(List<FileScanTask> tasks) {
+  private BoundedFiles files(List<FileScanTask> tasks) {
     List<BoundKeys> bounds =
         request.order().named().stream().map(column -> new BoundKeys(column, table.schema())).toList();
     tasks.forEach(task -> bounds.forEach(column -> column.add(task.file())));
@@ -81,7 +80,7 @@ public final class TableReport {
         tasks.stream()
             .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
             .toArray();
-    return new DataFiles(
+    return new BoundedFiles(
         partitions,
         tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),
         tasks.stream().mapToLong(task -> task.file().fileSizeInBytes()).toArray(),

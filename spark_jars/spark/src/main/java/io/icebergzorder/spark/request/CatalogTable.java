@@ -17,7 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** An Iceberg table, as Spark finds it by its name. */
-public record CatalogTable(SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch) {
+public record CatalogTable(
+    SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch, boolean isCaseSensitive) {
   private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);
 
   private static final String REWRITE = "rewrite data files of";
@@ -51,7 +52,8 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
           "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()), e);
     }
     if (loaded instanceof SparkTable found) {
-      return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
+      boolean byCase = Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
+      return new CatalogTable(session, catalog, identifier, found.table(), found.branch(), byCase);
     }
     throw new IllegalArgumentException("Cannot %s %s, because it is not an Iceberg table".formatted(act, identifier));
   }
@@ -96,8 +98,9 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     return table.name();
   }
 
-  public boolean isCaseSensitive() {
-    return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
+  /** The same table, with names of columns that differ by case, or do not. */
+  public CatalogTable byCase(boolean caseSensitive) {
+    return new CatalogTable(session, catalog, identifier, table, branch, caseSensitive);
   }
 
   /** The name's parts in full: the catalog, the namespace, the table. */

@@ -24,6 +24,8 @@ import org.apache.iceberg.io.CloseableIterable;
 
 /** Which data files a rewrite may touch. */
 public record FileScope(Expression filter, boolean caseSensitive) {
+  private static final long MILLIS = 1000;
+
   /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
   public List<FileScanTask> files(Table table, long snapshotId) {
     List<FileScanTask> files = new ArrayList<>();
@@ -43,34 +45,28 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     return files;
   }
 
-  /** How old files must be, by the snapshot of their data sequence number, or of their addition in tables of version 1. */
-  public record LeastAge(long seconds, long at) {
-    private static final long MILLIS = 1000;
-
-    /** Makes what tells which data files of a table are younger. */
-    public Predicate<DataFile> younger(Table table) {
-      Set<Long> sequenceNumbers = new HashSet<>();
-      Set<String> locations = new HashSet<>();
-      for (Snapshot snapshot : table.snapshots()) {
-        if (!isYounger(snapshot)) {
-          continue;
-        }
-        if (snapshot.sequenceNumber() > 0) {
-          sequenceNumbers.add(snapshot.sequenceNumber());
-        } else {
-          snapshot.addedDataFiles(table.io()).forEach(file -> locations.add(file.location()));
-        }
+  /**
+   * Makes what tells which data files of a table are younger than so many seconds, by the snapshot of their data sequence number, or of
+   * their addition in tables of version 1.
+   */
+  public static Predicate<FileScanTask> younger(Table table, long seconds, long at) {
+    Set<Long> sequenceNumbers = new HashSet<>();
+    Set<String> locations = new HashSet<>();
+    for (Snapshot snapshot : table.snapshots()) {
+      // Without the option, a snapshot from a clock that is ahead is no younger than any.
+      if (seconds == 0 || Math.floorDiv(at - snapshot.timestampMillis(), MILLIS) >= seconds) {
+        continue;
       }
-      return file -> {
-        Long number = file.dataSequenceNumber();
-        return number != null && number > 0 ? sequenceNumbers.contains(number) : locations.contains(file.location());
-      };
+      if (snapshot.sequenceNumber() > 0) {
+        sequenceNumbers.add(snapshot.sequenceNumber());
+      } else {
+        snapshot.addedDataFiles(table.io()).forEach(file -> locations.add(file.location()));
+      }
     }
-
-    /** Without the option, a snapshot from a clock that is ahead is no younger than any. */
-    private boolean isYounger(Snapshot snapshot) {
-      return seconds > 0 && Math.floorDiv(at - snapshot.timestampMillis(), MILLIS) < seconds;
-    }
+    return task -> {
+      Long number = task.file().dataSequenceNumber();
+      return number != null && number > 0 ? sequenceNumbers.contains(number) : locations.contains(task.file().location());
+    };
   }
 
   /** The table with a snapshot as the newest of its main branch. */

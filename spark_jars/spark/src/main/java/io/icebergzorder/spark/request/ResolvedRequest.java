@@ -36,13 +36,22 @@ public record ResolvedRequest(
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
     RewriteRequest request = TableDefaults.complete(target, written);
+    return of(target, request, request.where());
+  }
+
+  /** Resolves a request whose files are known: it says everything, and its filter is not asked again. */
+  public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request) {
+    return of(target, request, null);
+  }
+
+  private static ResolvedRequest of(CatalogTable target, RewriteRequest request, String where) {
     Table table = target.table();
     checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
     RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
-    FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
+    FileScope scope = new FileScope(filter(target, where), target.isCaseSensitive());
     double share = options.layout().workloadShare();
     Optional<Workload> workload =
         options.layout().workload()

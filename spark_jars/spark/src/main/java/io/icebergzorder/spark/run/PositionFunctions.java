@@ -34,12 +34,8 @@ public final class PositionFunctions {
       List<Longs> longs = layouts.stream().map(Longs::of).toList();
       return new LongPosition(type, new OfGroup<>(groups, scope.shareAll(longs)));
     }
-    if (DataTypes.StringType.equals(type)) {
-      List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
-      return new TextPosition(type, new OfGroup<>(groups, scope.shareAll(texts)));
-    }
-    List<Bytes> bytes = layouts.stream().map(Bytes::of).toList();
-    return new BytesPosition(type, new OfGroup<>(groups, scope.shareAll(bytes)));
+    List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
+    return new TextPosition(type, new OfGroup<>(groups, scope.shareAll(texts)));
   }
 
   /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
@@ -89,44 +85,15 @@ public final class PositionFunctions {
     }
   }
 
-  private record Bytes(Boundaries boundaries, long[] packed) implements Serializable {
-    static Bytes of(Optional<LayoutColumn> column) {
-      Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
-      return new Bytes(boundaries, packedOf(column, boundaries));
-    }
-
-    long of(byte[] key) {
-      return packed[key == null ? boundaries.nullBucket() : boundaries.bucket(key)];
-    }
-  }
-
-  /** The same of texts, most of which differ in the first eight bytes, which Spark reads as one number. */
-  private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
+  /** The same of a column of texts, or of bytes. */
+  private record Texts(TextBoundaries boundaries, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
-      UTF8String[] texts = texts(type, boundaries);
-      long[] beginnings = Arrays.stream(texts).mapToLong(UTF8String::getPrefix).toArray();
-      return new Texts(texts, beginnings, packedOf(column, boundaries));
+      return new Texts(new TextBoundaries(texts(type, boundaries)), packedOf(column, boundaries));
     }
 
     long of(UTF8String value) {
-      return packed[value == null ? boundaries.length + 2 : bucket(value)];
-    }
-
-    private int bucket(UTF8String value) {
-      long beginning = value.getPrefix();
-      int low = 0;
-      int high = beginnings.length;
-      while (low < high) {
-        int middle = (low + high) >>> 1;
-        int order = Long.compareUnsigned(beginnings[middle], beginning);
-        if (order < 0 || (order == 0 && boundaries[middle].compareTo(value) <= 0)) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      return low;
+      return packed[value == null ? boundaries.size() + 2 : boundaries.countNotAbove(value)];
     }
   }
 
@@ -165,23 +132,6 @@ public final class PositionFunctions {
     }
   }
 
-  public static final class BytesPosition extends ColumnFunction<Long> {
-    private final OfGroup<Bytes> positions;
-
-    BytesPosition(DataType type, OfGroup<Bytes> positions) {
-      super(DataTypes.LongType, type);
-      this.positions = positions;
-    }
-
-    public long invoke(byte[] value) {
-      return positions.value().of(value);
-    }
-
-    public long invoke(Decimal value) {
-      return invoke(value == null ? null : KeyFunctions.ofWideDecimal(value));
-    }
-  }
-
   public static final class TextPosition extends ColumnFunction<Long> {
     private final OfGroup<Texts> positions;
 
@@ -192,6 +142,14 @@ public final class PositionFunctions {
 
     public long invoke(UTF8String value) {
       return positions.value().of(value);
+    }
+
+    public long invoke(byte[] value) {
+      return invoke(UTF8String.fromBytes(value));
+    }
+
+    public long invoke(Decimal value) {
+      return invoke(value == null ? null : KeyFunctions.ofWideDecimal(value));
     }
   }
 

@@ -11,8 +11,8 @@ import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
-import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.SampledGroup;
+import io.icebergzorder.spark.sample.SampledPlan;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
@@ -20,6 +20,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -35,8 +36,9 @@ final class RunMeasurement {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TablePlan plan;
-  private final FittedLayouts fitted;
-  private final Map<Integer, FittedGroup> byIndex = new HashMap<>();
+  private final SampledPlan sampled;
+  private final Map<String, String> asked;
+  private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final Map<Integer, BytesRead> read = new HashMap<>();
   private final ConditionReads queries;
@@ -44,33 +46,36 @@ final class RunMeasurement {
   private long since;
   private int told;
 
-  RunMeasurement(TablePlan plan, FittedLayouts fitted, Map<String, String> asked, long since) {
+  /** Takes what summaries are asked to say besides, and when the rewrite began, by {@link System#nanoTime}. */
+  RunMeasurement(SampledPlan sampled, Map<String, String> asked, long since) {
     this.id = asked.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
-    this.plan = plan;
-    this.fitted = fitted;
+    this.plan = sampled.plan();
+    this.sampled = sampled;
+    this.asked = asked;
     this.since = since;
     this.queries = ConditionReads.ofWorkload(plan);
-    fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
+    sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = ofLayouts();
+    Map<String, String> summary = new HashMap<>(asked);
+    summary.putAll(ofLayouts());
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
       told += groups.size();
-      if (plan.isWhole() && fitted.failures().isEmpty() && told == fitted.groups().size()) {
+      if (plan.isWhole() && sampled.failures().isEmpty() && told == sampled.groups().size()) {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     groups.forEach(this::read);
-    List<FittedGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
+    List<SampledGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    fitted
-        .predicted(plan.order(), of)
+    sampled
+        .predicted(of)
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
     ScanFractions.measured(plan.order(), committed)
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
@@ -83,7 +88,7 @@ final class RunMeasurement {
 
   /** What the snapshot says about the layouts. */
   private Map<String, String> ofLayouts() {
-    List<Layout> layouts = fitted.layouts();
+    List<Layout> layouts = sampled.layouts();
     Map<String, String> summary = new HashMap<>();
     boolean isPlain = plan.order().curve() == Curve.ZORDER && plan.order().prefix().isEmpty();
     summary.put("zorder.columns", isPlain ? plan.order().names(",") : plan.order().sortOrder());
@@ -94,9 +99,9 @@ final class RunMeasurement {
 
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
     return measured.computeIfAbsent(group.info().globalIndex(), index -> {
-      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
+      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), sampled.keyLengths());
       group.addedFiles().forEach(bounds::add);
-      FittedGroup of = byIndex.get(index);
+      SampledGroup of = byIndex.get(index);
       return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
     });
   }
@@ -105,22 +110,23 @@ final class RunMeasurement {
     return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
   }
 
-  synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
+  synchronized Rewrite.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> group.info().globalIndex())
             .toList();
-    List<FittedGroup> groups = committed.stream().map(byIndex::get).toList();
-    boolean isAll = groups.size() == fitted.groups().size();
+    List<SampledGroup> groups = committed.stream().map(byIndex::get).toList();
+    boolean isAll = groups.size() == sampled.groups().size();
     Map<String, Double> actual = ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
-    return new RewriteRun.Outcome(
-        result,
-        isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
-        isAll ? fitted.predicted() : fitted.predicted(plan.order(), groups),
+    return new Rewrite.Outcome(
+        sampled,
+        Optional.of(result),
+        isAll ? sampled.before() : SampledPlan.before(plan.order(), groups),
+        isAll ? sampled.predicted() : sampled.predicted(groups),
         actual,
         plan.workload()
             .filter(workload -> !groups.isEmpty())
-            .map(workload -> FittedLayouts.read(workload, groups, committed.stream().map(read::get).toList())),
+            .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(read::get).toList())),
         messages);
   }
 

@@ -1,11 +1,11 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.SampledRowGroups;
-import io.icebergzorder.core.SampledRowGroups.ManifestFile;
+import io.icebergzorder.core.SampledRowGroups.SampledFile;
 import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.FilePart;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -14,9 +14,9 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 
 /** What is read of a file group for its sample. */
-record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
+record GroupScan(FileGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
   /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
-  static List<GroupScan> of(List<PlannedGroup> groups, ZOrderOptions options) {
+  static List<GroupScan> of(List<FileGroup> groups, ZOrderOptions options) {
     long outputFiles = outputFiles(groups);
     long rows = rows(groups, options);
     return groups.stream()
@@ -24,16 +24,16 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
         .toList();
   }
 
-  static long rows(List<PlannedGroup> groups, ZOrderOptions options) {
+  static long rows(List<FileGroup> groups, ZOrderOptions options) {
     return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
   }
 
-  private static long outputFiles(List<PlannedGroup> groups) {
-    return groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
+  private static long outputFiles(List<FileGroup> groups) {
+    return groups.stream().mapToLong(FileGroup::expectedFiles).sum();
   }
 
-  private static GroupScan of(PlannedGroup group, long wanted, long seed, boolean areClusters) {
-    List<ManifestFile> files = group.files().stream().map(GroupScan::manifestFile).toList();
+  private static GroupScan of(FileGroup group, long wanted, long seed, boolean areClusters) {
+    List<SampledFile> files = group.files().stream().map(GroupScan::sampledFile).toList();
     return new GroupScan(group, wanted, SampledRowGroups.of(files, wanted, group.expectedFiles(), seed, areClusters));
   }
 
@@ -55,12 +55,12 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
     return tasks;
   }
 
-  private static ManifestFile manifestFile(FileScanTask task) {
+  private static SampledFile sampledFile(FileScanTask task) {
     DataFile file = task.file();
     // Row groups of Parquet only: Iceberg reads other formats by rules of theirs.
     boolean isKnown = file.format() == FileFormat.PARQUET && file.splitOffsets() != null;
     long sequenceNumber = file.dataSequenceNumber() == null ? 0 : file.dataSequenceNumber();
-    return new ManifestFile(
+    return new SampledFile(
         file.location(),
         sequenceNumber,
         file.recordCount(),

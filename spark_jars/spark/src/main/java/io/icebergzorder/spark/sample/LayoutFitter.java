@@ -2,189 +2,183 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
-import io.icebergzorder.core.MetricsCheck.GroupKeys;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.SampledRowGroups;
+import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.upkeep.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.internals.FailureStreak;
-import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.internals.PhysicalTypeCheck;
-import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
-import java.util.function.Supplier;
-import org.apache.iceberg.Table;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-/** Samples the file groups of a plan and fits a layout to each. The keys stay in the driver's memory until the commit. */
+/**
+ * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and leaves groups that no
+ * layout serves.
+ */
 public final class LayoutFitter {
-  private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
+  /** A mean above this share of today's is no gain for certain: predictions err by as much. */
+  private static final double GAIN = 0.95;
 
-  private final RewriteSession session;
+  /** Up to this share of today's, few new files are read no more than many of today. */
+  private static final double NO_MORE = 1.01;
+
   private final TablePlan plan;
-  private final Table table;
   private final RowOrder order;
-  private final KeptBounds kept;
-  private final int[] keyLengths;
   private final ConditionReads queries;
 
-  public LayoutFitter(RewriteSession session, TablePlan plan) {
-    this.session = session;
+  public LayoutFitter(TablePlan plan) {
     this.plan = plan;
-    this.table = plan.target().table();
     this.order = plan.order();
-    this.kept = KeptBounds.of(table, order.named());
-    this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
     this.queries = ConditionReads.ofWorkload(plan);
   }
 
-  /** Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason. */
-  public FittedLayouts fitted() throws InterruptedException {
-    Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
-    boolean failAlone = plan.options().partialProgress().isPresent();
-    FailureStreak streak = new FailureStreak();
-    return fitted(
-        scans -> failAlone ? drawnApart(scans, failures, streak) : drawn(scans),
-        failures,
-        "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
-  }
-
-  public FittedLayouts predicted() throws InterruptedException {
-    return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
-  }
-
-  /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
-  private FittedLayouts fitted(Function<List<GroupScan>, List<Sampler.Drawn>> draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
-    PhysicalTypeCheck.check(session, table, plan.inputFiles());
-    Map<PlannedGroup, SampledLayout> layouts = orStopped(stopped, () -> layouts(draw));
-    MetricsFindings metrics =
-        MetricsFindings.of(plan, kept, place -> layouts.values().stream().map(each -> each.keys(place)).iterator());
-    LayoutChoice choice = new LayoutChoice(plan, metrics, this::fit);
-    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = new LinkedHashMap<>();
-    layouts.forEach((group, each) -> sampled.put(group, each.toPredictFrom()));
-    return orStopped(stopped, () -> choice.of(sampled, keyLengths, failures));
-  }
-
-  /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
-  private <T> T orStopped(String message, Supplier<T> work) throws InterruptedException {
-    try {
-      return work.get();
-    } catch (Throwable e) {
-      // Spark throws it undeclared.
-      if (e instanceof InterruptedException interruption) {
-        throw interruption;
-      }
-      throw new RuntimeException(String.format(message, table.name(), Failures.rootMessage(e)), e);
-    }
-  }
-
-  private record SampledLayout(Sampler.Drawn sample, Layout layout) {
-    PlannedGroup group() {
-      return sample.scan().group();
-    }
-
-    /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
-    boolean isOfClusters() {
-      return sample.scan().rowGroups().isPresent()
-          && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups());
-    }
-
-    /** How its sampled rows lie in a column of strings or binaries. */
-    GroupKeys keys(int place) {
-      return GroupKeys.of(layout, sample.fitted(), place, sample.tails().get(place));
-    }
-
-    /** The same for {@link ScanPrediction}. */
-    ScanPrediction.SampledGroup toPredictFrom() {
-      return new ScanPrediction.SampledGroup(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
-    }
-  }
-
-  private Map<PlannedGroup, SampledLayout> layouts(Function<List<GroupScan>, List<Sampler.Drawn>> draw) {
-    Map<PlannedGroup, SampledLayout> layouts = layouts(draw.apply(GroupScan.of(plan.groups(), plan.options().layout())));
-    long seed = plan.options().layout().sampleSeed();
-    List<GroupScan> clusters =
-        layouts.values().stream()
-            .filter(SampledLayout::isOfClusters)
-            .map(layout -> layout.sample().scan().ofClusters(seed))
-            .toList();
-    if (!clusters.isEmpty()) {
-      Map<PlannedGroup, SampledLayout> again = layouts(draw.apply(clusters));
-      // One that cannot be read this time has no layout any more.
-      clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
-    }
-    return layouts;
-  }
-
-  private Layout fit(PlannedGroup group, Sample sample, int files) {
+  /** Fits the layout of so many files. */
+  Layout fit(FileGroup group, Sample sample, int files) {
     LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
     if (plan.workload().isEmpty()) {
       return Layout.fit(order.all(), sample, request);
     }
     // A query that the group's partition rules out says nothing of how its files are best cut.
-    Workload workload = plan.workload().get();
-    boolean[] asked = queries.asked(group);
-    return Layout.fit(order.all(), sample, request, uncut -> workload.boxes(uncut.columns(), asked), workload.share());
+    AskedQueries asked = plan.workload().get().asked(queries.asked(group));
+    return Layout.fit(order.all(), sample, request, asked::boxesIn, asked.share());
   }
 
-  private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
-    Map<PlannedGroup, SampledLayout> layouts = new LinkedHashMap<>();
-    for (Sampler.Drawn sample : drawn) {
-      PlannedGroup group = sample.scan().group();
-      layouts.put(group, new SampledLayout(sample, fit(group, sample.fitted(), group.expectedFiles())));
-    }
-    return layouts;
-  }
-
-  private List<Sampler.Drawn> drawn(List<GroupScan> scans) {
-    String description =
-        String.format(
-            Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
-    Sampler sampler = new Sampler(session, table, order, keyLengths);
-    return session.describing(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
-  }
-
-  /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
-  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures, FailureStreak streak) {
-    if (streak.isOver()) {
-      scans.forEach(scan -> failures.put(scan.group(), streak.why()));
-      return List.of();
-    }
-    try {
-      List<Sampler.Drawn> drawn = drawn(scans);
-      streak.done();
-      return drawn;
-    } catch (Throwable e) {
-      if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
-        throw e;
+  /** Chooses among the layouts of sampled file groups. */
+  public SampledPlan fit(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
+    Map<FileGroup, Throwable> failures = sampler.failures();
+    KeptBounds kept = metrics.ofNewFiles();
+    Map<FileGroup, ScanPrediction.GroupSample> sampled = new LinkedHashMap<>();
+    samples.forEach((group, each) -> sampled.put(group, each.toPredictFrom()));
+    Map<FileGroup, GroupBounds> files = GroupBounds.today(plan, sampled.keySet(), sampler.keyLengths());
+    Map<FileGroup, BytesRead> read = queries.today(sampled.keySet());
+    Map<FileGroup, SampledGroup> chosen = new LinkedHashMap<>();
+    Map<FileGroup, Reason> left = new LinkedHashMap<>();
+    List<SampledGroup> leftGroups = new ArrayList<>();
+    sampled.forEach((group, each) -> {
+      SampledGroup fitted =
+          withEnoughFiles(group, each, kept, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
+      if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
+        left.put(group, new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()).noGain());
+        leftGroups.add(fitted);
+      } else {
+        chosen.put(group, fitted);
       }
-      if (scans.size() == 1) {
-        failures.put(scans.get(0).group(), e);
-        streak.failed(e);
-        return List.of();
-      }
-      LOG.warn("Sampling {} file groups of {} apart, because one failed", scans.size(), table.name(), e);
-    }
-    int middle = scans.size() / 2;
-    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures, streak));
-    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures, streak));
-    return drawn;
+    });
+    boolean isNothing = chosen.isEmpty() && failures.isEmpty();
+    Map<String, Double> before = SampledPlan.before(order, chosen.values());
+    Map<String, Double> predicted = SampledPlan.predicted(kept, order, chosen.values());
+    RewriteMessages messages =
+        isNothing
+            ? RewriteMessages.NONE
+            : RewriteMessages.of(plan, before, predicted, means(chosen.values(), before, predicted), chosen.values());
+    String why = isNothing ? whyNothing(leftGroups, kept) : null;
+    return new SampledPlan(
+        plan, chosen, failures, left, before, predicted, metrics, messages, why, sampler.keyLengths());
   }
 
-  /** How many rows are sampled at most, of all file groups: no more than there are, and one if there are none. */
-  private long mostRows() {
-    long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
-    return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
+  private RewriteMessages.Means means(Collection<SampledGroup> groups, Map<String, Double> before, Map<String, Double> predicted) {
+    return new RewriteMessages.Means(
+        mean(before, groups, SampledGroup::readBefore), mean(predicted, groups, SampledGroup::readPredicted), over());
+  }
+
+  private double mean(Map<String, Double> fractions, Collection<SampledGroup> groups, Function<SampledGroup, BytesRead> read) {
+    int count = plan.workload().map(workload -> workload.queries().size()).orElse(0);
+    return ScanFractions.mean(plan, fractions, BytesRead.sum(count, groups.stream().map(read)));
+  }
+
+  private String over() {
+    return plan.workload().isPresent() ? "queries" : "columns";
+  }
+
+  /**
+   * The layout as planned, or if filters read no less of it, the first one of more files of which they do. If there is
+   * none, the first one of few files of which they read no more; or else the best of them, by which to say why the group
+   * is left, or the one that was planned, if it is not.
+   */
+  private SampledGroup withEnoughFiles(
+      FileGroup group, ScanPrediction.GroupSample sampled, KeptBounds kept, ScanMeasurement.MeasuredGroup files, BytesRead read) {
+    Map<String, Double> before = ScanFractions.measured(order, List.of(files));
+    SampledGroup planned = fitted(group, sampled, kept, files, before, read);
+    SampledGroup best = planned;
+    SampledGroup gathered = isGathered(planned) ? planned : null;
+    int most = plan.mostFiles(group.files().size());
+    int wanted = group.expectedFiles();
+    while (!isReadLess(best) && wanted < most) {
+      wanted = Math.min(2 * wanted, most);
+      Layout layout = fit(group, sampled.fitted(), wanted);
+      SampledGroup next =
+          fitted(
+              group,
+              new ScanPrediction.GroupSample(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
+              kept,
+              files,
+              before,
+              read);
+      gathered = gathered == null && isGathered(next) ? next : gathered;
+      best = next.meanPredicted() < best.meanPredicted() ? next : best;
+    }
+    if (isReadLess(best)) {
+      return best;
+    }
+    return !mayBeLeft(group) ? planned : gathered != null ? gathered : best;
+  }
+
+  private SampledGroup fitted(
+      FileGroup group,
+      ScanPrediction.GroupSample sampled,
+      KeptBounds kept,
+      ScanMeasurement.MeasuredGroup files,
+      Map<String, Double> before,
+      BytesRead read) {
+    Map<String, Double> predicted = ScanFractions.predicted(kept, order, List.of(sampled));
+    BytesRead willRead = queries.predicted(group, sampled, kept);
+    return new SampledGroup(
+        group,
+        sampled,
+        files,
+        before,
+        predicted,
+        read,
+        willRead,
+        ScanFractions.mean(plan, before, read),
+        ScanFractions.mean(plan, predicted, willRead));
+  }
+
+  /** Whether there is nothing but scan fractions to be won by a rewrite. */
+  private boolean mayBeLeft(FileGroup group) {
+    return plan.mayLeaveGroups() && !group.isDue();
+  }
+
+  /** Whether it becomes few files, and filters read no more, or do not count. */
+  private boolean isGathered(SampledGroup group) {
+    return 2L * group.layout().files() <= group.group().files().size()
+        && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
+  }
+
+  /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
+  private static boolean isReadLess(SampledGroup group) {
+    return !(group.meanPredicted() > GAIN * group.meanBefore());
+  }
+
+  private String whyNothing(List<SampledGroup> left, KeptBounds kept) {
+    RewriteMessages.Means means =
+        means(left, SampledPlan.before(order, left), SampledPlan.predicted(kept, order, left));
+    return String.format(
+        Locale.ROOT,
+        "Nothing to rewrite in %s: a rewrite of its %,d file groups is %s. To rewrite them anyway,"
+            + " set option rewrite-all to true.%s",
+        plan.target().name(), left.size(), means.noGain().notLess(), plan.limitMessage());
   }
 }

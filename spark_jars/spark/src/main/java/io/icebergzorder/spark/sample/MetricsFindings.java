@@ -7,12 +7,11 @@ import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.util.ArrayList;
-import java.util.Iterator;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.IntFunction;
 
 /** The columns by whose bounds files cannot be skipped as well as they could: see {@link MetricsCheck}. */
 public final class MetricsFindings {
@@ -40,12 +39,13 @@ public final class MetricsFindings {
   public record Fix(String property, String mode, String told) {}
 
   /** Looks at the columns that rows are ordered by. */
-  static MetricsFindings of(TablePlan plan, KeptBounds kept, IntFunction<Iterator<GroupKeys>> groups) {
+  public static MetricsFindings of(TablePlan plan, Collection<PlanSampler.Sampled> samples) {
+    KeptBounds kept = KeptBounds.of(plan.target().table(), plan.order().named());
     MetricsFindings findings = new MetricsFindings(plan, kept);
     List<ClusteringColumn> columns = plan.order().all();
     for (int i = plan.order().partition().size(); i < columns.size(); i++) {
       int place = i;
-      findings.look(columns.get(i), () -> groups.apply(place));
+      findings.look(columns.get(i), () -> samples.stream().map(each -> each.keys(place)).iterator());
     }
     if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
       Finding first = findings.found.get(0);

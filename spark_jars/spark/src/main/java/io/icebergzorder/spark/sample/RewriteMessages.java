@@ -1,6 +1,8 @@
 package io.icebergzorder.spark.sample;
 
-import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
+import static io.icebergzorder.core.Reason.percent;
+
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -20,13 +22,19 @@ record RewriteMessages(List<String> first, List<String> last) {
 
   /** What filters read on average of the file groups that are rewritten, and what the average is over. */
   record Means(double before, double predicted, String over) {
+    /** Why file groups are left of which this is predicted. */
+    Reason noGain() {
+      return Reason.of(Reason.NO_GAIN, "before", before, "predicted", predicted, "over", over);
+    }
+
     String text(String colon) {
-      return "on average over %s%s %s, %s today.".formatted(over, colon, percent(predicted), percent(before));
+      String of = over.equals("queries") ? "queries of the workload" : over;
+      return "on average over the %s%s %s, %s today.".formatted(of, colon, percent(predicted), percent(before));
     }
   }
 
   static RewriteMessages of(
-      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<FittedGroup> groups) {
+      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
@@ -43,7 +51,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     return Stream.of(first, ofMetrics, last).flatMap(List::stream).toList();
   }
 
-  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<FittedGroup> groups) {
+  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<SampledGroup> groups) {
     String table = plan.target().name();
     for (String column : plan.order().ignored()) {
       messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table));
@@ -54,10 +62,6 @@ record RewriteMessages(List<String> first, List<String> last) {
             messages.add(
                 "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
                     .formatted(column.name(), table)));
-  }
-
-  static String percent(double share) {
-    return String.format(Locale.ROOT, "%.1f%%", 100 * share);
   }
 
   private static void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted, Means means) {

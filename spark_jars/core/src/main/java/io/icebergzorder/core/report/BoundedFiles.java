@@ -10,8 +10,8 @@ import java.util.List;
  * @param rows rows of each file, deleted ones included
  * @param sizes bytes of each file
  */
-public record DataFiles(int[] partitions, long[] rows, long[] sizes, List<ColumnBounds> columns) {
-  public DataFiles {
+public record BoundedFiles(int[] partitions, long[] rows, long[] sizes, List<ColumnBounds> columns) {
+  public BoundedFiles {
     columns = List.copyOf(columns);
   }
 
@@ -27,8 +27,8 @@ public record DataFiles(int[] partitions, long[] rows, long[] sizes, List<Column
     return Arrays.stream(rows).sum();
   }
 
-  public DataFiles take(int[] places) {
-    return new DataFiles(
+  public BoundedFiles take(int[] places) {
+    return new BoundedFiles(
         Arrays.stream(places).map(place -> partitions[place]).toArray(),
         Arrays.stream(places).mapToLong(place -> rows[place]).toArray(),
         Arrays.stream(places).mapToLong(place -> sizes[place]).toArray(),

@@ -1,13 +1,12 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.Workload;
@@ -21,8 +20,9 @@ import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
- * The layouts of a plan's file groups, and what filters read today and are predicted to read.
+ * A plan with the layouts of its file groups, and with what filters read today and are predicted to read.
  *
+ * @param plan the plan
  * @param groups the file groups that are to be rewritten, in the order of the plan
  * @param failures of those that could not be sampled, why not; empty without partial progress
  * @param left of those that are better left as they are, why
@@ -33,10 +33,11 @@ import java.util.stream.Stream;
  * @param whyNothing why no group is left over, or null
  * @param keyLengths by column, the bytes at which keys of samples are cut
  */
-public record FittedLayouts(
-    Map<PlannedGroup, FittedGroup> groups,
-    Map<PlannedGroup, Throwable> failures,
-    Map<PlannedGroup, String> left,
+public record SampledPlan(
+    TablePlan plan,
+    Map<FileGroup, SampledGroup> groups,
+    Map<FileGroup, Throwable> failures,
+    Map<FileGroup, Reason> left,
     Map<String, Double> before,
     Map<String, Double> predicted,
     MetricsFindings metrics,
@@ -47,32 +48,32 @@ public record FittedLayouts(
   public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
 
   /** Takes copies of what is told by file group; the maps by column are in the order of the columns. */
-  public FittedLayouts {
+  public SampledPlan {
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
     failures = Collections.unmodifiableMap(new LinkedHashMap<>(failures));
     left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
   }
 
   public List<Layout> layouts() {
-    return groups.values().stream().map(FittedGroup::layout).toList();
+    return groups.values().stream().map(SampledGroup::layout).toList();
   }
 
   /** By column name, the scan fraction today among the files of some groups. */
-  public static Map<String, Double> before(RowOrder order, Collection<FittedGroup> groups) {
-    return ScanFractions.measured(order, groups.stream().map(FittedGroup::files).toList());
+  public static Map<String, Double> before(RowOrder order, Collection<SampledGroup> groups) {
+    return ScanFractions.measured(order, groups.stream().map(SampledGroup::files).toList());
   }
 
   /** By column name, the one that their new files are predicted to have. */
-  public Map<String, Double> predicted(RowOrder order, Collection<FittedGroup> of) {
-    return predicted(metrics.ofNewFiles(), order, of);
+  public Map<String, Double> predicted(Collection<SampledGroup> of) {
+    return predicted(metrics.ofNewFiles(), plan.order(), of);
   }
 
-  static Map<String, Double> predicted(KeptBounds kept, RowOrder order, Collection<FittedGroup> groups) {
-    return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
+  static Map<String, Double> predicted(KeptBounds kept, RowOrder order, Collection<SampledGroup> groups) {
+    return ScanFractions.predicted(kept, order, groups.stream().map(SampledGroup::sampled).toList());
   }
 
   /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
-  public List<BytesRead> read(TablePlan plan, List<Condition> conditions) {
+  public List<BytesRead> read(List<Condition> conditions) {
     ConditionReads reads = new ConditionReads(plan, conditions);
     KeptBounds kept = metrics.ofNewFiles();
     return List.of(
@@ -83,11 +84,11 @@ public record FittedLayouts(
   }
 
   /** What the queries of a workload read of some groups, and of what was made of each. */
-  public static WorkloadReads read(Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made) {
+  public static WorkloadReads read(Workload workload, Collection<SampledGroup> groups, Collection<BytesRead> made) {
     return new WorkloadReads(
         workload.queries().size(),
-        mean(workload, groups.stream().map(FittedGroup::readBefore)),
-        mean(workload, groups.stream().map(FittedGroup::readPredicted)),
+        mean(workload, groups.stream().map(SampledGroup::readBefore)),
+        mean(workload, groups.stream().map(SampledGroup::readPredicted)),
         mean(workload, made.stream()));
   }
 
@@ -108,31 +109,5 @@ public record FittedLayouts(
 
   public boolean isNothing() {
     return groups.isEmpty() && failures.isEmpty();
-  }
-
-  /**
-   * A file group with its layout, and what that is worth.
-   *
-   * @param files its files of today
-   * @param before by column name, the scan fraction of {@code column = value} among these files
-   * @param predicted by column name, the one that the new files are predicted to have
-   * @param readBefore what the queries of a workload read of these files
-   * @param readPredicted what they are predicted to read of the new ones
-   * @param meanBefore what filters read on average today
-   * @param meanPredicted what they are predicted to read on average
-   */
-  public record FittedGroup(
-      PlannedGroup group,
-      ScanPrediction.SampledGroup sampled,
-      ScanMeasurement.MeasuredGroup files,
-      Map<String, Double> before,
-      Map<String, Double> predicted,
-      BytesRead readBefore,
-      BytesRead readPredicted,
-      double meanBefore,
-      double meanPredicted) {
-    public Layout layout() {
-      return sampled.layout();
-    }
   }
 }

@@ -1,0 +1,169 @@
+package io.icebergzorder.core;
+
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * Why data files are rewritten, or left.
+ *
+ * @param code what both engines call the reason
+ * @param parameters its figures by name: long, double of six digits, text, or a map of texts
+ */
+public record Reason(String code, Map<String, Object> parameters) {
+  public static final String REWRITE_ALL = "rewrite-all";
+  public static final String SMALL = "small";
+  public static final String LARGE = "large";
+  public static final String DELETES = "deletes";
+  public static final String OTHER_SPEC = "other-spec";
+  public static final String SCAN_RATIO = "scan-ratio";
+  public static final String PART = "part";
+  public static final String LIMITED = "limited";
+
+  public static final String YOUNG = "young";
+  public static final String SETTLED = "settled";
+  public static final String SMALL_LEFT = "small-left";
+  public static final String IN_ORDER = "in-order";
+  public static final String OTHER_SPEC_UNKNOWN = "other-spec-unknown";
+  public static final String SCAN_RATIO_LOW = "scan-ratio-low";
+  public static final String OVER_BUDGET = "over-budget";
+  public static final String OTHERS_ONLY = "others-only";
+  public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
+  public static final String NO_GAIN = "no-gain";
+
+  private static final int DIGITS = 6;
+
+  /** Takes a copy; numbers are as JSON has them, so that a reason equals itself once it is read back. */
+  public Reason {
+    Map<String, Object> copy = new LinkedHashMap<>();
+    parameters.forEach((name, value) -> copy.put(name, value instanceof Number number ? written(number) : value));
+    parameters = Collections.unmodifiableMap(copy);
+  }
+
+  private static Number written(Number number) {
+    return number instanceof Double fraction && Double.isFinite(fraction)
+        ? (Number) new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN).doubleValue()
+        : number instanceof Integer ? (Number) number.longValue() : number;
+  }
+
+  /** A reason with names and values in turn. */
+  public static Reason of(String code, Object... pairs) {
+    Map<String, Object> parameters = new LinkedHashMap<>();
+    for (int i = 0; i < pairs.length; i += 2) {
+      parameters.put((String) pairs[i], pairs[i + 1]);
+    }
+    return new Reason(code, parameters);
+  }
+
+  /** Several reasons for one group of files, in words that name options and their values. */
+  public static String text(List<Reason> reasons) {
+    StringBuilder text = new StringBuilder();
+    Reason last = null;
+    for (Reason reason : reasons) {
+      boolean isOfWhole = reason.code.equals(PART) || reason.code.equals(LIMITED);
+      text.append(last == null ? "" : isOfWhole ? newSpec(last) + "; " : ", ").append(reason.words());
+      last = reason;
+    }
+    return text + newSpec(last);
+  }
+
+  /** What is added after the last of several old specs. */
+  private static String newSpec(Reason last) {
+    return last != null && last.code.equals(OTHER_SPEC) ? last.words("; new files are of %d", "new_spec_id") : "";
+  }
+
+  private String words() {
+    return switch (code) {
+      case REWRITE_ALL -> "rewrite-all is true";
+      case SMALL -> words("%,d files below min-file-size-bytes %,d", "files", "min_file_size_bytes");
+      case LARGE -> words("%,d files above max-file-size-bytes %,d", "files", "max_file_size_bytes");
+      case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
+      case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
+      case SCAN_RATIO -> scan("above") + ": expected to be " + percent("expected") + " afterwards" + notCounted();
+      case PART -> words("part %,d of %,d, cut for ", "number", "of") + bounds();
+      case LIMITED ->
+          words("%,d of its %,d files, for max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
+      case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
+      case SETTLED -> "as a rewrite by the same request left them, and nothing has come since";
+      case SMALL_LEFT ->
+          words(
+              "below min-file-size-bytes %,d, but less than min-input-files %,d and no more than target-file-size-bytes %,d, no fewer"
+                  + " after a rewrite, or left so by one with less beside them",
+              "min_file_size_bytes", "min_input_files", "target_file_size_bytes");
+      case IN_ORDER ->
+          words(
+              "size between min-file-size-bytes %,d and max-file-size-bytes %,d, and no deletes above delete-file-threshold or"
+                  + " delete-ratio-threshold",
+              "min_file_size_bytes", "max_file_size_bytes");
+      case OTHER_SPEC_UNKNOWN ->
+          "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
+      case SCAN_RATIO_LOW -> scan("at most") + notCounted();
+      case OVER_BUDGET ->
+          scan("above")
+              + ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
+              + notCounted();
+      case OTHERS_ONLY -> "a rewrite of them with the others would gain too little for its bytes";
+      case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
+      case NO_GAIN -> "a rewrite is " + notLess() + "; rewrite-all rewrites it all the same";
+      default -> code + " " + parameters;
+    };
+  }
+
+  /** The options that a file group was above. */
+  private String bounds() {
+    return parameters.keySet().stream()
+        .filter(name -> name.startsWith("max_file_group"))
+        .map(name -> name.replace('_', '-') + words(" %,d", name))
+        .collect(Collectors.joining(" and "));
+  }
+
+  private String words(String format, String... names) {
+    return String.format(Locale.ROOT, format, List.of(names).stream().map(parameters::get).toArray());
+  }
+
+  private String scan(String how) {
+    return "scan fraction%s %s is %s max-scan-ratio %s times the attainable %s"
+        .formatted(
+            "queries".equals(parameters.get("over")) ? " on average over the queries of the workload" : "",
+            percent("today"),
+            how,
+            BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString(),
+            percent("attainable"));
+  }
+
+  /** Which columns a scan fraction is not of, and what would help. */
+  private String notCounted() {
+    if (!(parameters.get("not_counted") instanceof Map<?, ?> modes) || modes.isEmpty()) {
+      return "";
+    }
+    return modes.entrySet().stream()
+        .map(column -> "%s (metrics mode %s)".formatted(column.getKey(), column.getValue()))
+        .collect(
+            Collectors.joining(", ", "; not counted, because new files get no bounds of them unless metrics-check is fix: ", ""));
+  }
+
+  /** Why a rewrite is not worth it, once files are sampled. */
+  public String notLess() {
+    return "not predicted to read less: scan fraction on average over the %s %s today, %s after"
+        .formatted(
+            "queries".equals(parameters.get("over")) ? "queries of the workload" : "columns", percent("before"), percent("predicted"));
+  }
+
+  private double number(String name) {
+    return parameters.get(name) instanceof Number number ? number.doubleValue() : 0;
+  }
+
+  private String percent(String name) {
+    return percent(number(name));
+  }
+
+  /** A share in percent; rounded as Python does, which takes a number for what it is, and not for the shortest decimal of it. */
+  public static String percent(double share) {
+    return new BigDecimal(100 * share).setScale(1, RoundingMode.HALF_EVEN).toPlainString() + "%";
+  }
+}

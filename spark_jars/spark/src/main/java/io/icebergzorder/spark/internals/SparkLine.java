@@ -1,0 +1,36 @@
+package io.icebergzorder.spark.internals;
+
+import java.util.List;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What differs between the lines of Spark, compiled for each: Scala 2.12 and 2.13 have other sequences, and Spark 4 moved sessions and
+ * data frames to a package of their own.
+ */
+public interface SparkLine {
+  /** A session with the same settings and catalogs, whose own settings may be changed freely. */
+  SparkSession cloneSession(SparkSession session);
+
+  /** The parts of a table's name, without the quotes. */
+  List<String> parseName(SparkSession session, String name) throws AnalysisException;
+
+  /** A condition on a table, its names resolved. */
+  Expression resolve(SparkSession session, String quotedTable, String where) throws AnalysisException;
+
+  List<Expression> children(Expression expression);
+
+  Expression withChildren(Expression expression, List<Expression> children);
+
+  /** A data frame of one relation, with further columns that are not null. */
+  Dataset<Row> withColumns(Dataset<Row> relation, StructType columns);
+
+  /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
+  List<Scan> scans(QueryExecution query);
+}

@@ -1,0 +1,82 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.Reason;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.data.GenericRecord;
+import org.apache.iceberg.util.StructLikeMap;
+
+/**
+ * Data files that are rewritten together.
+ *
+ * @param info Iceberg's description: partition and number
+ * @param files the data files, with the delete files that apply to each
+ * @param specId the partition spec of the files to be written
+ * @param maxOutputFileSize the bytes at which a file ends
+ * @param expectedFiles how many files are expected to be written
+ * @param reasons why the group was chosen
+ * @param isDue whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
+ */
+public record FileGroup(
+    RewriteDataFiles.FileGroupInfo info,
+    List<FileScanTask> files,
+    int specId,
+    long maxOutputFileSize,
+    int expectedFiles,
+    List<Reason> reasons,
+    boolean isDue) {
+  /** Describes and numbers one file group after the other, as Iceberg does. */
+  static Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering(Table table) {
+    Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
+    AtomicInteger all = new AtomicInteger();
+    return files -> {
+      StructLike partition = partition(table, files.get(0));
+      return ImmutableRewriteDataFiles.FileGroupInfo.builder()
+          .globalIndex(all.incrementAndGet())
+          .partitionIndex(numbers.merge(partition, 1, Integer::sum))
+          .partition(partition)
+          .build();
+    };
+  }
+
+  /** The partition that a data file is planned in; files of other specs than the table's are in one of NULLs together. */
+  static StructLike partition(Table table, FileScanTask file) {
+    PartitionSpec spec = table.spec();
+    return file.file().specId() == spec.specId() ? file.file().partition() : GenericRecord.create(spec.partitionType());
+  }
+
+  /** The rows of the data files, deleted ones included. */
+  public long rows() {
+    return files.stream().mapToLong(task -> task.file().recordCount()).sum();
+  }
+
+  /** The bytes of the data files. */
+  public long bytes() {
+    return files.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum();
+  }
+
+  /** Whether its rows may go to more than one partition. */
+  public boolean changesSpec() {
+    return changesSpec(toRewrite());
+  }
+
+  /** Whether rows of one of Iceberg's groups may go to more than one partition. */
+  public static boolean changesSpec(RewriteFileGroup group) {
+    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
+  }
+
+  /** Iceberg's group for one execution, which notes the files in it that were written. */
+  public RewriteFileGroup toRewrite() {
+    // How Iceberg would split the input does not matter: readers are planned for each job.
+    return new RewriteFileGroup(info, files, specId, maxOutputFileSize, Long.MAX_VALUE, expectedFiles);
+  }
+}

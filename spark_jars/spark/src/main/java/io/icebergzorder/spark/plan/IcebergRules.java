@@ -1,0 +1,203 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.spark.request.RewriteOptions;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.RewriteJobOrder;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.util.PropertyUtil;
+
+/**
+ * The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters: which data files are of a wrong
+ * size or have too many deletes, which groups of them are worth a rewrite, and how many files of which size come of a group.
+ *
+ * <p>It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a
+ * partition would overlap each other. {@link Selection} cuts them where they lie apart.
+ */
+final class IcebergRules extends BinPackRewriteFilePlanner {
+  private final Map<String, String> options;
+  final double maxScanRatio;
+  final boolean rewriteAll;
+  final int maxFilesToRewrite;
+  final long maxGroupBytes;
+  final long maxGroupFiles;
+  private final boolean rewriteOldSpecs;
+  private final double compressionFactor;
+  private final long minAgeSeconds;
+  private final TableFacts.FileSizes sizes;
+  private IcebergRules ofAnySize;
+
+  /**
+   * Takes the options.
+   *
+   * @throws IllegalArgumentException if Iceberg refuses one
+   */
+  IcebergRules(Table table, Map<String, String> options) {
+    super(table);
+    try {
+      init(options);
+      this.options = options;
+      compressionFactor = number(RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT, Double.MIN_VALUE, "> 0");
+      maxScanRatio = number(RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT, 1, ">= 1");
+      minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
+      check(minAgeSeconds >= 0, RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds, ">= 0");
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
+    }
+    rewriteOldSpecs = PropertyUtil.propertyAsBoolean(options, RewriteOptions.REWRITE_OLD_SPECS, false);
+    rewriteAll = PropertyUtil.propertyAsBoolean(options, REWRITE_ALL, REWRITE_ALL_DEFAULT);
+    maxFilesToRewrite = PropertyUtil.propertyAsInt(options, MAX_FILES_TO_REWRITE, Integer.MAX_VALUE);
+    // Without a limit if nobody has set it.
+    maxGroupBytes = PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
+    maxGroupFiles = PropertyUtil.propertyAsLong(options, MAX_FILE_GROUP_INPUT_FILES, Long.MAX_VALUE);
+    long target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
+    sizes =
+        new TableFacts.FileSizes(
+            target,
+            PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO)),
+            PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO)),
+            PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT),
+            this::expectedOutputFiles);
+  }
+
+  private double number(String name, double otherwise, double least, String domain) {
+    double value = PropertyUtil.propertyAsDouble(options, name, otherwise);
+    check(value >= least, name, value, domain);
+    return value;
+  }
+
+  private static void check(boolean holds, String name, Object value, String domain) {
+    if (!holds) {
+      throw new IllegalArgumentException(String.format("'%s' is set to %s but must be %s", name, value, domain));
+    }
+  }
+
+  /** Into how many files so many bytes are written, at least 1. */
+  @Override
+  public int expectedOutputFiles(long inputSize) {
+    return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
+  }
+
+  /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
+  boolean wants(FileScanTask file) {
+    return file.length() < sizes.least() || file.length() > sizes.most() || isDue(file);
+  }
+
+  /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
+  boolean isDue(FileScanTask file) {
+    return isOfOldSpec(file) || hasTooManyDeletes(file);
+  }
+
+  private boolean isOfOldSpec(FileScanTask file) {
+    return rewriteOldSpecs && file.file().specId() != outputSpecId();
+  }
+
+  private boolean hasTooManyDeletes(FileScanTask file) {
+    if (ofAnySize == null) {
+      Map<String, String> with = new HashMap<>(options);
+      with.put(MIN_FILE_SIZE_BYTES, "0");
+      with.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
+      ofAnySize = new IcebergRules(table(), with);
+    }
+    return ofAnySize.filterFiles(List.of(file)).iterator().hasNext();
+  }
+
+  /**
+   * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, and those of earlier
+   * rewrites wait, see {@link Gathering#gathered}.
+   *
+   * @param rewriteOf the earlier rewrite that wrote a file; empty for others
+   * @param isLikeBuiltin whether small files are rewritten to as many, too
+   */
+  Set<FileScanTask> calledFor(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, boolean isLikeBuiltin) {
+    if (rewriteAll) {
+      return new HashSet<>(files);
+    }
+    Set<FileScanTask> called =
+        files.stream().filter(file -> file.length() > sizes.most() || isDue(file)).collect(Collectors.toCollection(HashSet::new));
+    boolean isAnyElse = !called.isEmpty();
+    List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
+    boolean[] isTaken =
+        Gathering.gathered(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
+    IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
+    long size = called.stream().mapToLong(FileScanTask::length).sum();
+    boolean areEnough = called.size() > 1 && (called.size() >= sizes.minInputFiles() || size > sizes.target());
+    boolean areFewer = isLikeBuiltin || expectedOutputFiles(size) < called.size();
+    return isAnyElse || areEnough && areFewer ? called : Set.of();
+  }
+
+  /** Why data files are called for. */
+  List<Reason> whyChosen(List<FileScanTask> files) {
+    if (rewriteAll) {
+      return List.of(Reason.of(Reason.REWRITE_ALL));
+    }
+    Map<Integer, Long> others =
+        files.stream()
+            .filter(this::isOfOldSpec)
+            .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
+    List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
+    long small = rest.stream().filter(file -> file.length() < sizes.least()).count();
+    long large = rest.stream().filter(file -> file.length() > sizes.most()).count();
+    List<Reason> reasons = new ArrayList<>();
+    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", sizes.least()));
+    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", sizes.most()));
+    reasons.add(Reason.of(Reason.DELETES, "files", rest.size() - small - large));
+    others.forEach((spec, count) ->
+        reasons.add(Reason.of(Reason.OTHER_SPEC, "files", count, "spec_id", spec, "new_spec_id", outputSpecId())));
+    reasons.removeIf(each -> each.parameters().get("files").equals(0L));
+    return reasons;
+  }
+
+  /** Why small files are left. */
+  Reason whySmall() {
+    return Reason.of(
+        Reason.SMALL_LEFT,
+        "min_file_size_bytes", sizes.least(), "min_input_files", sizes.minInputFiles(), "target_file_size_bytes", sizes.target());
+  }
+
+  /** Why other files are left. */
+  Reason whyInOrder() {
+    return Reason.of(Reason.IN_ORDER, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
+  }
+
+  /** The bytes at which a new file ends. */
+  long maxOutputFileSize() {
+    return writeMaxFileSize();
+  }
+
+  /** The partition spec of new files. */
+  int newSpecId() {
+    return outputSpecId();
+  }
+
+  /** The sizes that files are to have. */
+  TableFacts.FileSizes sizes() {
+    return sizes;
+  }
+
+  /** Younger files, in seconds, are left alone; at least 0. */
+  long minAgeSeconds() {
+    return minAgeSeconds;
+  }
+
+  /** The order in which file groups are rewritten. */
+  RewriteJobOrder jobOrder() {
+    return RewriteJobOrder.fromName(
+        PropertyUtil.propertyAsString(options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
+  }
+}

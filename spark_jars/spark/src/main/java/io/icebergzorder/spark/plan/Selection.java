@@ -1,0 +1,379 @@
+package io.icebergzorder.spark.plan;
+
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.report.BoundedFiles;
+import io.icebergzorder.core.upkeep.Gain;
+import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.core.upkeep.GroupCuts;
+import io.icebergzorder.core.upkeep.UpkeepRequest;
+import io.icebergzorder.spark.bounds.FileBounds;
+import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.FileScope;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.request.RowOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.util.PartitionMap;
+import org.apache.iceberg.util.StructLikeMap;
+
+/** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
+public final class Selection {
+  private static final int TOLD = 3;
+
+  /** What is chosen does not depend on the order in which manifests are read. */
+  private static final Comparator<FileScanTask> BY_LOCATION =
+      Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
+  private final ResolvedRequest request;
+  private final StartingPoint start;
+  private final Table table;
+  private final RewriteHistory history;
+  private final TargetSize target;
+  private final IcebergRules rules;
+  private final List<List<FileScanTask>> partitions;
+  private final List<FileCondition> conditions;
+  private final KeptBounds kept;
+  private final boolean isMended;
+  private final boolean isBySize;
+  private final boolean isLikeBuiltin;
+  private final List<Files> left = new ArrayList<>();
+  private FileBounds bounds;
+
+  /**
+   * Data files of one partition that have one fate, at least one.
+   *
+   * @param reasons why they are rewritten together, or left
+   * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+   * @param isFiner whether they are written to half as many files again as usual
+   */
+  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double worth, boolean isFiner) {
+    Files(List<FileScanTask> tasks, List<Reason> reasons) {
+      this(tasks, reasons, 0, false);
+    }
+
+    long size() {
+      return Selection.size(tasks);
+    }
+
+    /** Some of them, for one reason more. */
+    Files cut(List<FileScanTask> some, Reason why) {
+      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), worth, isFiner);
+    }
+  }
+
+  private Selection(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
+    this.request = request;
+    this.start = start;
+    table = request.target().table();
+    history = start.snapshotId() == null ? null : new RewriteHistory(table, start.snapshotId());
+    partitions = byPartition(table, listed);
+    Map<String, String> options = request.options().forPlanner();
+    long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
+    target = TargetSize.of(table, request.written().likeBuiltin(), options, history, sizes, request.written().where() != null);
+    rules = new IcebergRules(table, target.in(options));
+    isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
+    isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
+    boolean isByCase = request.target().isCaseSensitive();
+    conditions =
+        request.workload().map(Workload::conditions).orElse(List.of()).stream()
+            .map(each -> new FileCondition(table, each, isByCase))
+            .toList();
+    KeptBounds now = KeptBounds.of(table, request.order().named());
+    // New files are then to have bounds that those of today have not, and are written with that.
+    isMended = request.options().layout().fixesMetrics() && !now.missing().isEmpty();
+    kept = isMended ? now.mended() : now;
+  }
+
+  /**
+   * Selects among the data files that may be rewritten, and groups them. Manifests may be read again, for lower/upper bounds.
+   *
+   * @param listed the data files that the filter selects
+   * @throws IllegalArgumentException if Iceberg refuses an option
+   */
+  public static TablePlan select(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
+    Selection selection = new Selection(request, start, listed);
+    String nothing =
+        start.snapshotId() == null
+            ? "branch main has no snapshot yet"
+            : listed.isEmpty() && request.written().where() == null ? "the table has no data file" : null;
+    List<Files> chosen = nothing == null ? selection.chosen() : List.of();
+    String whyNothing =
+        nothing != null
+            ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
+            : chosen.isEmpty() ? selection.whyNothing() : null;
+    return new TablePlan(
+        request,
+        start,
+        selection.history,
+        selection.target,
+        selection.groups(chosen),
+        selection.left.stream().map(each -> LeftGroup.of(selection.table, each.tasks, each.reasons)).toList(),
+        whyNothing);
+  }
+
+  /** Data files by partition of the table's current spec; those of others, whose rows may go to any, are in one of NULLs together. */
+  private static List<List<FileScanTask>> byPartition(Table table, List<FileScanTask> files) {
+    StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(table.spec().partitionType());
+    files.forEach(file -> byPartition.computeIfAbsent(FileGroup.partition(table, file), key -> new ArrayList<>()).add(file));
+    return List.copyOf(byPartition.values());
+  }
+
+  private List<FileGroup> groups(List<Files> chosen) {
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    return chosen.stream()
+        .map(
+            files ->
+                new FileGroup(
+                    numbering.apply(files.tasks),
+                    files.tasks,
+                    rules.newSpecId(),
+                    rules.maxOutputFileSize(),
+                    rules.expectedOutputFiles(files.isFiner ? UpkeepRequest.finer(files.size()) : files.size()),
+                    files.reasons,
+                    files.tasks.stream().anyMatch(rules::isDue)))
+        .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
+        .toList();
+  }
+
+  /** Chooses among the data files of each partition. */
+  private List<Files> chosen() {
+    boolean mayLeave = TablePlan.mayLeaveGroups(request);
+    // Of tables of version 1 manifests are read for it.
+    RewriteHistory.Like like =
+        mayLeave
+            ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
+            : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
+    Predicate<List<FileScanTask>> isSettled =
+        mayLeave && !isMended ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+    Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
+    Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
+    List<List<FileScanTask>> others = new ArrayList<>();
+    for (List<FileScanTask> files : partitions) {
+      leave(left, only(files, isYounger), whyYoung);
+      List<FileScanTask> old = only(files, isYounger.negate());
+      if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::isDue)) {
+        leave(left, old, Reason.of(Reason.SETTLED));
+      } else if (!old.isEmpty()) {
+        others.add(old);
+      }
+    }
+    int[] rows = Gain.rowsToSpread(others.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
+    List<List<Files>> judged = new ArrayList<>(Collections.nCopies(rows.length, null));
+    List<List<Files>> rest = new ArrayList<>(judged);
+    long budget = isMended ? Long.MAX_VALUE : like.budget();
+    // The budget is spent in an order that every engine finds.
+    Comparator<Integer> byLocation = Comparator.comparing(place -> Collections.min(others.get(place), BY_LOCATION), BY_LOCATION);
+    for (int place : IntStream.range(0, rows.length).boxed().sorted(byLocation).toList()) {
+      rest.set(place, new ArrayList<>());
+      judged.set(place, judged(others.get(place), like.rewriteOf(), rows[place], budget, rest.get(place)));
+      budget -= Math.min(budget, judged.get(place).stream().mapToLong(Files::size).sum());
+    }
+    rest.forEach(left::addAll);
+    return limited(judged.stream().flatMap(List::stream).flatMap(files -> parts(files).stream()).toList());
+  }
+
+  private static void leave(List<Files> left, List<FileScanTask> files, Reason why) {
+    if (!files.isEmpty()) {
+      left.add(new Files(files, List.of(why)));
+    }
+  }
+
+  private static List<FileScanTask> only(List<FileScanTask> files, Predicate<FileScanTask> kind) {
+    return files.stream().filter(kind).toList();
+  }
+
+  private static long size(List<FileScanTask> files) {
+    return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
+  }
+
+  /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
+  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget, List<Files> rest) {
+    Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
+    if (!isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId())) {
+      return byGain(files, called, rows, budget, rest);
+    }
+    List<FileScanTask> chosen = only(files, called::contains);
+    Predicate<FileScanTask> isSmall = file -> isBySize && rules.wants(file);
+    List<FileScanTask> others = only(files, file -> !called.contains(file));
+    leave(rest, only(others, isSmall), rules.whySmall());
+    // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+    leave(rest, only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
+    return chosen.isEmpty() ? List.of() : List.of(new Files(chosen, rules.whyChosen(chosen)));
+  }
+
+  private List<Files> byGain(List<FileScanTask> ofPartition, Set<FileScanTask> called, int rows, long budget, List<Files> rest) {
+    // Rows are spread over the files in an order that every engine finds.
+    List<FileScanTask> files = ofPartition.stream().sorted(BY_LOCATION).toList();
+    BoundedFiles described = described(files);
+    UpkeepRequest upkeep = upkeep(files);
+    Gain.Choice choice =
+        Gain.choose(described, flags(files, called::contains), flags(files, rules::isDue), budget, rows, upkeep);
+    List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
+    Set<FileScanTask> taken = new HashSet<>(chosen);
+    boolean isByQueries = upkeep.goesByQueries(described);
+    if (chosen.isEmpty()) {
+      boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
+      leave(rest, files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      return List.of();
+    }
+    leave(rest, only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
+    List<Reason> why =
+        called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
+    double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
+    return List.of(new Files(chosen, why, saved, choice.isFiner()));
+  }
+
+  private static boolean[] flags(List<FileScanTask> files, Predicate<FileScanTask> of) {
+    boolean[] flags = new boolean[files.size()];
+    IntStream.range(0, flags.length).forEach(place -> flags[place] = of.test(files.get(place)));
+    return flags;
+  }
+
+  /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
+  private BoundedFiles described(List<FileScanTask> files) {
+    if (bounds == null) {
+      List<ClusteringColumn> columns = request.order().named();
+      List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
+      bounds =
+          new FileBounds(
+              columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+    }
+    return new BoundedFiles(
+        new int[files.size()],
+        files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
+        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
+        bounds.of(files.stream().map(file -> file.file().location()).toList()));
+  }
+
+  /** How files are judged and written: columns of which new files get no bounds do not count. */
+  private UpkeepRequest upkeep(List<FileScanTask> files) {
+    RowOrder order = request.order();
+    List<ClusteringColumn> columns = order.named();
+    PartitionMap<Boolean> found = PartitionMap.create(table.specs());
+    files.forEach(file -> found.put(file.file().specId(), file.file().partition(), true));
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = found.size() > 1 || conditions.get(i).partitionMayMatch(files.get(0).file());
+    }
+    return new UpkeepRequest(
+        rules.maxScanRatio,
+        rules::expectedOutputFiles,
+        order.layoutRequest(request.options().layout(), 1),
+        columns.stream().map(kept::kept).toList(),
+        IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
+        request.workload().map(workload -> workload.asked(asked)));
+  }
+
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
+  private List<Files> parts(Files group) {
+    Map<String, Object> above = new LinkedHashMap<>();
+    if (group.size() > rules.maxGroupBytes) {
+      above.put("max_file_group_size_bytes", rules.maxGroupBytes);
+    }
+    if (group.tasks.size() > rules.maxGroupFiles) {
+      above.put("max_file_group_input_files", rules.maxGroupFiles);
+    }
+    if (group.tasks.size() < 2 || above.isEmpty()) {
+      return List.of(group);
+    }
+    List<FileScanTask> files = group.tasks.stream().sorted(BY_LOCATION).toList();
+    UpkeepRequest upkeep = upkeep(files);
+    List<Files> parts = new ArrayList<>();
+    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
+    for (int[] places : groups) {
+      above.put("number", parts.size() + 1);
+      above.put("of", groups.size());
+      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.PART, above)));
+    }
+    return parts;
+  }
+
+  /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
+  private List<Files> limited(List<Files> chosen) {
+    int limit = rules.maxFilesToRewrite;
+    int room = limit;
+    if (chosen.stream().mapToLong(group -> group.tasks.size()).sum() <= room) {
+      return chosen;
+    }
+    Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::isDue));
+    List<Files> taken = new ArrayList<>();
+    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.worth)).toList()) {
+      List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.isDue(file))).toList();
+      int count = Math.min(room, files.size());
+      if (count == files.size()) {
+        taken.add(group);
+      } else if (count > 0) {
+        Reason part = Reason.of(Reason.LIMITED, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
+        taken.add(group.cut(files.subList(0, count), part));
+      }
+      leave(left, files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
+      room -= count;
+    }
+    return taken;
+  }
+
+  /** Why nothing is rewritten, by the data files that are left for each reason: the three that most are left for. */
+  private String whyNothing() {
+    if (left.isEmpty()) {
+      return "Nothing to rewrite in %s: no data file can hold rows that match the filter.".formatted(table.name());
+    }
+    Map<String, Integer> counts = new TreeMap<>();
+    left.forEach(files -> counts.merge(Reason.text(files.reasons), files.tasks.size(), Integer::sum));
+    List<Map.Entry<String, Integer>> most =
+        counts.entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
+    String told =
+        most.stream()
+            .limit(TOLD)
+            .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
+            .collect(Collectors.joining(", "));
+    int others = most.stream().skip(TOLD).mapToInt(Map.Entry::getValue).sum();
+    boolean areYoung = left.stream().anyMatch(files -> files.reasons.get(0).code().equals(Reason.YOUNG));
+    return String.format(
+        Locale.ROOT,
+        "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
+        table.name(),
+        told,
+        others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
+        REWRITE_ALL,
+        areYoung ? ", and lower " + RewriteOptions.MIN_AGE_SECONDS : "");
+  }
+
+  /** A reason by scan fractions, of which columns do not count that new files get no bounds of. */
+  private Reason scan(String code, Gain.Choice choice, boolean isByQueries) {
+    Map<String, Object> figures = new LinkedHashMap<>();
+    figures.put("today", choice.today());
+    figures.put("attainable", choice.attainable());
+    if (code.equals(Reason.SCAN_RATIO)) {
+      figures.put("expected", choice.expected());
+    }
+    figures.put("max_scan_ratio", rules.maxScanRatio);
+    figures.put("over", isByQueries ? "queries" : "columns");
+    figures.put("not_counted", kept.missing());
+    return new Reason(code, figures);
+  }
+}

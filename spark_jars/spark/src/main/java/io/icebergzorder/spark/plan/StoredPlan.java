@@ -1,0 +1,165 @@
+package io.icebergzorder.spark.plan;
+
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteRequest;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Function;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
+
+/** A plan as its JSON has it, as far as it must be known to execute it. Other keys tell people and programs more. */
+public record StoredPlan(
+    UUID tableUuid,
+    String branch,
+    Long snapshotId,
+    int schemaId,
+    int specId,
+    boolean caseSensitive,
+    long plannedAtMs,
+    String sortOrder,
+    String where,
+    Map<String, String> options,
+    Long targetFileSizeBytes,
+    String targetFileSizeFrom,
+    String message,
+    List<Group> fileGroups,
+    List<LeftGroup> left) {
+  /** What JSON of plans is of; other versions are refused. */
+  public static final int VERSION = 1;
+
+  /** Options of the machine that the other engine runs on. */
+  private static final List<String> OF_PYICEBERG = List.of("memory-limit-bytes", "spill-directory");
+
+  private static final JsonMapper MAPPER =
+      JsonMapper.builder()
+          .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          .defaultSetterInfo(JsonSetter.Value.forContentNulls(Nulls.FAIL))
+          .build();
+
+  /** A file group. */
+  public record Group(
+      List<PlannedFile> dataFiles,
+      int specId,
+      long maxOutputFileSizeBytes,
+      int expectedDataFilesCount,
+      boolean isDue,
+      List<Reason> reasons) {
+    /** Takes copies of the lists. */
+    public Group {
+      dataFiles = List.copyOf(dataFiles);
+      reasons = List.copyOf(reasons);
+      if (dataFiles.isEmpty() || expectedDataFilesCount < 1) {
+        throw new IllegalArgumentException("a file group has no data file");
+      }
+    }
+  }
+
+  /** Refuses what is null and must not be, and files that would be there twice afterwards. */
+  public StoredPlan {
+    Objects.requireNonNull(tableUuid, "table_uuid is null");
+    Objects.requireNonNull(branch, "branch is null");
+    Objects.requireNonNull(options, "options is null");
+    Objects.requireNonNull(left, "left is null");
+    boolean isKnown = snapshotId != null && targetFileSizeBytes != null && targetFileSizeFrom != null;
+    if (fileGroups.isEmpty() ? message == null : !isKnown) {
+      throw new IllegalArgumentException("it has neither file groups of a snapshot nor a message");
+    }
+    List<String> paths = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).map(PlannedFile::path).toList();
+    if (Set.copyOf(paths).size() < paths.size()) {
+      throw new IllegalArgumentException("a data file is in it twice");
+    }
+  }
+
+  /**
+   * Reads the JSON of a plan.
+   *
+   * @param table the table's name, for messages
+   * @throws IllegalArgumentException if it is none, or of another version
+   */
+  public static StoredPlan read(String table, String json) {
+    try {
+      JsonNode plan = MAPPER.readTree(json);
+      if (!plan.isObject() || plan.path("version").asInt() != VERSION) {
+        throw refused(table, "it is no JSON of version " + VERSION + " that a plan writes", null);
+      }
+      if (!plan.path("where_is_sql").asBoolean(true)) {
+        throw refused(table, "its filter was made in Python and cannot be read: name it as a text", null);
+      }
+      return MAPPER.treeToValue(plan, StoredPlan.class);
+    } catch (JsonProcessingException e) {
+      throw refused(table, "it is no JSON that a plan writes: " + e.getOriginalMessage(), e);
+    }
+  }
+
+  private static IllegalArgumentException refused(String table, String why, Throwable cause) {
+    return new IllegalArgumentException("Cannot read the plan of %s, because %s".formatted(table, why), cause);
+  }
+
+  /**
+   * Finds the table's files that the plan is of.
+   *
+   * @throws IllegalStateException if the plan is stale, or of another table
+   */
+  public TablePlan on(CatalogTable loaded) {
+    CatalogTable target = loaded.byCase(caseSensitive);
+    Table table = target.table();
+    StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
+    long head = start.check(table);
+    boolean isNothing = fileGroups.isEmpty();
+    ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
+    List<FileGroup> groups = isNothing ? List.of() : groups(start, request, head);
+    RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
+    TargetSize size =
+        TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
+    return new TablePlan(request, start, history, size, groups, left, message);
+  }
+
+  RewriteRequest request(String table) {
+    Map<String, String> known = new LinkedHashMap<>(options);
+    known.keySet().removeAll(OF_PYICEBERG);
+    return new RewriteRequest(table, sortOrder, known, where, branch, false);
+  }
+
+  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, long head) {
+    Table table = request.target().table();
+    EqualityDeleteTypes.check(table, head);
+    List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
+    Iterator<FileScanTask> next = start.find(table, request.scope(), head, files).iterator();
+    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
+    List<FileGroup> groups = new ArrayList<>();
+    for (Group group : fileGroups) {
+      List<FileScanTask> ofGroup = group.dataFiles.stream().map(each -> next.next()).toList();
+      groups.add(
+          new FileGroup(
+              numbering.apply(ofGroup),
+              ofGroup,
+              group.specId,
+              group.maxOutputFileSizeBytes,
+              group.expectedDataFilesCount,
+              group.reasons,
+              group.isDue));
+    }
+    return groups;
+  }
+}

@@ -1,0 +1,203 @@
+package io.icebergzorder.spark.run;
+
+import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.internals.PhysicalTypeCheck;
+import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.jobs.GroupJob;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
+import io.icebergzorder.spark.jobs.JobPlanner;
+import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.Selection;
+import io.icebergzorder.spark.plan.StartingPoint;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.sample.LayoutFitter;
+import io.icebergzorder.spark.sample.MetricsFindings;
+import io.icebergzorder.spark.sample.PlanSampler;
+import io.icebergzorder.spark.sample.SampledPlan;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.spark.SparkWriteConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A rewrite as a whole, list → select → sample → fit → write → commit:
+ *
+ * <ul>
+ *   <li>a {@link ResolvedRequest} says what is asked for of a table;
+ *   <li>a {@link TablePlan} says which data files are rewritten together, and why;
+ *   <li>a {@link SampledPlan} has a layout for each of these file groups, and what that is predicted to be worth;
+ *   <li>an {@link Outcome} says what was done.
+ * </ul>
+ */
+public final class Rewrite {
+  private static final Logger LOG = LoggerFactory.getLogger(Rewrite.class);
+
+  private Rewrite() {}
+
+  /** What a rewrite did: without a result if no file group was worth it once they were sampled. */
+  public record Outcome(
+      SampledPlan sampled,
+      Optional<RewriteDataFiles.Result> result,
+      Map<String, Double> before,
+      Map<String, Double> predicted,
+      Map<String, Double> actual,
+      Optional<SampledPlan.WorkloadReads> workload,
+      List<String> messages) {}
+
+  /** Lists data files, and selects among them. Manifests are read, and no data. */
+  public static TablePlan plan(ResolvedRequest request) {
+    StartingPoint start = StartingPoint.of(request.target().table(), request.branch());
+    List<FileScanTask> listed = start.list(request);
+    return Selection.select(request, start, listed);
+  }
+
+  /** Samples the clustering columns, and fits layouts. One Spark job, which reads no other column; nothing is written. */
+  public static SampledPlan sample(TablePlan plan) {
+    try (RewriteSession session = new RewriteSession(plan.target().session())) {
+      SampledPlan sampled = fitted(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
+      sampled.planned().forEach(LOG::warn);
+      return sampled;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(plan.target().name()), e);
+    }
+  }
+
+  /** Writes the new files of a plan, and commits them; samples it before, unless that is done. */
+  public static Outcome execute(TablePlan plan, Optional<SampledPlan> sampled) {
+    long since = System.nanoTime();
+    boolean interrupted = false;
+    try (RewriteSession session = new RewriteSession(plan.target().session())) {
+      SampledPlan layouts = sampled.isPresent() ? checked(session, sampled.get()) : sampled(session, plan);
+      return layouts.isNothing()
+          ? new Outcome(layouts, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
+          : written(session, layouts, since);
+    } catch (InterruptedException e) {
+      interrupted = true;
+      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(plan.target().name());
+      throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
+    } finally {
+      // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
+      plan.target().refreshCaches();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** A plan that was sampled before: sampling has looked at the files' types, in another session. */
+  private static SampledPlan checked(RewriteSession session, SampledPlan sampled) {
+    PhysicalTypeCheck.check(session, sampled.plan().target().table(), sampled.plan().inputFiles());
+    return sampled;
+  }
+
+  private static SampledPlan sampled(RewriteSession session, TablePlan plan) throws InterruptedException {
+    boolean failAlone = plan.options().partialProgress().isPresent();
+    String stopped = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
+    SampledPlan sampled = fitted(session, plan, failAlone, stopped);
+    sampled.told(List.of()).forEach(LOG::warn);
+    return sampled;
+  }
+
+  /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
+  private static SampledPlan fitted(RewriteSession session, TablePlan plan, boolean failAlone, String stopped)
+      throws InterruptedException {
+    PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
+    LayoutFitter fitter = new LayoutFitter(plan);
+    PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
+    Map<FileGroup, PlanSampler.Sampled> samples = orStopped(plan, stopped, sampler::sample);
+    MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
+    return orStopped(plan, stopped, () -> fitter.fit(sampler, samples, metrics));
+  }
+
+  /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
+  private static <T> T orStopped(TablePlan plan, String message, Supplier<T> work) throws InterruptedException {
+    try {
+      return work.get();
+    } catch (Throwable e) {
+      // Spark throws it undeclared.
+      if (e instanceof InterruptedException interruption) {
+        throw interruption;
+      }
+      throw new RuntimeException(String.format(message, plan.target().name(), Failures.rootMessage(e)), e);
+    }
+  }
+
+  private static Outcome written(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
+    TablePlan plan = sampled.plan();
+    LOG.info(
+        "Rewriting {} file groups of {} by {} of {}",
+        sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
+    List<MetricsFindings.Fix> fixes = set(sampled);
+    try {
+      return committed(session, sampled, since, sampled.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+    } catch (Throwable e) {
+      if (!fixes.isEmpty()) {
+        String properties =
+            fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
+        LOG.warn("What the rewrite of {} set before it ended stays: {}", plan.target().name(), properties);
+      }
+      throw e;
+    }
+  }
+
+  /** Writes the file groups, several in a job and several jobs at a time, and commits them. */
+  private static Outcome committed(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
+      throws InterruptedException {
+    TablePlan plan = sampled.plan();
+    Table table = plan.target().table();
+    SparkWriteConf settings =
+        (SparkWriteConf)
+            SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
+    RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
+    RewriteCommit commit =
+        new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
+    FileGroupPool pool =
+        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), unsampled(sampled));
+    RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
+    return measurement.outcome(result, messages);
+  }
+
+  /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
+  private static List<MetricsFindings.Fix> set(SampledPlan sampled) {
+    List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes();
+    if (!fixes.isEmpty()) {
+      Map<String, String> properties = new LinkedHashMap<>();
+      fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
+      RewriteCommit.setProperties(sampled.plan().target().table(), properties);
+    }
+    fixes.forEach(fix -> LOG.info(fix.told()));
+    return fixes;
+  }
+
+  private static List<GroupJob> jobs(RewriteSession session, SampledPlan sampled) {
+    int count = sampled.groups().size() + sampled.failures().size();
+    List<LaidOutGroup> groups =
+        sampled.groups().values().stream()
+            .map(each -> new LaidOutGroup(each.group().toRewrite(), each.layout()))
+            .toList();
+    // What is committed together may as well be rewritten together, and no more than that.
+    int together =
+        sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
+    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
+  }
+
+  private static Map<RewriteFileGroup, Throwable> unsampled(SampledPlan sampled) {
+    Map<RewriteFileGroup, Throwable> groups = new LinkedHashMap<>();
+    sampled.failures().forEach((group, failure) -> groups.put(group.toRewrite(), failure));
+    return groups;
+  }
+}
