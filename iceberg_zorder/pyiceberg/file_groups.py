@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
@@ -60,13 +59,11 @@ class FileGroup:
 
     @staticmethod
     def of(
-        table: Table, key: Partition, tasks: Sequence[DataFileTask], reasons: Iterable[Reason], **more: Any
+        partition_path: str, key: Partition, tasks: Sequence[DataFileTask], reasons: Iterable[Reason], **more: Any
     ) -> FileGroup:
         """Describe data files that were listed."""
-        record = tasks[0].data_file.partition
-        path = table.spec().partition_to_path(record, table.schema()) if key else ""
         counts = len(tasks), size_of(tasks), sum(task.data_file.record_count for task in tasks)
-        return FileGroup(path, *counts, tuple(reasons), key=key, tasks=tuple(tasks), **more)
+        return FileGroup(partition_path, *counts, tuple(reasons), key=key, tasks=tuple(tasks), **more)
 
     @property
     def reason(self) -> str:

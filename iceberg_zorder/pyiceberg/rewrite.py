@@ -32,13 +32,13 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
 )
-from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
+from iceberg_zorder.pyiceberg.plan.scan_fractions import predicate_scan
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.run.runner import RewriteRun, joined
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from iceberg_zorder.request.rewrite_messages import DRY_RUN
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 
@@ -249,7 +249,7 @@ def carry_out(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> Rewrite
     """Sample, fit, write and commit, and plan again what conflicts take; raises as :func:`rewrite_data_files`."""
     if work.options.layout.dry_run:
         sampled = plan if isinstance(plan, SampledPlan) else _sampled(work, plan, run.progress)
-        return _dry_run_result(work, sampled)
+        return _dry_run_result(sampled)
     if not plan.groups:
         return RewriteResult(0, 0, 0, 0, 0, plan.message)
     with run.telling_what_stands():
@@ -306,20 +306,19 @@ def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> Sampl
     return sampled
 
 
-def _dry_run_result(work: ResolvedSpec, plan: SampledPlan) -> RewriteResult:
+def _dry_run_result(plan: SampledPlan) -> RewriteResult:
     """Tell what a sampled plan would do."""
-    measured = plan.sampled_groups
-    measure = ScanFractions(work.table, plan.order, plan.kept, plan.lengths, work.workload) if plan.order else None
+    before, predicted = plan.scan_fractions_before, plan.scan_fractions
     return RewriteResult(
         sum(group.data_files_count for group in plan.groups),
-        sum(each.layout.files for each in measured),
+        sum(each.layout.files for each in plan.sampled_groups),
         sum(group.input_size for group in plan.groups),
         0,
         0,
         joined(DRY_RUN, plan.message, *plan.warnings),
-        measure.column_scans(measured) if measure and measured else (),
+        tuple(ColumnScan(name, share, predicted.get(name), None) for name, share in before.items()),
         dry_run=True,
         expected_seconds=plan.expected_seconds,
         predicates=plan.predicates,
-        workload=plan.workload if measured else None,
+        workload=plan.workload if plan.groups else None,
     )

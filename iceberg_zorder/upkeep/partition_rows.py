@@ -102,12 +102,12 @@ class PartitionRows:
         sample, self._places = spread_rows(files, rows)
         self._sample = sample if alike is None else sample.take(alike)
         self._columns = []
-        for bounds, *each, weight in zip(
+        for bounds, sampled, kept, weight in zip(
             files.columns, self._sample.columns, request.kept, request.weights, strict=True
         ):
             if weight > 0:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                self._columns.append(_Column.of(bounds, *each, weight, boxes))
+                self._columns.append(_Column.of(bounds, sampled, kept, weight, boxes))
         self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
         self.reach = self._reach([column.today for column in self._columns], np.ones(files.count))
 

@@ -31,7 +31,14 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.reasons import Reason
-from iceberg_zorder.request.rewrite_messages import left_out, other_layout, reads_less, reads_no_more, why_nothing
+from iceberg_zorder.request.rewrite_messages import (
+    gains_and_losses,
+    left_out,
+    other_layout,
+    reads_less,
+    reads_no_more,
+    why_nothing,
+)
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
@@ -150,7 +157,10 @@ def _warnings(
     layouts = [each.layout for each in plan.sampled_groups]
     alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
     found = left_out(plan.table, order.ignored, alike)
-    found += measure.gains_and_losses(plan.sampled_groups, rewrite_all=rewrite_all)
+    before, predicted = measure.means(plan.sampled_groups)
+    if before is not None and predicted is not None:
+        by_column, means = (plan.scan_fractions_before, plan.scan_fractions), (before, predicted)
+        found += gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=measure.over)
     found += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     files = sum(group.data_files_count for group in plan.groups)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from urllib.parse import quote_plus
 
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
@@ -77,13 +78,14 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     settled = None if order is None or lost or options.rewrite_all else _settled(work, order, snapshots, target)
     selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, settled, work.workload)
     chosen, rest, message = selector.select([SelectedFiles(*each) for each in _by_key(tasks, spec_id).items()], most)
-    groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
+    paths = _partition_paths(table)
+    groups = [_group(work, number, files, sizes, paths) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         _check_formats(table, groups)
     if order is not None:
         order_of_groups(work, groups)
     is_empty = not tasks and work.spec.where is None
-    left = tuple(FileGroup.of(table, files.key, files.tasks, files.reasons) for files in rest)
+    left = tuple(FileGroup.of(paths(files), files.key, files.tasks, files.reasons) for files in rest)
     return replace(
         plan,
         groups=tuple(_in_job_order(groups, options.rewrite_job_order)),
@@ -153,10 +155,30 @@ def _settled(
     return Settled.by(key_of_request(work, order, target), snapshots)
 
 
-def _group(work: ResolvedSpec, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
+def _partition_paths(table: Table) -> Callable[[SelectedFiles], str]:
+    """Write partitions as PyIceberg does, which finds out for each what types their fields have."""
+    spec = table.spec()
+    fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
+
+    def path_of(files: SelectedFiles) -> str:
+        if not files.key:
+            return ""
+        values = files.tasks[0].data_file.partition
+        texts = (
+            (field.name, field.transform.to_human_string(of.field_type, values[place]))
+            for place, (field, of) in enumerate(fields)
+        )
+        return "/".join(f"{quote_plus(name)}={quote_plus(text)}" for name, text in texts)
+
+    return path_of
+
+
+def _group(
+    work: ResolvedSpec, number: int, files: SelectedFiles, sizes: SizeRules, paths: Callable[[SelectedFiles], str]
+) -> FileGroup:
     size = size_of(files.tasks)
     return FileGroup.of(
-        work.table,
+        paths(files),
         files.key,
         files.tasks,
         files.reasons,

@@ -27,7 +27,6 @@ from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_gr
 from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.request.reasons import COLUMNS, QUERIES
 from iceberg_zorder.request.result import ColumnScan, PredicateScan, WorkloadScan
-from iceberg_zorder.request.rewrite_messages import gains_and_losses
 
 
 class ScanFractions:
@@ -125,14 +124,6 @@ class ScanFractions:
         before, predicted, actual = self.before(groups), self.predicted(groups), self.actual(results)
         names = [column.name for column in self._order.named if column.name in before]
         return tuple(ColumnScan(name, before[name], predicted.get(name), actual.get(name)) for name in names)
-
-    def gains_and_losses(self, groups: Sequence[SampledGroup], *, rewrite_all: bool) -> list[str]:
-        """Say, in sentences, which columns pay for the others, and whether the whole gets worse."""
-        before, predicted = self.means(groups)
-        if before is None or predicted is None:
-            return []
-        by_column, means = (self.before(groups), self.predicted(groups)), (before, predicted)
-        return gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=self.over)
 
     def before(self, groups: Sequence[SampledGroup]) -> dict[str, float]:
         """Measure, by column, among the data files of today."""
