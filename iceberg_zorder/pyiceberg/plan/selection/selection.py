@@ -95,7 +95,9 @@ class Selector:
         left: list[SelectedFiles] = []
         others: list[SelectedFiles] = []
         why_young = Reason("young", {"min_age_seconds": self._options.min_age_seconds})
-        for files in scope:
+        # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
+        in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
+        for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_younger)
             left += _some(files, young, why_young)
             is_settled = old and self._is_settled(old)
@@ -104,14 +106,11 @@ class Selector:
         is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         budget = self._budget
-        judged = {}
-        # The budget is spent in an order that every engine finds.
-        for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
-            judged[number] = self._judged(others[number], rows[number], budget)
-            budget -= min(budget, sum(size_of(files.tasks) for files in judged[number][0]))
-        for number in range(len(others)):
-            chosen += [part for files in judged[number][0] for part in self._parts(files)]
-            left += judged[number][1]
+        for of_partition, count in zip(others, rows, strict=True):
+            taken, rest = self._judged(of_partition, count, budget)
+            budget -= min(budget, sum(size_of(files.tasks) for files in taken))
+            chosen += [part for files in taken for part in self._parts(files)]
+            left += rest
         chosen, waiting = self._limited(chosen, most)
         left += waiting
         message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
@@ -141,8 +140,7 @@ class Selector:
     def _by_gain(
         self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
     ) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
-        # Rows are spread over the files in an order that every engine finds.
-        tasks = sorted(files.tasks, key=_path)
+        tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
         choice = choose(arrays, calls, dues, budget, rows, request)
