@@ -192,7 +192,7 @@ def groups_of(name: str, directory: Path, size: int) -> list[Group]:
     groups, needs = [], {need.index: need for need in found.groups}
     for group in plan.groups:
         before = files_of(table)
-        execute(plan.with_groups({group.index}))
+        execute(table, plan.with_groups({group.index}))
         table.refresh()
         after = files_of(table)
         gone = [before[path] for path in before.keys() - after.keys()]

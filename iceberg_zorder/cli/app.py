@@ -258,6 +258,38 @@ def plan(
 
 
 @app.command(cls=_Command)
+def execute(
+    plan: Annotated[Path, typer.Argument(help="A plan in JSON, of either engine; - is stdin.", show_default=False)],
+    engine: Engine = "auto",
+    catalog: Annotated[
+        str | None,
+        typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="that of the plan's table"),
+    ] = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    conf: Conf = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite what a plan says that plan --output json wrote; a plan that is stale, or of another table, is refused.
+
+    Exit codes are those of rewrite.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(signals: Signals) -> int:
+        from iceberg_zorder.cli.commands import tables
+
+        read = tables.read_plan(plan)
+        found = tables.table_of(read, catalog, uri, warehouse)
+        chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
+        result = chosen.execute(read, shown, signals.done)
+        return tables.show_result(found.name, {"columns": read.spec.sort_order}, result, shown)
+
+    _exit_after(work, f"the rewrite by {plan}", shown, leaves_files=True)
+
+
+@app.command(cls=_Command)
 def report(
     table: Table,
     by: Annotated[

@@ -14,7 +14,8 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.clustering.report import report
-from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 
@@ -41,7 +42,7 @@ class PyIcebergEngine:
             with output.progress() as say, output.work() as work:
                 say(f"Planning the rewrite of {self.table.name} by {by_text(asked)}")
                 plan = plan_rewrite(table, **asked)
-                return (plan.sampled(work, predicates=predicates) if sampled else plan).to_dict()
+                return (sample(table, plan, predicates=predicates, progress=work) if sampled else plan).to_dict()
 
     def rewrite(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
@@ -52,10 +53,21 @@ class PyIcebergEngine:
             with output.progress() as say, output.work() as work:
                 say(f"Rewriting {self.table.name} by {by_text(asked)}")
                 if predicates:
-                    result = execute(plan_rewrite(table, **asked).sampled(work, predicates=predicates), progress=work)
+                    plan = sample(table, plan_rewrite(table, **asked), predicates=predicates, progress=work)
+                    result = execute(table, plan, progress=work)
                 else:
                     # What other operations change meanwhile is planned again, where a plan that is kept goes stale.
                     result = rewrite_data_files(table, **asked, progress=work)
+                done()
+        return result
+
+    def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
+        """Rewrite what a plan says."""
+        with failures(f"rewrite {self.table.name}", output):
+            table = load_table(self.table.catalog, self.table.identifier)
+            with output.progress() as say, output.work() as work:
+                say(f"Rewriting {self.table.name} by a plan")
+                result = execute(table, plan, progress=work)
                 done()
         return result
 

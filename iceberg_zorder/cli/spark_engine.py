@@ -14,6 +14,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
 from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall
@@ -22,7 +23,7 @@ from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
 from iceberg_zorder.spark.plan import describe_plan, dry_run
-from iceberg_zorder.spark.rewrite import rewrite_data_files
+from iceberg_zorder.spark.rewrite import execute_plan, rewrite_data_files
 
 if TYPE_CHECKING:
     from iceberg_zorder.spark.call import SparkSession
@@ -71,6 +72,15 @@ class SparkEngine:
 
         doing = f"Rewriting {self.table} by {by_text(asked)}"
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
+
+    def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
+        """Rewrite what a plan says; raises Interrupted when cancelled."""
+
+        def execute(spark: SparkSession) -> RewriteResult:
+            return execute_plan(spark, self.table, plan.to_json())
+
+        doing = f"Rewriting {self.table} by a plan"
+        return self._in_spark(execute, doing, output, done, message=lambda result: result.message)
 
     def report(
         self, asked: Mapping[str, Any], compared: int | None, output: Output

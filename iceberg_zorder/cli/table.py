@@ -11,6 +11,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties, has_tables
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts
 from iceberg_zorder.request.result import RewriteResult
@@ -74,6 +75,9 @@ class Engine(Protocol):
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
     ) -> RewriteResult:
         """Rewrite the table, or in a dry run tell what ``predicates`` would read; calls ``done`` when it is done."""
+
+    def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
+        """Rewrite what a plan says; calls ``done`` when it is done."""
 
     def report(
         self, asked: Mapping[str, Any], compared: int | None, output: Output

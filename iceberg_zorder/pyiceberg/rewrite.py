@@ -1,31 +1,50 @@
 """Rewrite a table along a z-order curve from a PyIceberg script, without a JVM.
 
-The stages, in order:
+The whole of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`; each step is a function of values:
 
-    check    the options, the columns, the filter and the branch, before anything is read
-    plan     choose data files by Iceberg's rules of sizes and deletes and by what filters gain, and group them
-    sample   the clustering columns of every file group, fit its layout, and leave what is not predicted to gain
-    fix      if that is asked for, set the metrics modes that columns need, in a commit of the table's properties
-    rewrite  read each file group once, send its rows to their files, sort and write them
-    commit   one replace snapshot, or several with partial progress; what a conflict takes is planned and done again
-    result   RewriteResult, Iceberg's five counts, scan fractions, and why nothing was rewritten if so
+    list     plan_spec      what a spec names on the table as it is: columns, filter, branch, queries, files
+    select                  choose data files by sizes, deletes, age and by what filters gain: a RewritePlan
+    sample   fit_plan       read a sample of the clustering columns of every file group
+    fit                     fit its layout, and leave what is not predicted to gain: a SampledPlan
+    write    run.write      read each file group once, send its rows to their files, sort and write them
+    commit                  one replace snapshot, or several with partial progress; returns what conflicts took
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
+from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
+from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
-from iceberg_zorder.pyiceberg.progress import Progress, silent
-from iceberg_zorder.pyiceberg.run.runner import RewriteRunner
+from iceberg_zorder.pyiceberg.plan.current import current
+from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
+    ResolvedSpec,
+    RewriteSpec,
+)
+from iceberg_zorder.pyiceberg.plan.scan_fractions import predicate_scan
+from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
+from iceberg_zorder.pyiceberg.run.runner import RewriteRun, joined
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.result import ColumnScan, RewriteResult
+from iceberg_zorder.request.rewrite_messages import DRY_RUN
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+
+_LOG = logging.getLogger("iceberg_zorder")
+_ATTEMPTS = 3
+"""How often a file group is rewritten, when other operations change its files meanwhile."""
 
 
 def rewrite_data_files(
@@ -90,9 +109,10 @@ def rewrite_data_files(
     iceberg_zorder.errors.InvalidInputError: Cannot cluster by column 'nope', because lake.db.events has no such \
 column: it has user_id, ts
     """
-    plan = plan_rewrite(table, columns, where=where, options=options, branch=branch, case_sensitive=case_sensitive)
+    spec = _spec(table, columns, where, options, branch, case_sensitive)
     with renewed(table):
-        return RewriteRunner(plan.request, progress).run(plan)
+        work, plan = plan_spec(table, spec)
+        return carry_out(RewriteRun(table, plan.spec, progress), work, plan)
 
 
 def plan_rewrite(
@@ -116,7 +136,7 @@ def plan_rewrite(
     Returns
     -------
     RewritePlan
-        The plan: print it, look at its ``groups`` and ``left``, have it ``sampled()``, :func:`execute` it.
+        The plan: print it, look at its ``groups`` and ``left``, :func:`sample` it, :func:`execute` it.
 
     Raises
     ------
@@ -129,32 +149,78 @@ def plan_rewrite(
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
     >>> plan.groups[0].reason, plan.left
     ('5 files below min-file-size-bytes 12,582,912', ())
-    >>> print(plan.sampled().message)
+    >>> print(sample(table, plan).message)
     Nothing to rewrite in lake.db.events: a rewrite of its 1 file groups is not predicted to read less: scan fraction \
 on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
-    >>> sampled = plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}).sampled()
+    >>> sampled = sample(table, plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}))
     >>> {name: round(fraction, 3) for name, fraction in sampled.scan_fractions.items()}
     {'user_id': 1.0, 'ts': 1.0}
-    >>> execute(sampled).rewritten_data_files_count
+    >>> execute(table, sampled).rewritten_data_files_count
     5
-    >>> execute(sampled)
+    >>> execute(table, sampled)
     Traceback (most recent call last):
     iceberg_zorder.errors.StalePlanError: Cannot execute the plan of lake.db.events, because data file ...
     """
-    written = {name: option_text(name, value) for name, value in (options or {}).items()}
-    by = None if columns is None else sort_order_text(display_name(table), columns)
-    request = PlanRequest(table, by, where, written, branch, case_sensitive)
+    spec = _spec(table, columns, where, options, branch, case_sensitive)
     with renewed(table):
-        return plan_request(request)
+        return plan_spec(table, spec)[1]
 
 
-def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
+def sample(
+    table: Table,
+    plan: RewritePlan,
+    *,
+    predicates: Sequence[str | BooleanExpression] = (),
+    progress: Progress = silent,
+) -> SampledPlan:
+    """Read a sample of the clustering columns: the same plan with its layouts, and with predictions.
+
+    The layouts are those that the rewrite would find; for the predictions as many rows are read again. What would
+    not gain is left, unless it has to be rewritten. Nothing is written.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table of the plan.
+    plan : RewritePlan
+        The plan; one that is sampled keeps its layouts.
+    predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
+        Conditions, of which it is told how much they read of the planned files, before and after.
+    progress : Progress, optional
+        Told of every file that was read.
+
+    Returns
+    -------
+    SampledPlan
+        The plan.
+
+    Raises
+    ------
+    InvalidInputError
+        When the plan is stale, a condition cannot be honoured, or bounds do not suffice that are asked to.
+    RewriteFailedError
+        When a data file, or a delete file, cannot be read.
+    """
+    by_case = plan.spec.case_sensitive
+    conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
+    with renewed(table):
+        work, plan = current(table, plan)
+        sampled = plan if isinstance(plan, SampledPlan) else _sampled(work, plan, progress)
+    fields = [table.schema().find_field(each) for each in sampled.order.field_ids] if sampled.order else []
+    scans = (predicate_scan(*each, sampled.groups, sampled.sampled_groups, fields) for each in conditions)
+    return replace(sampled, predicates=tuple(scans)) if conditions else sampled
+
+
+def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
     """Rewrite the data files of a plan, by its layouts if it is sampled.
 
     Parameters
     ----------
+    table : pyiceberg.table.Table
+        The table of the plan.
     plan : RewritePlan
-        The plan. What other operations change while it is executed is planned again.
+        The plan, of this engine or of Spark's, which :meth:`RewritePlan.from_json` reads. What other operations change
+        while it is executed is planned again.
     progress : Progress, optional
         Told of what is done; see :mod:`iceberg_zorder.pyiceberg.progress`.
 
@@ -166,15 +232,93 @@ def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
     Raises
     ------
     InvalidInputError
-        When the plan is stale; nothing was read or written then.
+        When the plan is stale, or of another table; nothing was read or written then.
     RewriteFailedError
         As :func:`rewrite_data_files`.
     """
-    return execute_by(RewriteRunner(plan.request, progress), plan)
+    return execute_in(RewriteRun(table, plan.spec, progress), plan)
 
 
-def execute_by(runner: RewriteRunner, plan: RewritePlan) -> RewriteResult:
+def execute_in(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
     """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends."""
-    with renewed(plan.request.table):
-        plan.check_is_current()
-        return runner.run(plan)
+    with renewed(run.table):
+        return carry_out(run, *current(run.table, plan))
+
+
+def carry_out(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
+    """Sample, fit, write and commit, and plan again what conflicts take; raises as :func:`rewrite_data_files`."""
+    if work.options.layout.dry_run:
+        sampled = plan if isinstance(plan, SampledPlan) else _sampled(work, plan, run.progress)
+        return _dry_run_result(sampled)
+    if not plan.groups:
+        return RewriteResult(0, 0, 0, 0, 0, plan.message)
+    with run.telling_what_stands():
+        try_to_write(run.table)
+        sampled = run.sampled(work, plan)
+    sampled.metrics.check()
+    with run.telling_what_stands():
+        warnings, message = run.begin(sampled), None if sampled.groups else sampled.message
+        for attempt in range(1, _ATTEMPTS + 1):
+            lost = run.write(work, sampled)
+            if not lost:
+                break
+            then = "given up" if attempt == _ATTEMPTS else "planned and rewritten again"
+            said = len(lost), plan.table, then, run.commits.conflicts[-1]
+            _LOG.warning("%s file groups of %s are %s: %s", *said)
+            if attempt < _ATTEMPTS:
+                work, plan = plan_spec(run.table, plan.spec, lost, run.done)
+                if not plan.groups:
+                    message = run.nothing_left(lost)
+                    break
+                sampled = run.sampled(work, plan)
+                message = None if sampled.groups or run.commits.rewritten_files else sampled.message
+        run.check()
+        if work.options.remove_dangling_deletes:
+            run.commits.removed_delete_files += remove_dangling_deletes(run.table, branch=plan.spec.branch)
+    return run.result(message, warnings)
+
+
+def _spec(
+    table: Table,
+    columns: Sequence[str] | str | None,
+    where: str | BooleanExpression | None,
+    options: Mapping[str, OptionValue] | None,
+    branch: str | None,
+    case_sensitive: bool,
+) -> RewriteSpec:
+    written = {name: option_text(name, value) for name, value in (options or {}).items()}
+    by = None if columns is None else sort_order_text(display_name(table), columns)
+    return RewriteSpec(by, where, written, branch or MAIN_BRANCH, case_sensitive)
+
+
+def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> SampledPlan:
+    """Sample a plan for its user to look at."""
+    if plan.groups:
+        progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
+    try:
+        sampled = fit_plan(work, plan, progress, MemoryBudget(work.options.memory_limit // 2))
+    except Exception as error:
+        why = f"{str(error).rstrip('.')}. Nothing was written."
+        raise RewriteFailedError(f"Cannot sample {plan.table}, because {why}") from error
+    sampled.metrics.check()
+    for intended in sampled.metrics.intended:
+        _LOG.warning("%s", intended)
+    return sampled
+
+
+def _dry_run_result(plan: SampledPlan) -> RewriteResult:
+    """Tell what a sampled plan would do."""
+    before, predicted = plan.scan_fractions_before, plan.scan_fractions
+    return RewriteResult(
+        sum(group.data_files_count for group in plan.groups),
+        sum(each.layout.files for each in plan.sampled_groups),
+        sum(group.input_size for group in plan.groups),
+        0,
+        0,
+        joined(DRY_RUN, plan.message, *plan.warnings),
+        tuple(ColumnScan(name, share, predicted.get(name), None) for name, share in before.items()),
+        dry_run=True,
+        expected_seconds=plan.expected_seconds,
+        predicates=plan.predicates,
+        workload=plan.workload if plan.groups else None,
+    )

@@ -18,7 +18,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import dense_ranks
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 
 ExpectedFiles = Callable[[int], int]
 """How many files so many bytes are written to."""
@@ -31,7 +31,7 @@ def rewritten_partitions(
     columns: Sequence[ClusteringColumn],
     expected_files: ExpectedFiles,
     request: LayoutRequest,
-) -> dict[int, SampledGroup]:
+) -> dict[int, LaidOutSample]:
     """Lay out every partition by a sample of its rows."""
     if not files.count:
         return {}
@@ -46,11 +46,11 @@ def rewritten_partitions(
         fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
         wanted = replace(request, files=expected_files(int(sizes[number])))
         layout = fit(columns, fitted, wanted) if wanted.files > 1 else one_file
-        found[number] = SampledGroup(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
+        found[number] = LaidOutSample(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
     return found
 
 
-def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringColumn]) -> DataFiles:
+def new_files(groups: Mapping[int, LaidOutSample], columns: Sequence[ClusteringColumn]) -> DataFiles:
     """Describe the data files that layouts make, as far as samples of their rows show."""
     parts = [(number, group, sample) for number, group in groups.items() for sample in group.samples]
     starts = dict(

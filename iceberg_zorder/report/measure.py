@@ -26,7 +26,7 @@ from iceberg_zorder.report.history import LayoutHistory
 from iceberg_zorder.report.overlap import Overlap, measure_overlap
 from iceberg_zorder.report.ranks import dense_ranks
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows
-from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
+from iceberg_zorder.report.scan_prediction import LaidOutSample, scan_prediction
 from iceberg_zorder.report.spread_rows import spread_rows
 
 _ROWS_OF_A_FILE = 200
@@ -288,7 +288,7 @@ def _scan_fraction(files: DataFiles, sample: Sample, place: int) -> float | None
     return scan_fraction_of_rows(bounds, files.sizes, sample.columns[place])
 
 
-def _prediction(groups: Sequence[SampledGroup], place: int) -> float | None:
+def _prediction(groups: Sequence[LaidOutSample], place: int) -> float | None:
     return scan_prediction(groups, place) if groups else None
 
 

@@ -16,7 +16,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
-class SampledGroup:
+class LaidOutSample:
     """A file group whose rows a layout will send to files.
 
     Parameters
@@ -59,7 +59,7 @@ class SampledGroup:
         return self.layout.file(sample, tie_breakers)
 
 
-def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | None = None) -> float | None:
+def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> float | None:
     """Predict the scan fraction of ``column = value``, on average over the values of the rows.
 
     The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn
@@ -74,7 +74,7 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
     >>> sample = Sample((encode(pa.array(range(400)), "long"),))
     >>> layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=4))
     >>> nothing = Sample((encode(pa.array([], pa.int64()), "long"),))
-    >>> scan_prediction([SampledGroup(layout, sample, nothing, 400, 8000)], 0)
+    >>> scan_prediction([LaidOutSample(layout, sample, nothing, 400, 8000)], 0)
     0.25
     """
     ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
@@ -101,7 +101,7 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
     return min(1.0, total / (weights * size)) if weights and size else None
 
 
-def _add_files(steps: npt.NDArray[np.int64], group: SampledGroup, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
+def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
     """Add the bytes of each file at the lowest rank that it holds, take them away after the highest, and tell all."""
     files = group.layout.files
     low = np.full(files, np.iinfo(np.int64).max)

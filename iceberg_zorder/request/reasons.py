@@ -10,6 +10,8 @@ COLUMNS, QUERIES = "columns", "queries"
 """What scan fractions are averaged over."""
 OVER = {COLUMNS: "the columns", QUERIES: "the queries of the workload"}
 """The same in words."""
+WAITING = ("young", "max-files-to-rewrite")
+"""Codes of files that are left for a later rewrite by the same request."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +23,21 @@ class Reason:
     code : str
         What it is; ``docs/options.md`` lists the codes.
     parameters : Mapping of str to object, optional
-        Its figures.
+        Its figures; fractions are rounded to 6 digits.
 
     Examples
     --------
-    >>> Reason("scan-ratio-low", {"today": 1 / 3, "max_scan_ratio": 1.2}).to_dict()
-    {'code': 'scan-ratio-low', 'parameters': {'today': 0.333333, 'max_scan_ratio': 1.2}}
+    >>> Reason("scan-ratio-low", {"today": 1 / 3, "max_scan_ratio": 1.2})
+    Reason(code='scan-ratio-low', parameters={'today': 0.333333, 'max_scan_ratio': 1.2})
     """
 
     code: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Describe it by what JSON has, fractions with 6 digits."""
-        shown = {key: round(value, 6) if isinstance(value, float) else value for key, value in self.parameters.items()}
-        return {"code": self.code, "parameters": shown}
+    def __post_init__(self) -> None:
+        # As JSON has them, so that a reason equals itself once it is read.
+        rounded = {name: round(of, 6) if isinstance(of, float) else of for name, of in self.parameters.items()}
+        object.__setattr__(self, "parameters", rounded)
 
 
 def words(reasons: Sequence[Reason]) -> str:
@@ -106,7 +108,7 @@ def _words(reason: Reason) -> str:
     ratio = ""
     if "attainable" in of:
         average = "" if of["over"] == COLUMNS else f" on average over {averaged}"
-        how = "above" if of["today"] > of["max_scan_ratio"] * of["attainable"] else "at most"
+        how = "at most" if reason.code == "scan-ratio-low" else "above"
         ratio = (
             f"scan fraction{average} {of['today']:.1%} is {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
             f"attainable {of['attainable']:.1%}"

@@ -21,6 +21,7 @@ PYICEBERG_ONLY = (MEMORY_LIMIT, SPILL_DIRECTORY)
 """Options that the Spark engine does not have: Spark has settings for that."""
 SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
 
+_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 
@@ -232,6 +233,10 @@ threshold"]
         _above("compression-factor", options.compression_factor),
         _from(1, "max-scan-ratio", options.max_scan_ratio),
         _from(0, "min-age-seconds", options.min_age_seconds),
+        (
+            options.rewrite_job_order.replace("_", "-").lower() in _JOB_ORDERS,
+            f"Invalid rewrite job order name: {options.rewrite_job_order}",
+        ),
     ]
     return [why for holds, why in checks if not holds]
 

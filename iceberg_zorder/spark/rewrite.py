@@ -79,6 +79,15 @@ def rewrite_data_files(
     return told_result(rows_of(spark, statement)[0]["result"])
 
 
+def execute_plan(spark: SparkSession, table: str, plan: str) -> RewriteResult:
+    """Rewrite what a plan in JSON says, which either engine wrote; raises what :func:`rewrite_data_files` does."""
+    escapes = escapes_string_literals(spark)
+    arguments = {"table": quoted_name(tuple(name_parts(table))), "plan": plan}
+    literals = {name: string_literal(text, escaped_string_literals=escapes) for name, text in arguments.items()}
+    statement = procedure_call(catalog_of(spark, table), "zorder_rewrite", literals)
+    return told_result(rows_of(spark, statement)[0]["result"])
+
+
 def told_result(text: str) -> RewriteResult:
     """Read a result from the plugin's JSON, and log its message.
 

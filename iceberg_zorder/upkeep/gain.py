@@ -97,7 +97,7 @@ def choose(
             excess = np.divide(partition.reach, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([chosen, by_excess[~is_due[by_excess]]])
-            if found := _best(partition, files.sizes[order], order, len(chosen), limit, budget):
+            if found := _best(partition, files.sizes[order], order, len(chosen), attainable, limit, budget):
                 chosen, expected = found
                 is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)
@@ -109,6 +109,7 @@ def _best(
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
     due: int,
+    attainable: float,
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], float] | None:
@@ -121,7 +122,8 @@ def _best(
         size = int(ends[count - 1])
         if size > budget:
             break
-        expected = partition.after(np.sort(order[:count]), for_gain=True)
+        is_all = count == len(order)
+        expected = attainable if is_all else partition.after(np.sort(order[:count]), for_gain=True)
         score = (limit - expected) / max(1, size)
         if expected <= limit and score > best:
             found, best = (order[:count], expected), score

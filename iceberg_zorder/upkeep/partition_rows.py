@@ -14,7 +14,7 @@ from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks, distinct_keys
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, finer
 from iceberg_zorder.workload.boxes.key_ranges import END, KeyRange
@@ -102,12 +102,12 @@ class PartitionRows:
         sample, self._places = spread_rows(files, rows)
         self._sample = sample if alike is None else sample.take(alike)
         self._columns = []
-        for bounds, *each, weight in zip(
+        for bounds, sampled, kept, weight in zip(
             files.columns, self._sample.columns, request.kept, request.weights, strict=True
         ):
             if weight > 0:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                self._columns.append(_Column.of(bounds, *each, weight, boxes))
+                self._columns.append(_Column.of(bounds, sampled, kept, weight, boxes))
         self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
         self.reach = self._reach([column.today for column in self._columns], np.ones(files.count))
 
@@ -197,7 +197,7 @@ class PartitionRows:
             layout = fit(columns, half, request)
         else:
             layout = fit(columns, half, request, self._workload.boxes_in, self._workload.share)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+        return LaidOutSample(layout, mine, mine, 0, 0).files_of(mine)
 
 
 def _sum(values: _Floats) -> float:

@@ -23,10 +23,13 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
-from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
+from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
+from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -39,7 +42,7 @@ POSITION = pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_
 class Rewritten:
     """What came of a rewrite."""
 
-    plan: Plan
+    plan: RewritePlan
     layouts: list[Layout]
     files: list[DataFile]
     budget: MemoryBudget
@@ -84,16 +87,20 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite the files of a table's current snapshot, all of them unless the options say otherwise."""
     read = rewrite_options({"rewrite-all": "true", **(options or {})})
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    plan = Planner(table, read, where).plan(snapshot)
+    plan = planned(table, {"rewrite-all": "true", **(options or {})}, where)
     order = row_order(table, by, output_spec=read.output_spec_id)
-    found = fit_layouts(SampleContext(table, order, read.layout), plan.groups).groups if plan.groups else ()
-    fitted = [(each.group, each.planned.layout) for each in found]
+    found = fit_layouts(SampleContext(table, order, read.layout), plan.groups)[0] if plan.groups else []
+    fitted = [(each.group, each.layout) for each in found]
     budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
     context = RewriteContext(table, order, budget, threads=arguments.pop("threads", 2), **arguments)
     files = [file for group, layout in fitted for file in rewrite_group(context, group, layout)]
     return Rewritten(plan, [layout for _, layout in fitted], files, budget)
+
+
+def planned(table: Table, options: Mapping[str, str], where: Any = None) -> RewritePlan:
+    """Plan by sizes and deletes alone."""
+    spec = RewriteSpec(None, where, options)
+    return select(ResolvedSpec(table, spec, rewrite_options(options), Listing(table, where)))
 
 
 def row_order(table: Table, by: str, *, output_spec: int | None = None) -> RowOrder:

@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.layout_json import layout_hash
-from iceberg_zorder.pyiceberg import plan_rewrite
+from iceberg_zorder.pyiceberg import plan_rewrite, sample
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
-from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
 from iceberg_zorder.request.result import RewriteResult
@@ -26,7 +25,7 @@ from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.upkeep.settled import REWRITE_ID, SETTLED_FROM
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import equality_delete
+from tests.pyiceberg.lake import equality_delete, planned
 from tests.spark.tables import Fingerprint
 from tests.spark.tables import Table as SparkTable
 
@@ -124,7 +123,7 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
     given = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 12)}
 
     options = rewrite_options(given)
-    order, groups = resolve(table, parse_sort_order(by)), Planner(table, options, None).plan(before).groups
+    order, groups = resolve(table, parse_sort_order(by)), planned(table, given).groups
     [sample] = draw_samples(SampleContext(table, order, options.layout), group_scans(groups, options.layout))
     lengths = [max(len(key) for key in column.values.tolist()) for column in sample.fitted.columns]
     assert lengths == [68, 4196, 64]
@@ -173,7 +172,7 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     target = str(size(spark, full) // 12)
     given = {"rewrite-all": "true", "target-file-size-bytes": target, "sample-rows": "1500"}
     options = rewrite_options(given).layout
-    [group] = Planner(table, rewrite_options(given), None).plan(before).groups
+    [group] = planned(table, given).groups
     [scan] = group_scans([group], options)
     all_row_groups = sum(len(task.data_file.split_offsets or ()) for task in group.tasks)
     read = [sum(len(file) for file in each.row_groups or ()) for each in (scan, scan.of_clusters(0))]
@@ -340,7 +339,8 @@ def test_what_terminals_obey_is_escaped_in_plans(spark: SparkSession, catalog: C
         f"SELECT id, id % 7 AS `{name}`, concat('p\x1b', id % 2) AS p FROM range(0, 400, 1, 4)"
     )
     by, options, where = f"zorder(`{name}`, id)", {"rewrite-all": "true"}, "p = 'p\x1b1'"
-    plan = plan_rewrite(catalog.load_table("db.same_hostile"), by, options=dict(options), where=where).sampled()
+    table = catalog.load_table("db.same_hostile")
+    plan = sample(table, plan_rewrite(table, by, options=dict(options), where=where))
     jvm: Any = spark.sparkContext._jvm
     begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, full)
     on_spark = begun.sortOrder(by).options(options).where(where).plan().sampled()
@@ -354,7 +354,7 @@ def test_sampled_plans_are_the_same(spark: SparkSession, catalog: Catalog) -> No
     make(spark, "same_prediction")
     options = {"rewrite-all": "true", "target-file-size-bytes": "10000", "sample-rows": "4000"}
     table = catalog.load_table("db.same_prediction")
-    plan = plan_rewrite(table, "zorder(id, f, name, s.b)", options=dict(options)).sampled()
+    plan = sample(table, plan_rewrite(table, "zorder(id, f, name, s.b)", options=dict(options)))
     jvm: Any = spark.sparkContext._jvm
     begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, f"{CATALOG}.db.same_prediction")
     on_spark = begun.sortOrder("zorder(id, f, name, s.b)").options(options).plan().sampled()
@@ -369,6 +369,7 @@ def test_sampled_plans_are_the_same(spark: SparkSession, catalog: Catalog) -> No
         for part in (one, one["file_groups"][0]["layout"]):
             for key in ("scan_fractions", "scan_fractions_before"):
                 part[key] = {name: round(value, 9) for name, value in part[key].items()}
+    assert described.pop("planned_at_ms") <= without.pop("planned_at_ms") + 60_000
     assert sorted(described.pop("options")) == sorted(without.pop("options")), "a dict has no order on its way to Java"
     assert json.dumps(described) == json.dumps(without)
 

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg import execute, plan_rewrite
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, sample
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.spark.plan import describe_plan, dry_run
 from tests.conftest import CATALOG
@@ -75,7 +75,7 @@ def same(
     """Plan by both engines, hold what they tell of conditions to the same, and give it by condition."""
     given = {"options": OPTIONS, **given}
     table = catalog.load_table(full.removeprefix(f"{CATALOG}."))
-    without = plan_rewrite(table, by, **given).sampled(predicates=CONDITIONS).to_dict()
+    without = sample(table, plan_rewrite(table, by, **given), predicates=CONDITIONS).to_dict()
     on_spark = describe_plan(spark, full, by, **given, sampled=True, predicates=CONDITIONS)
     assert on_spark["predicates"] == without["predicates"]
     shown = [[line for line in plan_text(each).split("\n") if "share read by" in line] for each in (on_spark, without)]
@@ -143,7 +143,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(spark: SparkSession, catalo
     full = make(spark, "predicates_dry")
     table = catalog.load_table("db.predicates_dry")
     result = dry_run(spark, full, BY, options=OPTIONS, predicates=CONDITIONS)
-    without = execute(plan_rewrite(table, BY, options={**OPTIONS, "dry-run": True}).sampled(predicates=CONDITIONS))
+    without = execute(
+        table, sample(table, plan_rewrite(table, BY, options={**OPTIONS, "dry-run": True}), predicates=CONDITIONS)
+    )
     assert result.dry_run
     assert result.predicates == without.predicates
     assert result.message == without.message
@@ -161,11 +163,12 @@ def call(spark: SparkSession, full: str, more: str) -> Any:
 
 def test_the_procedure_prints_it(spark: SparkSession, catalog: Catalog) -> None:
     full = make(spark, "predicates_call")
-    plan = plan_rewrite(catalog.load_table("db.predicates_call"), BY, options=OPTIONS)
+    table = catalog.load_table("db.predicates_call")
+    plan = plan_rewrite(table, BY, options=OPTIONS)
     texts = ", ".join('"' + each + '"' for each in CONDITIONS)
     row = call(spark, full, f", sampled => true, predicates => array({texts})")
-    assert row["plan"] == str(plan.sampled(predicates=CONDITIONS))
-    assert call(spark, full, ", sampled => true")["plan"] == str(plan.sampled())
+    assert row["plan"] == str(sample(table, plan, predicates=CONDITIONS))
+    assert call(spark, full, ", sampled => true")["plan"] == str(sample(table, plan))
     assert call(spark, full, ", sampled => false")["plan"] == str(plan)
     assert row["expected_data_files_count"] > 1
 
@@ -187,7 +190,7 @@ class TestRefusals:
                 describe_plan(spark, full, BY, where=where, sampled=True, predicates=["f = 1", condition])
             assert str(refused.value).startswith(said)
             with pytest.raises(InvalidInputError) as refused:
-                plan_rewrite(table, BY, where=where).sampled(predicates=["f = 1", condition])
+                sample(table, plan_rewrite(table, BY, where=where), predicates=["f = 1", condition])
             assert str(refused.value).startswith(said)
         with pytest.raises(PySparkException, match="Cannot use the filter '"):
             call(spark, full, f", sampled => true, predicates => array('{condition}')")

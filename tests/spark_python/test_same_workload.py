@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
 from tests.conftest import CATALOG
@@ -56,7 +56,7 @@ def full(spark: SparkSession) -> str:
 def test_both_engines_read_the_same_of_the_table(spark: SparkSession, catalog: Catalog, full: str) -> None:
     by = "zorder(id, day, kind)"
     table = catalog.load_table(full.removeprefix(f"{CATALOG}."))
-    without = plan_rewrite(table, by, options=OPTIONS).sampled(predicates=FILTERS).to_dict()
+    without = sample(table, plan_rewrite(table, by, options=OPTIONS), predicates=FILTERS).to_dict()
     on_spark = describe_plan(spark, full, by, options=OPTIONS, sampled=True, predicates=FILTERS)
     assert on_spark["predicates"] == without["predicates"]
     assert len(on_spark["predicates"]) == len(FILTERS) > 50
@@ -83,7 +83,7 @@ def test_both_engines_cut_files_alike_for_the_same_queries(
 
 def same_plans(spark: SparkSession, catalog: Catalog, name: str, by: str, options: dict[str, Any]) -> None:
     table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
-    without = plan_rewrite(table, by, options=options).sampled().to_dict()
+    without = sample(table, plan_rewrite(table, by, options=options)).to_dict()
     on_spark = describe_plan(spark, name, by, options=options, sampled=True)
     assert on_spark["workload"] == without["workload"]
     groups = [sorted(each["file_groups"], key=lambda group: group["partition"]) for each in (on_spark, without)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -17,10 +18,12 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import Engine, NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.maintain.past_rewrites import rewrites_of
 from iceberg_zorder.printable import printable
-from iceberg_zorder.pyiceberg.catalog.configuration import load_table
-from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot, remember
+from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties, load_table
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot, remember
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
@@ -35,6 +38,22 @@ def asked_for(by: str | None, where: str | None, options: dict[str, str], branch
     if by is not None:
         parse_sort_order(by)
     return {"columns": None if by is None else by.strip(), "where": where, "options": options, "branch": branch}
+
+
+def read_plan(path: Path) -> RewritePlan:
+    """Read a plan from a file, or from standard input where that is ``-``."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"Cannot read the plan {path}, because {error}") from error
+    return RewritePlan.from_json(text)
+
+
+def table_of(plan: RewritePlan, catalog: str | None, uri: str | None, warehouse: str | None) -> NamedTable:
+    """Find the table of a plan, in the catalog that its name begins with unless another is named."""
+    first, *identifier = plan.table.split(".")
+    found = catalog_properties(first if catalog is None else catalog, uri=uri, warehouse=warehouse)
+    return NamedTable(quoted_name((found.name, *identifier)), tuple(identifier), found)
 
 
 def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, conf: dict[str, str]) -> Engine:

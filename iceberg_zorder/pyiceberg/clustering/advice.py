@@ -28,14 +28,15 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
-from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
-from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
+from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec, branch_snapshot, check_format
 from iceberg_zorder.pyiceberg.plan.row_order import known_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.listing import without_garbage_collection
+from iceberg_zorder.pyiceberg.scan.listing import Listing, without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
@@ -123,9 +124,11 @@ def advise(
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)
-        asked = rewrite_options({**written, "rewrite-all": "true"})
-        snapshot = branch_snapshot(table, branch or MAIN_BRANCH, "advise on data files")
-        plan = None if snapshot is None else Planner(table, asked).plan(snapshot)
+        spec = RewriteSpec(None, options={**written, "rewrite-all": "true"}, branch=branch or MAIN_BRANCH)
+        asked = rewrite_options(spec.options)
+        snapshot = branch_snapshot(table, spec.branch, "advise on data files")
+        check_format(table)
+        plan = None if snapshot is None else select(ResolvedSpec(table, spec, asked, Listing(table)))
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
         scanned = scanned_table(table, table.name())
@@ -193,7 +196,7 @@ def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> list[ClusteringCo
 
 def _table_facts(
     table: Table,
-    plan: Plan,
+    plan: RewritePlan,
     options: Mapping[str, str],
     columns: Sequence[ClusteringColumn],
     snapshots: Sequence[SnapshotFacts],
@@ -209,7 +212,7 @@ def _table_facts(
         snapshot_id,
         sum(len(group.tasks) for group in plan.groups),
         sum(group.input_size for group in plan.groups),
-        plan.target.size,
+        plan.target.size if plan.target else 0,
         options,
         tuple(laid_out_by(table, snapshots)),
         tuple(dict.fromkeys(name for name in fields if name is not None)),

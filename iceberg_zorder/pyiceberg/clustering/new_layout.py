@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
@@ -18,9 +19,11 @@ from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
 from iceberg_zorder.pyiceberg.clustering.advice import advise, laid_out_by
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.request.arguments import option_text, sort_order_text
 from iceberg_zorder.workload.workload_json import from_json
@@ -89,7 +92,7 @@ class NewLayouts:
         if settings.workload is None or name not in self._queries:
             return None
         queries = self._queries[name]
-        need = WorkloadNeed(queries.queries, queries.per_day, queries.not_understood, _read(plan))
+        need = WorkloadNeed(queries.queries, queries.per_day, queries.not_understood, _read(table, plan))
         if self._is_asked(name, table, now):
             return need
         options = {key: value for key, value in settings.options.items() if key != _SHARE}
@@ -121,11 +124,12 @@ class NewLayouts:
         need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
         if settings.workload.relayout != "auto" or pick.kind == "partition":
             return NewLayout(need)
-        asked = request_of(table, settings, now)
-        options = {**asked.written_options, "rewrite-all": "true"}
+        asked = spec_of(table, settings, now)
+        options = {**asked.options, "rewrite-all": "true"}
         by = f"zorder({', '.join(pick.columns)})"
-        plan = plan_request(replace(asked, sort_order=by, written_options=options))
-        if list(pick.columns) == laid_out_by(table, snapshots_to(table, plan.snapshot)):
+        _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
+        snapshots = snapshots_to(table, table.snapshot_by_id(plan.snapshot_id or 0))
+        if list(pick.columns) == laid_out_by(table, snapshots):
             return NewLayout(replace(need, message=f"{told}; it has these columns"))
         limit = _days(settings.workload)
         if days is None or days > limit:
@@ -163,21 +167,24 @@ class NewLayouts:
         self._found.clear()
 
 
-def request_of(table: Table, settings: TableSettings, now: datetime) -> PlanRequest:
+def spec_of(table: Table, settings: TableSettings, now: datetime) -> RewriteSpec:
     """Return the rewrite that the settings of a table ask for at a moment."""
-    written = {key: option_text(key, value) for key, value in settings.options.items()}
-    by = None if settings.by is None else sort_order_text(display_name(table), settings.by)
-    any_format = settings.engine != "pyiceberg"
-    return PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
+    return RewriteSpec(
+        None if settings.by is None else sort_order_text(display_name(table), settings.by),
+        settings.where_at(now),
+        {key: option_text(key, value) for key, value in settings.options.items()},
+        settings.branch or MAIN_BRANCH,
+        any_format=settings.engine != "pyiceberg",
+    )
 
 
-def _read(plan: RewritePlan | None) -> float | None:
+def _read(table: Table, plan: RewritePlan | None) -> float | None:
     """Find which share of the files of a plan its queries read on average."""
-    if plan is None or plan.request.workload is None:
+    if plan is None or plan.spec.queries is None:
         return None
-    parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
-    workload = plan.request.workload
-    return workload.mean([workload.read_of([task.data_file for part in parts for task in part])])
+    workload = RequestedWorkload.of_queries(table, plan.spec.queries, case_sensitive=plan.spec.case_sensitive)
+    files = [task.data_file for group in (*plan.groups, *plan.left) for task in group.tasks]
+    return workload.mean([workload.read_of(files)])
 
 
 def _days(of: QueryFiles) -> float:

@@ -22,14 +22,14 @@ from iceberg_zorder.pyiceberg.content_files import by_partition
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
-from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, is_by_order, known_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import found_target
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing, without_garbage_collection
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload, read_queries
 from iceberg_zorder.report.clustering_report import ClusteringReport, WorkloadRead
 from iceberg_zorder.report.history import SnapshotFacts, layout_history
 from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
@@ -252,12 +252,14 @@ def _queries(
     """Read the queries that are asked for, or that the table remembers; a report can do without the latter."""
     if asked is not None:
         text = option_text("workload", asked)
-        return RequestedWorkload.of(table, text, case_sensitive=case_sensitive) if text.strip() else None
+        if not text.strip():
+            return None
+        return RequestedWorkload.of_queries(table, read_queries(table, text), case_sensitive=case_sensitive)
     if remembered is None:
         return None
     try:
         check_remembered_workload(display_name(table), table.location(), remembered)
-        return RequestedWorkload.of(table, remembered, case_sensitive=case_sensitive)
+        return RequestedWorkload.of_queries(table, read_queries(table, remembered), case_sensitive=case_sensitive)
     except InvalidInputError as error:
         _LOG.warning("Reported without the workload of property %s: %s", WORKLOAD_PROPERTY, error)
         return None

@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import RewriteConflictError, TakenOverError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.file_groups import FileGroup, GroupResult
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 logger = logging.getLogger("iceberg_zorder")
-
-Batch = Sequence[tuple[FileGroup, list[DataFile]]]
-"""File groups with their new data files."""
 
 
 class CommitManager:
@@ -51,12 +47,13 @@ class CommitManager:
         """How many commits were made."""
         return len(self._ours)
 
-    def commit(self, snapshot: Snapshot, batch: Batch, properties: Mapping[str, str]) -> bool:
+    def commit(self, snapshot: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]) -> bool:
         """Commit a batch of file groups that were planned on a snapshot; tells whether that was done."""
         # They come as they are done, and are committed in one order whichever was first.
-        batch = sorted(batch, key=lambda each: each[0].index)
-        removed = tuple(task.data_file for group, _ in batch for task in group.tasks)
-        added = tuple(file for _, files in batch for file in files)
+        results = sorted(results, key=lambda each: each.sampled.group.index)
+        groups = [each.sampled.group for each in results]
+        removed = tuple(task.data_file for group in groups for task in group.tasks)
+        added = tuple(file for each in results for file in each.files)
         try:
             committed = commit_replacement(
                 self._table,
@@ -69,8 +66,8 @@ class CommitManager:
             )
         except RewriteConflictError as error:
             self.conflicts.append(error)
-            self.lost += [group for group, _ in batch]
-            self.lost_in_all += len(batch)
+            self.lost += groups
+            self.lost_in_all += len(groups)
             return False
         except (TakenOverError, UnknownOutcomeError):
             raise

@@ -44,12 +44,13 @@ from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
 from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer, change_notes
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
+from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
 from iceberg_zorder.pyiceberg.progress import Progress, silent
-from iceberg_zorder.pyiceberg.rewrite import execute_by
-from iceberg_zorder.pyiceberg.run.runner import RewriteRunner
+from iceberg_zorder.pyiceberg.rewrite import execute_in
+from iceberg_zorder.pyiceberg.run.runner import RewriteRun
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
@@ -252,7 +253,7 @@ class PyIcebergTables:
         name = decision.table
         plan, wanted = self._plan(decision), decision.groups
         try:
-            plan.check_is_current()
+            current(self._loaded[name], plan)
         except StalePlanError:
             if decision.is_new_layout:
                 raise LeftForNowError("it has changed since a new layout of it was looked at") from None
@@ -276,9 +277,10 @@ class PyIcebergTables:
             if new is not None:
                 # A part of it is what Spark finds to be worth most.
                 more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
-                settings = replace(settings, by=plan.request.sort_order, options={**settings.options, **more})
+                settings = replace(settings, by=plan.spec.sort_order, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
-        return _carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
+        plan = plan.with_groups(chosen)
+        return _carried_out(RewriteRun(self._loaded[name], plan.spec, work, goes_on, told), plan)
 
     def _plan(self, decision: Decision) -> RewritePlan:
         new = self._new_layouts.of(decision.table) if decision.is_new_layout else None
@@ -334,12 +336,11 @@ def _with_remembered_columns(table: Table, settings: TableSettings) -> TableSett
     return replace(settings, by=last_sort_order(table, layout, "maintain"))
 
 
-def _carried_out(plan: RewritePlan, work: Progress, goes_on: Callable[[], bool]) -> Done:
+def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
     """Execute a plan."""
-    runner, message = RewriteRunner(plan.request, work, goes_on), None
-    commits = runner.commits
+    commits, message = run.commits, None
     try:
-        message = execute_by(runner, plan).message
+        message = execute_in(run, plan).message
         if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
             raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
     except StalePlanError as error:
@@ -358,7 +359,7 @@ def _carried_out(plan: RewritePlan, work: Progress, goes_on: Callable[[], bool])
 
 
 def _done(commits: CommitManager, message: str | None) -> Done:
-    failed = commits.failed_files - sum(len(group.tasks) for group in commits.lost)
+    failed = commits.failed_files - sum(group.data_files_count for group in commits.lost)
     causes = [*commits.failed_commits, *([commits.failure] if commits.failure else [])]
     why = f"{failed:,} data files could not be rewritten, the last of them because {causes[-1]}" if failed else None
     counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
@@ -413,4 +414,4 @@ def _configured_secrets(catalog: str) -> frozenset[str]:
 
 
 def _moment(plan: RewritePlan) -> datetime:
-    return datetime.fromtimestamp(plan.request.at_ms / 1000, timezone.utc)
+    return datetime.fromtimestamp(plan.spec.at_ms / 1000, timezone.utc)

@@ -13,15 +13,17 @@ from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
-from iceberg_zorder.pyiceberg.clustering.new_layout import request_of
+from iceberg_zorder.pyiceberg.clustering.new_layout import spec_of
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
-from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
+from iceberg_zorder.request.rewrite_options import rewrite_options
 
 _NOT_WORTH = "what is to rewrite would not save its queries enough within pays-within"
 
@@ -31,18 +33,19 @@ def observe(
 ) -> tuple[Observation, RewritePlan]:
     """Find out what a table needs."""
     with renewed(table):
-        asked = plan_request(request_of(table, settings, now))
-        plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)
-    snapshots = snapshots_to(table, plan.snapshot)
+        work, asked = plan_spec(table, spec_of(table, settings, now))
+        needs = _needs(work, asked)
+        plan, groups = (asked, needs) if queries is None else _worthwhile(work, asked, needs, queries)
+    snapshots = snapshots_to(table, table.snapshot_by_id(plan.snapshot_id or 0))
     is_main = settings.branch in (None, MAIN_BRANCH)
     remembered = Notes.of(table.properties).last_rewrite_ms if is_main else None
     last_ms, come = _since_last_rewrite(snapshots, remembered)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
-    least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
+    least = 0 if plan.target is None else size_rules(table, work.options, plan.target).min_file_size
     found = Observation(
         name,
-        None if plan.snapshot is None else plan.snapshot.snapshot_id,
+        plan.snapshot_id,
         last_ms,
         len(tasks),
         size_of(tasks),
@@ -50,25 +53,31 @@ def observe(
         arrivals(come),
         groups,
         plan.message or (_NOT_WORTH if plan.groups else None),
-        bool(groups) and _pays(plan, settings.triggers.scan_ratio),
-        None if settings.triggers.depth is None else _depth(plan.request),
-        max_scan_ratio=asked.request.options.max_scan_ratio,
+        bool(groups) and _pays(work, plan, settings.triggers.scan_ratio),
+        None if settings.triggers.depth is None else _depth(work),
+        max_scan_ratio=work.options.max_scan_ratio,
     )
     return found, plan
 
 
-def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[FileGroupNeed, ...]]:
+def _worthwhile(
+    work: ResolvedSpec, asked: RewritePlan, needs: tuple[FileGroupNeed, ...], queries: float
+) -> tuple[RewritePlan, tuple[FileGroupNeed, ...]]:
     """Take the file groups of a plan that pay after so many queries, or where none does, what sizes and deletes need.
 
     Files that are small for now lie in groups with others, which are rewritten for what is read.
     """
-    all_groups = _needs(asked)
-    groups = worthwhile(all_groups, queries)
-    if len(groups) == len(all_groups) or any(each.is_for_reads for each in groups):
+    groups = worthwhile(needs, queries)
+    if len(groups) == len(needs) or any(each.is_for_reads for each in groups):
         return asked, groups
-    request = asked.request
-    plan = plan_request(replace(request, written_options={**request.written_options, "max-scan-ratio": "Infinity"}))
-    return plan, worthwhile(_needs(plan), queries)
+    work, plan = _planned_by(work, "Infinity")
+    return plan, worthwhile(_needs(work, plan), queries)
+
+
+def _planned_by(work: ResolvedSpec, max_scan_ratio: str) -> tuple[ResolvedSpec, RewritePlan]:
+    """Plan by another ``max-scan-ratio``."""
+    options = {**work.spec.options, "max-scan-ratio": max_scan_ratio}
+    return plan_spec(work.table, replace(work.spec, options=options))
 
 
 def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
@@ -107,17 +116,16 @@ def formats(groups: Iterable[FileGroup]) -> set[str]:
     return {file.file_format.value for file in files}
 
 
-def _pays(plan: RewritePlan, ratio: float | None) -> bool:
+def _pays(work: ResolvedSpec, plan: RewritePlan, ratio: float | None) -> bool:
     """Tell whether anything were planned by another ``max-scan-ratio``; None is that of the plan."""
-    request = plan.request
-    if ratio is None or ratio == request.options.max_scan_ratio or not plan.groups:
+    if ratio in (None, rewrite_options(plan.spec.options).max_scan_ratio) or not plan.groups:
         return bool(plan.groups)
-    options = {**request.written_options, "max-scan-ratio": str(ratio)}
-    return bool(plan_request(replace(request, written_options=options)).groups)
+    return bool(_planned_by(work, str(ratio))[1].groups)
 
 
-def _depth(request: PlanRequest) -> float | None:
-    return report(request.table, request.sort_order, where=request.where, branch=request.branch).average_depth
+def _depth(work: ResolvedSpec) -> float | None:
+    spec = work.spec
+    return report(work.table, spec.sort_order, where=spec.where, branch=spec.branch).average_depth
 
 
 def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
@@ -146,11 +154,11 @@ equality_delete_files=0, equality_deletes=0)
     )
 
 
-def _needs(plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
+def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
     if plan.target is None:
         return ()
-    rules = size_rules(plan.request.table, plan.request.options, plan.target)
-    return tuple(_need(group, rules, plan.request.workload) for group in plan.groups)
+    rules = size_rules(work.table, work.options, plan.target)
+    return tuple(_need(group, rules, work.workload) for group in plan.groups)
 
 
 def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.file_groups import FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
-from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, group_scans
-from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
-from iceberg_zorder.pyiceberg.progress import silent
-from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.pyiceberg.plan.planner import order_of_groups
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.sampling import (
+    DrawnSample,
+    Failed,
+    SampleContext,
+    draw_samples,
+    group_scans,
+    reraised,
+)
+from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions
+from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
+from iceberg_zorder.report.scan_prediction import LaidOutSample
 from iceberg_zorder.request.metrics_check import CheckedMetrics
-from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more
+from iceberg_zorder.request.reasons import Reason
+from iceberg_zorder.request.rewrite_messages import (
+    gains_and_losses,
+    left_out,
+    other_layout,
+    reads_less,
+    reads_no_more,
+    why_nothing,
+)
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
@@ -59,61 +81,106 @@ AS_PLANNED = MoreFiles(0, False)
 """No more than planned."""
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedLayout:
-    """The layout of a file group, and what it is predicted to be worth.
+def fit_plan(
+    work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
+) -> SampledPlan:
+    """Sample the file groups of a plan, and leave those that are not predicted to gain, unless they are due.
 
-    By column, the predicted scan fraction of ``column = value`` is the share of the group's new files, in bytes, whose
-    lower/upper bounds will not rule it out, on average over the values of the rows, in [0, 1]; a column without a value
-    is left out. Beside it stands the same of its data files as they are, and what both are computed from.
+    Those that cannot be read, and are told of, are no longer in it. What its user should know is logged, but for what
+    is set only if it is executed.
     """
+    if not plan.groups:
+        return _sampled(plan, (), (), None)
+    options, order = work.options, order_of_groups(work, plan.groups)
+    context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
+    share = 0 if options.rewrite_all else 2 if plan.target and plan.target.is_given else 1
+    more = MoreFiles(share, math.isinf(options.max_scan_ratio))
+    fitted, measure, metrics = fit_layouts(context, plan.groups, more)
+    chosen = [each for each in fitted if options.rewrite_all or each.group.is_due or each.gains]
+    left = [each for each in fitted if each not in chosen]
+    found = _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left], order)
+    if left and not chosen:
+        before, predicted = measure.means(left)
+        said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
+        found = replace(found, message=said + plan.limit_message)
+    found = replace(
+        found,
+        kept=measure.kept,
+        lengths=measure.lengths,
+        # Without a file group nothing is done about the columns whose bounds do not serve.
+        metrics=metrics if chosen else metrics.without_fixes(),
+        scan_fractions=measure.predicted(chosen),
+        scan_fractions_before=measure.before(chosen),
+        workload=measure.workload_scan(chosen),
+    )
+    snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
+    warnings = _warnings(work, found, measure, snapshots) if chosen else found.metrics.warnings
+    for warning in warnings:
+        if warning not in found.metrics.intended:
+            _LOG.warning("%s", warning)
+    seconds = expected_seconds(snapshots, sum(group.input_size for group in found.groups))
+    return replace(found, warnings=tuple(warnings), expected_seconds=seconds)
 
-    layout: Layout
-    scan_fractions: Mapping[str, float]
-    scan_fractions_before: Mapping[str, float]
-    measured: MeasuredGroup
+
+def _sampled(
+    plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[FileGroup], order: RowOrder | None
+) -> SampledPlan:
+    return SampledPlan(
+        plan.table,
+        plan.table_uuid,
+        plan.snapshot_id,
+        plan.schema_id,
+        plan.spec_id,
+        plan.spec,
+        tuple(each.group for each in chosen),
+        (*plan.left, *left),
+        plan.message,
+        plan.target,
+        plan.is_whole,
+        sampled_groups=tuple(chosen),
+        order=order,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class FittedGroup:
-    """A file group, of as many files as its layout makes, with that and the sample that it was fitted to.
+def _not_gaining(sampled: SampledGroup, over: str) -> FileGroup:
+    before, predicted = sampled.means or (0.0, 0.0)
+    why = Reason("no-gain", {"before": before, "predicted": predicted, "over": over})
+    return replace(sampled.group, reasons=(why,))
 
-    The means are the scan fractions of today and as predicted, on average; None if no sampled row has a value.
+
+def _warnings(
+    work: ResolvedSpec, plan: SampledPlan, measure: ScanFractions, snapshots: Sequence[SnapshotFacts]
+) -> list[str]:
+    """Say what the user should know, in sentences."""
+    assert plan.order is not None  # noqa: S101
+    order, rewrite_all = plan.order, work.options.rewrite_all
+    layouts = [each.layout for each in plan.sampled_groups]
+    alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
+    found = left_out(plan.table, order.ignored, alike)
+    before, predicted = measure.means(plan.sampled_groups)
+    if before is not None and predicted is not None:
+        by_column, means = (plan.scan_fractions_before, plan.scan_fractions), (before, predicted)
+        found += gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=measure.over)
+    found += [*plan.metrics.warnings, *plan.metrics.intended]
+    last = next((each for each in reversed(snapshots) if each.is_layout), None)
+    files = sum(group.data_files_count for group in plan.groups)
+    # Where the snapshot does not tell how many there are, those count that the filter leaves.
+    total = snapshots[-1].summary.get("total-data-files", "") if snapshots else ""
+    all_files = int(total) if total.isdecimal() else files + sum(each.data_files_count for each in plan.left)
+    # Who rewrites everything on purpose knows of it.
+    is_asked_for = files == all_files and rewrite_all
+    if last and not is_asked_for and not last.is_by(order.sort_order):
+        found.append(other_layout(plan.table, last.sort_order, order.sort_order, files, all_files))
+    return found
+
+
+def fit_layouts(
+    context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED
+) -> tuple[list[SampledGroup], ScanFractions, CheckedMetrics]:
+    """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
+
+    Returns the groups that could be read, in order, what measures them, and the columns whose bounds do not serve.
     """
-
-    group: FileGroup
-    planned: PlannedLayout
-    sampled: SampledGroup
-    means: tuple[float, float] | None
-    is_by_size: bool  # whether few files are worth a rewrite whatever filters read
-
-    @property
-    def gains(self) -> bool:
-        """Whether it is predicted that filters read less of it, or of few files no more; or nothing is known."""
-        return self.is_read_less or self.is_gathered
-
-    @property
-    def is_read_less(self) -> bool:
-        """Whether it is predicted that filters read less of it, or nothing is known."""
-        return self.means is None or reads_less(*self.means)
-
-    @property
-    def is_gathered(self) -> bool:
-        """Whether it becomes few files, and filters are predicted to read no more, or do not count."""
-        are_few = makes_few(len(self.group.tasks), self.planned.layout.files)
-        return are_few and (self.is_by_size or self.means is None or reads_no_more(*self.means))
-
-
-class FittedGroups(NamedTuple):
-    """The file groups that could be read, in the order of the plan; what measures them; columns of weak bounds."""
-
-    groups: tuple[FittedGroup, ...]
-    measure: ScanFractions
-    metrics: CheckedMetrics
-
-
-def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED) -> FittedGroups:
-    """Sample every file group, fit its layout, and predict what it is worth by as many rows more."""
     order = context.order
     scans = group_scans(groups, context.options)
     drawn = [*_drawn(context, draw_samples(context, scans, 2))]
@@ -123,15 +190,15 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreF
     metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
     lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
     measure = ScanFractions(context.table, order, kept.fixed(metrics.fixes), lengths, context.workload)
-    fitted = tuple(_fitted(context, measure, *each, more) for each in drawn)
+    fitted = [_fitted(context, measure, *each, more) for each in drawn]
     for column in order.named:
-        alike = sum(column.name in each.planned.layout.left_out for each in fitted)
+        alike = sum(column.name in each.layout.left_out for each in fitted)
         if 0 < alike < len(fitted):
             _LOG.info(
                 "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
                 *(column.name, display_name(context.table), alike, len(fitted)),
             )
-    return FittedGroups(fitted, measure, metrics)
+    return fitted, measure, metrics
 
 
 def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple[DrawnSample, Layout]]:
@@ -147,34 +214,36 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
 
 
 def _fitted(
-    context: SampleContext, measure: ScanFractions, sample: DrawnSample, layout: Layout, more: MoreFiles
-) -> FittedGroup:
-    group = sample.scan.group
-    sampled = SampledGroup(layout, sample.fitted, sample.held_out, group.rows, group.input_size)
-    measured = measure.group(sampled, group)
-    before = measure.before([measured])
-
-    def tried() -> FittedGroup:
-        means = measure.means([measured])
-        planned = PlannedLayout(sampled.layout, measure.predicted([measured]), before, measured)
-        known = None if means[0] is None or means[1] is None else (means[0], means[1])
-        return FittedGroup(group, planned, sampled, known, more.is_by_size)
-
-    found = [tried()]
-    for files in more.than(group.expected_output_files, len(group.tasks)):
-        if found[-1].is_read_less:
+    context: SampleContext, measure: ScanFractions, drawn: DrawnSample, layout: Layout, more: MoreFiles
+) -> SampledGroup:
+    """Measure a group by its layout; where filters would read no less, by layouts of more files, and take the best."""
+    group = drawn.scan.group
+    sample = LaidOutSample(layout, drawn.fitted, drawn.held_out, group.rows, group.input_size)
+    found = [measure.group(group, sample)]
+    for files in more.than(group.expected_output_files, group.data_files_count):
+        if _is_read_less(found[-1]):
             break
-        sampled = replace(sampled, layout=_layout(context, sample, files))
-        measured = measure.planned_anew(measured, sampled, group)
-        group = replace(group, expected_output_files=files)
-        found.append(tried())
-    if found[-1].is_read_less:
+        sample = replace(sample, layout=_layout(context, drawn, files))
+        found.append(measure.with_layout(found[0], sample, files))
+    if _is_read_less(found[-1]):
         return found[-1]
+    gathered = [_is_gathered(each, more) for each in found]
     # What is rewritten whatever is gained gets the files that were planned.
     if group.is_due:
-        return found[0]
+        return replace(found[0], gains=gathered[0])
     best = min(found, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each in found if each.is_gathered), best)
+    return next((each for each, is_one in zip(found, gathered, strict=True) if is_one), replace(best, gains=False))
+
+
+def _is_read_less(sampled: SampledGroup) -> bool:
+    """Tell whether it is predicted that filters read less of a group, or nothing is known."""
+    return sampled.means is None or reads_less(*sampled.means)
+
+
+def _is_gathered(sampled: SampledGroup, more: MoreFiles) -> bool:
+    """Tell whether a group becomes few files, and filters are predicted to read no more, or do not count."""
+    are_few = makes_few(sampled.group.data_files_count, sampled.layout.files)
+    return are_few and (more.is_by_size or sampled.means is None or reads_no_more(*sampled.means))
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:

@@ -3,192 +3,206 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from urllib.parse import quote_plus
 
-from pyiceberg.expressions import BooleanExpression
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
+    ENGINE,
+    ResolvedSpec,
+    RewriteSpec,
+    branch_snapshot,
+    completed,
+    resolve_spec,
+)
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
-from iceberg_zorder.request.rewrite_options import RewriteOptions
-from iceberg_zorder.upkeep.settled import Settled
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.metrics_check import FIX
+from iceberg_zorder.request.reasons import WAITING
+from iceberg_zorder.upkeep.settled import Settled, request_key
 from iceberg_zorder.upkeep.upkeep_request import finer
 
-NEWEST_FORMAT = 2
-_ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
-_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
 
+def plan_spec(
+    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()
+) -> tuple[ResolvedSpec, RewritePlan]:
+    """List the data files of the newest snapshot, and select; raises InvalidInputError.
 
-@dataclass(frozen=True)
-class Plan:
-    """What a rewrite would do: file groups, in the order of the jobs, and what is left of the files in question."""
-
-    groups: tuple[FileGroup, ...]
-    left: tuple[SelectedFiles, ...]
-    message: str | None  # why there is no file group, and what would force one
-    target: TargetSize
-    order: RowOrder | None  # the columns, if they are known, after what rows that change their partition go by
-    is_whole: bool  # whether nothing is left for a later rewrite by the same request
-    limit_message: str  # what is to be said of ``max-files-to-rewrite``, should nothing be rewritten
-
-
-class Planner:
-    """Plans rewrites of one table; what is wrong with the options is refused when it is made, before anything is read.
-
-    Data files must be old enough at ``at_ms``, by default now. With ``any_format``, tables and files are planned that
-    this engine cannot read or write, for another one to rewrite.
+    Where lost file groups are planned again, none is taken that is done.
     """
+    refresh(table)
+    work = resolve_spec(table, completed(table, spec))
+    return work, select(work, lost, done)
 
-    def __init__(
-        self,
-        table: Table,
-        options: RewriteOptions,
-        where: str | BooleanExpression | None = None,
-        *,
-        case_sensitive: bool = False,
-        at_ms: int | None = None,
-        any_format: bool = False,
-        workload: RequestedWorkload | None = None,  # the queries that files are judged by
-    ) -> None:
-        self._table = table
-        self._workload = workload
-        self._any_format = any_format
-        self._options = options
-        self._is_filtered = where is not None
-        if table.format_version > NEWEST_FORMAT and not any_format:
-            raise InvalidInputError(
-                f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
-                f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
-            )
-        self.listing = Listing(table, where, case_sensitive=case_sensitive)
-        """Lists the data files that may be rewritten."""
-        size_rules(table, options)
-        self._at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
-        order = options.rewrite_job_order.replace("_", "-").lower()
-        if order not in _JOB_ORDERS:
-            self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
-        self._job_order = order
-        self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
 
-    def plan(
-        self,
-        snapshot: Snapshot,
-        lost: Sequence[FileGroup] = (),
-        order: RowOrder | None = None,
-        settled: Callable[[TargetSize], Settled | None] | None = None,
-        *,
-        done: Collection[str] = (),
-    ) -> Plan:
-        """Plan the rewrite of a snapshot's data files."""
-        tasks = self.listing.tasks(snapshot)
-        target = self._target(snapshot, tasks)
-        sizes = size_rules(self._table, self._options, target)
-        most = math.inf
-        if lost:
-            tasks = self._again(tasks, lost, done)
-            most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
-        rests = settled(target) if settled is not None and not lost and not self._options.rewrite_all else None
-        snapshots = snapshots_to(self._table, snapshot)
-        selector = Selector(self._table, sizes, order, self._spec_id, snapshots, self._at_ms, rests, self._workload)
-        taken = selector.select([SelectedFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()], most)
-        is_empty = not tasks and not self._is_filtered
-        groups = [self._group(number, files, sizes) for number, files in enumerate(taken.chosen, 1)]
-        for group in () if self._any_format else groups:
-            self._check_formats(group)
-        return Plan(
-            tuple(sorted(groups, key=self._job_key)),
-            taken.left,
-            nothing_in(self._table, "the table has no data file") if is_empty else taken.message,
-            target,
-            None if order is None else self._within_partitions(order, groups),
-            taken.is_whole,
-            taken.limit_message,
-        )
+def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
+    """Choose among the data files of the newest snapshot.
 
-    def _within_partitions(self, order: RowOrder, groups: Sequence[FileGroup]) -> RowOrder:
-        """Have rows ordered by the partitions that they go to, and refuse what cannot be partitioned by."""
-        if all(group.partition is not None for group in groups):
-            return order
-        spec, schema = self._table.specs()[self._spec_id], self._table.schema()
-        Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-        return replace(order, partition=partition_columns(schema, spec))
+    Where lost file groups are planned again, their partitions' files are chosen from, but for those in ``done``.
+    """
+    table, options, order = work.table, work.options, work.order
+    snapshot = branch_snapshot(table, work.spec.branch, "rewrite data files")
+    at = None if snapshot is None else snapshot.snapshot_id, table.schema().schema_id, table.spec().spec_id
+    plan = RewritePlan(display_name(table), str(table.metadata.table_uuid), *at, work.spec)
+    if snapshot is None:
+        why = "branch main has no snapshot yet"
+        return replace(plan, message=nothing_in(table, why), target=given_target(table, options))
+    tasks, spec_id = work.listing.tasks(snapshot), table.spec().spec_id
+    snapshots = snapshots_to(table, snapshot)
+    target = given_target(table, options) or found_target(
+        options,
+        snapshots,
+        map(size_of, _by_key(tasks, spec_id).values()),
+        is_filtered=work.spec.where is not None,
+    )
+    sizes, most = size_rules(table, options, target), math.inf
+    if lost:
+        tasks = _again(tasks, lost, done, spec_id)
+        most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
+    settled = None if order is None or lost or options.rewrite_all else _settled(work, order, snapshots, target)
+    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, settled, work.workload)
+    chosen, rest, message = selector.select([SelectedFiles(*each) for each in _by_key(tasks, spec_id).items()], most)
+    paths = _partition_paths(table)
+    groups = [_group(work, number, files, sizes, paths) for number, files in enumerate(chosen, 1)]
+    if not work.spec.any_format:
+        _check_formats(table, groups)
+    if order is not None:
+        order_of_groups(work, groups)
+    is_empty = not tasks and work.spec.where is None
+    left = tuple(FileGroup.of(paths(files), files.key, files.tasks, files.reasons) for files in rest)
+    return replace(
+        plan,
+        groups=tuple(_in_job_order(groups, options.rewrite_job_order)),
+        left=left,
+        message=nothing_in(table, "the table has no data file") if is_empty else message,
+        target=target,
+        is_whole=not any(why.code in WAITING for each in left for why in each.reasons),
+    )
 
-    def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
-        given = given_target(self._table, self._options)
-        if given is not None:
-            return given
-        sizes = (size_of(files) for files in self._by_key(tasks).values())
-        return found_target(self._options, snapshots_to(self._table, snapshot), sizes, is_filtered=self._is_filtered)
 
-    def _by_key(self, tasks: Sequence[DataFileTask]) -> dict[Partition, list[DataFileTask]]:
-        found: dict[Partition, list[DataFileTask]] = {}
-        for task in tasks:
-            found.setdefault(self._key(task), []).append(task)
-        return found
+def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> RowOrder:
+    """Have rows ordered by the partitions that they go to, and refuse what cannot be partitioned by."""
+    assert work.order is not None  # noqa: S101
+    if all(group.partition is not None for group in groups):
+        return work.order
+    spec, schema = work.table.specs()[work.output_spec_id], work.table.schema()
+    Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
+    return replace(work.order, partition=partition_columns(schema, spec))
 
-    def _key(self, task: DataFileTask) -> Partition:
-        """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
-        own = task.data_file.spec_id == self._table.spec().spec_id
-        return partition_of(task.data_file)[1:] if own else ()
 
-    def _again(
-        self, tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], done: Collection[str]
-    ) -> list[DataFileTask]:
-        """Find what takes the place of lost file groups: the data files of their partitions, and their own.
-
-        Their own count, too, for the table may have got another partition spec in between.
-        """
-        keys = {group.key for group in lost}
-        own = {path for group in lost for path in group.paths}
-        paths = [(task, task.data_file.file_path) for task in tasks]
-        return [task for task, path in paths if path in own or (self._key(task) in keys and path not in done)]
-
-    def _group(self, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
-        partitions = {partition_of(task.data_file) for task in files.tasks}
-        first, size = files.tasks[0].data_file, size_of(files.tasks)
-        is_same = len(partitions) == 1 and first.spec_id == self._spec_id
-        return FileGroup(
-            number,
-            files.key,
-            self._spec_id,
-            first.partition if is_same else None,
-            files.tasks,
-            sizes.expected_output_files(finer(size) if files.is_finer else size),
-            sizes.write_max_file_size,
-            files.reasons,
-            any(sizes.is_due(task) for task in files.tasks),
-            files.worth,
-        )
-
-    def _job_key(self, group: FileGroup) -> int:
-        value = {"bytes": group.input_size, "files": len(group.tasks)}.get(self._job_order.partition("-")[0], 0)
-        return -value if self._job_order.endswith("desc") else value
-
-    def _check_formats(self, group: FileGroup) -> None:
-        for task in group.tasks:
-            for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
-                if file.file_format != FileFormat.PARQUET:
-                    self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {_ENGINE}")
-
-    def _refuse(self, why: str) -> None:
-        raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")
+def key_of_request(work: ResolvedSpec, order: RowOrder, target: TargetSize) -> str:
+    """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
+    # A file with a workload may say something else by the next time.
+    options = {**work.spec.options, **({"workload": work.workload.key} if work.workload else {})}
+    where = "" if work.spec.where is None else str(work.spec.where)
+    ids = work.table.schema().schema_id, work.output_spec_id
+    key = request_key(order.sort_order, where, ids, target.size, options, work.table.properties)
+    return key if work.workload is None else f"{key} {work.workload.key}"
 
 
 def nothing_in(table: Table, why: str) -> str:
     """Say that there is nothing to rewrite in a table at all."""
     return f"Nothing to rewrite in {display_name(table)}: {why}."
+
+
+def key_of(task: DataFileTask, spec_id: int) -> Partition:
+    """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
+    return partition_of(task.data_file)[1:] if task.data_file.spec_id == spec_id else ()
+
+
+def _by_key(tasks: Sequence[DataFileTask], spec_id: int) -> dict[Partition, tuple[DataFileTask, ...]]:
+    found: dict[Partition, list[DataFileTask]] = {}
+    for task in tasks:
+        found.setdefault(key_of(task, spec_id), []).append(task)
+    return {key: tuple(of_key) for key, of_key in found.items()}
+
+
+def _again(
+    tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], done: Collection[str], spec_id: int
+) -> list[DataFileTask]:
+    """Find what takes the place of lost file groups: the data files of their partitions, and their own.
+
+    Their own count, too, for the table may have got another partition spec in between.
+    """
+    keys, own = {group.key for group in lost}, {path for group in lost for path in group.paths}
+    paths = [(task, task.data_file.file_path) for task in tasks]
+    return [task for task, path in paths if path in own or (key_of(task, spec_id) in keys and path not in done)]
+
+
+def _settled(
+    work: ResolvedSpec, order: RowOrder, snapshots: Sequence[SnapshotFacts], target: TargetSize
+) -> Settled | None:
+    """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""
+    if work.options.layout.metrics_check == FIX and KeptBounds.of(work.table, order.named).missing:
+        # New files are to have bounds that those have not.
+        return None
+    return Settled.by(key_of_request(work, order, target), snapshots)
+
+
+def _partition_paths(table: Table) -> Callable[[SelectedFiles], str]:
+    """Write partitions as PyIceberg does, which finds out for each what types their fields have."""
+    spec = table.spec()
+    fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
+
+    def path_of(files: SelectedFiles) -> str:
+        if not files.key:
+            return ""
+        values = files.tasks[0].data_file.partition
+        texts = (
+            (field.name, field.transform.to_human_string(of.field_type, values[place]))
+            for place, (field, of) in enumerate(fields)
+        )
+        return "/".join(f"{quote_plus(name)}={quote_plus(text)}" for name, text in texts)
+
+    return path_of
+
+
+def _group(
+    work: ResolvedSpec, number: int, files: SelectedFiles, sizes: SizeRules, paths: Callable[[SelectedFiles], str]
+) -> FileGroup:
+    size = size_of(files.tasks)
+    return FileGroup.of(
+        paths(files),
+        files.key,
+        files.tasks,
+        files.reasons,
+        index=number,
+        spec_id=work.output_spec_id,
+        expected_output_files=sizes.expected_output_files(finer(size) if files.is_finer else size),
+        max_output_file_size=sizes.write_max_file_size,
+        is_due=any(map(sizes.is_due, files.tasks)),
+        worth=files.worth,
+        data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
+    )
+
+
+def _in_job_order(groups: Sequence[FileGroup], job_order: str) -> list[FileGroup]:
+    by, _, direction = job_order.replace("_", "-").lower().partition("-")
+    values = {"bytes": lambda group: group.input_size, "files": lambda group: group.data_files_count}
+    return sorted(groups, key=values[by], reverse=direction == "desc") if by in values else [*groups]
+
+
+def _check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
+    for task in (task for group in groups for task in group.tasks):
+        for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
+            if file.file_format != FileFormat.PARQUET:
+                raise InvalidInputError(
+                    f"Cannot rewrite data files of {display_name(table)}, because {file.file_path} is of format "
+                    f"{file.file_format.value} and not Parquet: {ENGINE}"
+                )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.pyiceberg.content_files import by_partition, joined_file
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import BytesRead
 from iceberg_zorder.pyiceberg.scan.file_arrays import column_bounds
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -42,11 +42,14 @@ _MOST_AT_ONCE = 1_000_000
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 
-class BytesRead(NamedTuple):
-    """The bytes of a set of files, and of those that each query does not rule out."""
+def read_queries(table: Table, text: str) -> tuple[Query, ...]:
+    """Read the queries of option ``workload``; raises InvalidInputError for what is none."""
 
-    all: int
-    read: npt.NDArray[np.int64]
+    def content(location: str, most: int) -> bytes:
+        with table.io.new_input(location).open() as stream:
+            return stream.read(most)
+
+    return tuple(workload_queries(text, content))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +64,13 @@ class RequestedWorkload:
     ranges: SureRanges  # what the listings leave, for all at once, as far as it goes
 
     @staticmethod
-    def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
-        """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
-
-        def content(location: str, most: int) -> bytes:
-            with table.io.new_input(location).open() as stream:
-                return stream.read(most)
-
-        return RequestedWorkload.of_queries(table, workload_queries(text, content), case_sensitive=case_sensitive)
-
-    @staticmethod
     def of_queries(
         table: Table, queries: Sequence[Query], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
     ) -> RequestedWorkload:
-        """Read the filters of queries, which are conditions of Spark SQL, against a table as it is by now."""
+        """Read the filters of queries, conditions of Spark SQL, against a table as it is by now.
+
+        Raises InvalidInputError for filters of other tables.
+        """
         types = scanned_table(table, table.name()).columns
         # Its messages are those of other filters, so that it comes first.
         listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)

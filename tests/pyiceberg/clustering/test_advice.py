@@ -26,15 +26,14 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
 from iceberg_zorder.pyiceberg.clustering.advice import queries_today
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
-from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
-from tests.pyiceberg.lake import one_commit
+from tests.pyiceberg.lake import one_commit, planned
 
 SMALL = {"target-file-size-bytes": 8_000}
 
@@ -101,14 +100,11 @@ t < TIMESTAMP_NTZ '1970-01-01 00:00:00' | t >= DATE '2024-01-01' | b = true AND 
 def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog, seed: int) -> None:
     table = made(catalog, hostile(random.Random(seed), 1_200), commits=60)
     texts = [text.strip() for text in CONDITIONS.split(" | ") if text.strip()]
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    options = rewrite_options({"rewrite-all": "true"})
-    (group,) = Planner(table, options).plan(snapshot).groups
+    (group,) = planned(table, {"rewrite-all": "true"}).groups
     today = queries_today(table, workload(*texts), group.tasks)
     assert len(today.queries) == len(texts)
     columns = [ClusteringColumn((field.name,), str(field.field_type)) for field in table.schema().fields]
-    rows = sampled_table(table, columns, [group], options.layout)
+    rows = sampled_table(table, columns, [group], ZOrderOptions())
     assert rows is not None
     assert rows.sample.rows == 1_200
     files = SimulatedFiles.of(rows, np.repeat(np.arange(60), [task.data_file.record_count for task in group.tasks]))

@@ -18,11 +18,9 @@ from pyiceberg.typedef import Record
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
-from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.read.reader import Reader
-from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, paths_on_disk
-from tests.pyiceberg.lake import data_file, equality_delete, position_delete
+from tests.pyiceberg.lake import data_file, equality_delete, planned, position_delete
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 REWRITE = {"rewrite-all": True}
@@ -39,10 +37,8 @@ def deletes(table: Table) -> set[str]:
 
 def live(table: Table) -> list[tuple[int, str]]:
     """The rows that are left, as the plan of another rewrite has them: PyIceberg reads no equality deletes."""
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
     found = []
-    for group in Planner(table, rewrite_options({"rewrite-all": "true"})).plan(snapshot).groups:
+    for group in planned(table.refresh(), {"rewrite-all": "true"}).groups:
         reader = Reader(table, list(group.tasks))
         for task in group.tasks:
             for some in reader.rows(task):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg import execute, plan_rewrite
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import is_overtaken
+from iceberg_zorder.pyiceberg.rewrite import execute_in
+from iceberg_zorder.pyiceberg.run.runner import RewriteRun
 
 
 def rewrite_marked(table: Table, by: str) -> None:
     plan = plan_rewrite(table, by, options={"rewrite-all": "true", "target-file-size-bytes": "40000"})
-    execute(replace(plan, request=replace(plan.request, summary={**plan.request.summary, **MARKERS})))
+    execute_in(RewriteRun(table, plan.spec, summary=MARKERS), plan)
 
 
 def test_whether_the_number_of_a_commit_is_taken_for_good(catalog: SqlCatalog) -> None:

@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.compat import catalogs
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.rewrite import execute_by
+from iceberg_zorder.pyiceberg.rewrite import execute_in
 from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.pyiceberg.lake import one_commit
 
@@ -386,10 +386,10 @@ def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
     policy = policy_of(tmp_path)
 
     def silent(*args: Any, **named: Any) -> None:
-        execute_by(*args, **named)
+        execute_in(*args, **named)
         raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    monkeypatch.setattr(maintained_tables, "execute_by", silent)
+    monkeypatch.setattr(maintained_tables, "execute_in", silent)
     assert run(policy).has_failed
     monkeypatch.undo()
     assert [each.since for each in Notes.of(loaded(catalog).properties).abandoned.values()] == [NOW]

@@ -31,6 +31,7 @@ from iceberg_zorder.pyiceberg.compat import catalogs
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.pyiceberg.lake import one_commit
@@ -105,16 +106,12 @@ def test_a_writer_that_comes_at_the_last_moment_has_won(
     made = table(catalog, "a.b.t")
     tables = PyIcebergTables(policy)
     decision, settings = decided(tables, policy)
-    check = RewritePlan.check_is_current
-    checked: list[RewritePlan] = []
 
-    def then_delete(plan: RewritePlan) -> None:
-        check(plan)
-        if not checked:
-            made.delete("x < 1000000000")
-        checked.append(plan)
+    def then_delete(table: Table, plan: RewritePlan) -> None:
+        current(table, plan)
+        made.delete("x < 1000000000")
 
-    monkeypatch.setattr(RewritePlan, "check_is_current", then_delete)
+    monkeypatch.setattr(maintained_tables, "current", then_delete)
     with pytest.raises(RewriteConflictError, match=r"because data file \S+ is no longer in the table. Nothing was rew"):
         tables.rewrite(decision, settings)
 
@@ -146,7 +143,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
 
     pays = "scan-ratio 1.2: a rewrite pays", False
     with monkeypatch.context() as context:
-        context.setattr(maintained_tables, "execute_by", conflict)
+        context.setattr(maintained_tables, "execute_in", conflict)
         assert one_pass(0) == pays
         assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:

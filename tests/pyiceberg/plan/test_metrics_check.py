@@ -15,7 +15,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.request.result import RewriteResult
 from tests.pyiceberg.committing import make_catalog
 from tests.pyiceberg.lake import data_files, one_commit
@@ -203,7 +203,7 @@ def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
         lambda: rewrite(table, kind, "fail"),
         lambda: rewrite(table, kind, "fail", **{"dry-run": True}),
         lambda: rewrite(table, kind, "fail", **{"partial-progress.enabled": True}),
-        lambda: plan_rewrite(table, f"b, {kind.name}", options=asked("fail")).sampled(),
+        lambda: sample(table, plan_rewrite(table, f"b, {kind.name}", options=asked("fail"))),
     ):
         with pytest.raises(InvalidInputError) as refused:
             call()
@@ -258,10 +258,10 @@ def test_fix_sets_what_is_enough_and_files_are_skipped(
 def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
     kind = CUT["urls"]
     table = kind.table(catalog)
-    plan = plan_rewrite(table, "v, b", options=asked("fix")).sampled()
+    plan = sample(table, plan_rewrite(table, "v, b", options=asked("fix")))
     with catalog.load_table("db.t").transaction() as change:
         change.set_properties({"of": "others"})
-    result = execute(plan)
+    result = execute(table, plan)
     assert f"Set {OF}v = 'truncate(35)'" in str(result.message)
     assert "Would" not in str(result.message)
     assert table.properties["of"] == "others"

@@ -12,7 +12,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.pyiceberg.committing import (
     Interrupted,
     commit_files,
@@ -68,7 +69,7 @@ def test_young_files_are_left(lake: Interrupted, version: int) -> None:
     assert chosen(plan_rewrite(table, "id", options={**ALL, "min-age-seconds": "5400"})) == {old}
     assert chosen(plan_rewrite(table, "id", options=ALL)) == {old, older, young}
     assert chosen(plan_rewrite(table, "id", options={**ALL, "min-age-seconds": "0"})) == {old, older, young}
-    assert execute(plan).rewritten_data_files_count == 2
+    assert execute(table, plan).rewritten_data_files_count == 2
     assert ids(table) == [0, 1, 10, 11, 20, 21]
     assert young in {file.file_path for file in files_of(table)}
 
@@ -123,7 +124,7 @@ def test_deletes_from_young_files_are_no_conflict(
 
     plan = plan_rewrite(table, "id", options={**ALL, **options})
     lake.first = [delete]
-    assert execute(plan).rewritten_data_files_count == (2 if options else 3)
+    assert execute(table, plan).rewritten_data_files_count == (2 if options else 3)
     assert ids(table) == [0, 1, 10, 11, 21]
     assert ("planned and rewritten again" in caplog.text) is not bool(options)
     other_catalog.close()
@@ -133,7 +134,7 @@ def test_what_is_planned_again_goes_by_the_same_moment(lake: Interrupted) -> Non
     table, (old, young) = aged(lake, HOUR, 0)
     plan = plan_rewrite(table, "id", options={**ALL, **YOUNG})
     later = append(table, 30, age_ms=-1)
-    again = plan_request(plan.request, plan.groups)
+    _, again = plan_spec(table, plan.spec, plan.groups)
     assert (chosen(again), set(left(again))) == ({old}, {young, later})
-    earlier = replace(plan.request, at_ms=plan.request.at_ms - HOUR)
-    assert set(left(plan_request(earlier, plan.groups))) == {old, young, later}
+    earlier = replace(plan.spec, at_ms=plan.spec.at_ms - HOUR)
+    assert set(left(plan_spec(table, earlier, plan.groups)[1])) == {old, young, later}

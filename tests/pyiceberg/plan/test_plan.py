@@ -21,11 +21,11 @@ from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
-from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, nothing_in
+from iceberg_zorder.pyiceberg.plan.planner import nothing_in
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
-from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, one_commit, position_delete
+from tests.pyiceberg.lake import data_files, one_commit, planned, position_delete
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64())])
 
@@ -39,14 +39,11 @@ def made(catalog: SqlCatalog, files: Sequence[Sequence[int]], **arguments: Any) 
     return table
 
 
-def plan(table: Table, where: Any = None, /, **options: str) -> Plan:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    read = rewrite_options({name.replace("_", "-"): value for name, value in options.items()})
-    return Planner(table, read, where).plan(snapshot)
+def plan(table: Table, where: Any = None, /, **options: str) -> RewritePlan:
+    return planned(table, {name.replace("_", "-"): value for name, value in options.items()}, where)
 
 
-def seen(made: Plan) -> int:
+def seen(made: RewritePlan) -> int:
     """Count the data files that the filter leaves."""
     return sum(len(group.tasks) for group in made.groups) + sum(len(files.tasks) for files in made.left)
 

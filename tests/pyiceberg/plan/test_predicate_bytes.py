@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from iceberg_zorder.pyiceberg import plan_rewrite
+from iceberg_zorder.pyiceberg import plan_rewrite, sample
 from tests.pyiceberg.lake import data_files
 
 
@@ -16,6 +16,6 @@ def test_a_predicate_reads_the_bytes_of_its_files(catalog: SqlCatalog) -> None:
     table.append(pa.table({"a": range(100_000, 100_100)}))
     large, small = (file.file_size_in_bytes for file in data_files(table))
     assert large > 10 * small
-    plan = plan_rewrite(table, ["a"], options={"rewrite-all": True}).sampled(predicates=["a >= 100000", "a < 5"])
+    plan = sample(table, plan_rewrite(table, ["a"], options={"rewrite-all": True}), predicates=["a >= 100000", "a < 5"])
     shares = [small / (large + small), large / (large + small)]
     assert [each.before for each in plan.predicates] == pytest.approx(shares)

@@ -15,7 +15,7 @@ from pyiceberg.types import LongType
 
 from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, local, position_delete
@@ -79,13 +79,11 @@ def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(tabl
         "target-file-size-bytes": sum(f.file_size_in_bytes for f in data_files(table)) // 16,
     }
     plan = plan_rewrite(table, ["a", "b"], options={**options, "sample-rows": 1500})
-    dry_run = plan.sampled()
-    assert not plan.is_sampled
-    assert dry_run.is_sampled
-    assert dry_run.sampled() is dry_run
+    dry_run = sample(table, plan)
+    assert sample(table, dry_run) is dry_run
     (said,) = dry_run.to_dict()["file_groups"]
     assert f"predicted scan fraction a {100 * dry_run.scan_fractions['a']:.1f}%" in str(dry_run)
-    result = execute(dry_run)
+    result = execute(table, dry_run)
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (6, said["layout"]["data_files_count"])
     summary = table.current_snapshot().summary  # type: ignore[union-attr]
     assert summary is not None
@@ -103,7 +101,7 @@ def test_a_plan_without_a_sample_rewrites_the_same(catalog: SqlCatalog, table: T
     assert snapshot is not None
     hashes = []
     runs: list[Callable[[], RewriteResult]] = [
-        lambda: execute(plan_rewrite(table, "a")),
+        lambda: execute(table, plan_rewrite(table, "a")),
         lambda: rewrite_data_files(table, "a"),
     ]
     for run in runs:
@@ -116,8 +114,8 @@ def test_a_plan_without_a_sample_rewrites_the_same(catalog: SqlCatalog, table: T
 def test_nothing_to_do(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     plan = plan_rewrite(table, "a")
-    assert plan.sampled() is plan
-    assert execute(plan).message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
+    assert sample(table, plan).message == plan.message
+    assert execute(table, plan).message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
     assert str(plan).splitlines()[0] == "Rewrite of lake.db.t (branch main, no snapshot) by a"
 
 
@@ -142,15 +140,15 @@ class TestStale:
     def stale(self, table: Table, change: Callable[[], object], because: str) -> None:
         """Change a table between plan and execution, which is then refused before anything is written."""
         plan = plan_rewrite(table, "a", options={"rewrite-all": True})
-        sampled = plan.sampled()
+        sampled = sample(table, plan)
         change()
         for each in (sampled, plan):
             with pytest.raises(
                 InvalidInputError, match=f"^Cannot execute the plan of lake.db.t, because {because}.*plan again"
             ):
-                execute(each)
+                execute(table, each)
         with pytest.raises(InvalidInputError, match="^Cannot execute the plan"):
-            plan.sampled()
+            sample(table, plan)
 
     def other(self, catalog: SqlCatalog) -> Table:
         return catalog.load_table("db.t")
@@ -178,7 +176,7 @@ class TestStale:
         plan = plan_rewrite(table, "a")
         change()
         with pytest.raises(InvalidInputError, match="because it was dropped and another table has its name"):
-            execute(plan)
+            execute(table, plan)
 
     def test_an_older_snapshot(self, catalog: SqlCatalog, table: Table) -> None:
         first = table.history()[0].snapshot_id
@@ -186,15 +184,15 @@ class TestStale:
         self.stale(table, change, "snapshot .* is no longer in the history of branch main")
 
     def test_an_append_does_not_matter(self, catalog: SqlCatalog, table: Table) -> None:
-        plan = plan_rewrite(table, "a", options={"rewrite-all": True}).sampled()
+        plan = sample(table, plan_rewrite(table, "a", options={"rewrite-all": True}))
         self.other(catalog).append(rows(6000, 10))
-        assert execute(plan).rewritten_data_files_count == 6
+        assert execute(table, plan).rewritten_data_files_count == 6
         assert table.scan().count() == 6010
         assert len(data_files(table)) == 2
 
 
 def test_what_changes_while_it_is_executed_is_planned_again(catalog: SqlCatalog, table: Table) -> None:
-    plan = plan_rewrite(table, "a").sampled()
+    plan = sample(table, plan_rewrite(table, "a"))
     other = catalog.load_table("db.t")
     changes = [lambda: commit_files(other, position_delete(other, data_files(other)[0], [0, 1]))]
 
@@ -202,7 +200,7 @@ def test_what_changes_while_it_is_executed_is_planned_again(catalog: SqlCatalog,
         if stage == "write" and changes:
             changes.pop()()
 
-    assert execute(plan, progress=interfere).rewritten_data_files_count == 6
+    assert execute(table, plan, progress=interfere).rewritten_data_files_count == 6
     assert not changes
     assert table.scan().count() == 5998
 
@@ -211,4 +209,4 @@ def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> No
     plan = plan_rewrite(table, "a")
     Path(local(data_files(table)[3])).write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(RewriteFailedError, match=r"^Cannot sample lake\.db\.t, because .*Nothing was written\.$"):
-        plan.sampled()
+        sample(table, plan)

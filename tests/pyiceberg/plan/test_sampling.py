@@ -15,14 +15,12 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
-from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.read.deletes import opened
 from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.sample.row_hash import row_hashes
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, equality_delete, position_delete, row_order
+from tests.pyiceberg.lake import data_files, equality_delete, planned, position_delete, row_order
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("id", pa.int64())])
 BY = "zorder(a, b)"
@@ -52,10 +50,8 @@ def boxes(rows: int, row_group: int) -> pa.Table:
 
 def group_of(table: Table, files: int) -> FileGroup:
     size = sum(file.file_size_in_bytes for file in data_files(table))
-    options = rewrite_options({"rewrite-all": "true", "target-file-size-bytes": str(size // files)})
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    [group] = Planner(table, options).plan(snapshot).groups
+    options = {"rewrite-all": "true", "target-file-size-bytes": str(size // files)}
+    [group] = planned(table.refresh(), options).groups
     return group
 
 
@@ -150,7 +146,7 @@ def test_few_bytes_are_read_of_many_row_groups(
     options = ZOrderOptions(sample_rows=10_000)
     [scan] = group_scans([group], options)
     assert read_of(scan) <= most * row_groups
-    assert len(fit_layouts(SampleContext(table, row_order(table, BY), options), [group]).groups) == 1
+    assert len(fit_layouts(SampleContext(table, row_order(table, BY), options), [group])[0]) == 1
     assert 0 < sum(bytes_read.values()) <= most * group.input_size
 
 

@@ -46,7 +46,7 @@ def test_a_call_without_columns_takes_those_of_the_table(table: Table) -> None:
 def test_what_a_call_names_wins(table: Table) -> None:
     remember(table, columns="b", options="rewrite-all=true; target-file-size-bytes=4000; cuts=even")
     plan = plan_rewrite(table, ["a"], options={"target-file-size-bytes": 2000})
-    assert plan.request.sort_order == "zorder(`a`)"
+    assert plan.spec.sort_order == "zorder(`a`)"
     assert plan.to_dict()["options"] == {"rewrite-all": "true", "target-file-size-bytes": "2000", "cuts": "even"}
     assert plan_rewrite(table, "a", options={"rewrite-all": False}).groups == ()
 
@@ -66,7 +66,7 @@ def test_weights_of_other_columns_are_not_taken(
 ) -> None:
     remember(table, columns="a, b", options="rewrite-all=true; column-weights=A=2,b=1")
     plan = plan_rewrite(table, by, options=options)
-    assert plan.request.written_options.get("column-weights") == taken
+    assert plan.spec.options.get("column-weights") == taken
     assert plan.to_dict()["options"]["rewrite-all"] == "true"
     ignored = "Ignored column-weights = 'A=2,b=1' that lake.db.t remembers: they are of other columns"
     assert ([ignored] if taken is None else []) == [each for each in caplog.messages if "weights" in each]

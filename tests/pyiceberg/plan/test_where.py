@@ -32,9 +32,7 @@ from pyiceberg.types import (
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.request.rewrite_options import rewrite_options
-from tests.pyiceberg.lake import one_commit
+from tests.pyiceberg.lake import one_commit, planned
 
 TYPES = (
     *(LongType(), DoubleType(), DecimalType(9, 2), StringType(), BinaryType(), FixedType(2), BooleanType()),
@@ -64,10 +62,7 @@ def table(catalog: SqlCatalog) -> Table:
 
 
 def chosen(table: Table, where: Any) -> int:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    plan = Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(snapshot)
-    return sum(len(group.tasks) for group in plan.groups)
+    return sum(len(group.tasks) for group in planned(table, {"rewrite-all": "true"}, where).groups)
 
 
 CHOSEN: list[tuple[Any, int]] = [

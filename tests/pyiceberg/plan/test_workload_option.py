@@ -17,9 +17,9 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout_json import to_json
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.plan_request import remember
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.request.result import WorkloadScan
 from tests.pyiceberg.lake import data_files, one_commit
 
@@ -67,8 +67,8 @@ def rows(table: Table) -> list[Any]:
     return sorted(table.scan().to_arrow().to_pylist(), key=str)
 
 
-def layouts(plan: RewritePlan) -> list[str]:
-    return [to_json(each.layout) for each in plan.sampled().layouts]
+def layouts(table: Table, plan: RewritePlan) -> list[str]:
+    return [to_json(each.layout) for each in sample(table, plan).sampled_groups]
 
 
 def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
@@ -77,10 +77,10 @@ def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
     before = rows(table)
     rewrite_data_files(table, ["a", "b"], options=options)
     usual = read(table)
-    plan = plan_rewrite(table, ["a", "b"], options={**options, "workload": workload()}).sampled()
+    plan = sample(table, plan_rewrite(table, ["a", "b"], options={**options, "workload": workload()}))
     told = plan.to_dict()["workload"]
     dry = execute(
-        plan_rewrite(table, ["a", "b"], options={**options, "workload": workload(), "dry-run": True})
+        table, plan_rewrite(table, ["a", "b"], options={**options, "workload": workload(), "dry-run": True})
     ).workload
     done = rewrite_data_files(table, ["a", "b"], options={**options, "workload": workload()}).workload
     assert told["queries"] == len(RANGES)
@@ -100,18 +100,18 @@ def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_pa
     text = json.dumps(few)
     file = tmp_path / "some work; load.json"
     file.write_text(text)
-    wanted = layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": text}))
+    wanted = layouts(table, plan_rewrite(table, ["a", "b"], options={**ALL, "workload": text}))
     marked = tmp_path / "marked.json"
     marked.write_text(text, encoding="utf-8-sig")
     for given in (few, str(marked), file.as_uri().replace("%20", " ").replace("%3B", ";")):
-        assert layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
+        assert layouts(table, plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
     with table.transaction() as change:
         inside = f"{table.location()}/workload.json"
         with table.io.new_output(inside).create() as stream:
             stream.write(file.read_bytes())
         change.set_properties({"zorder.columns": "a, b", "zorder.workload": inside})
-    assert layouts(plan_rewrite(table, options=ALL)) == wanted
-    without = layouts(plan_rewrite(table, options={**ALL, "workload": workload([(5_000, 5_100, 3)])}))
+    assert layouts(table, plan_rewrite(table, options=ALL)) == wanted
+    without = layouts(table, plan_rewrite(table, options={**ALL, "workload": workload([(5_000, 5_100, 3)])}))
     assert without != wanted
     even = plan_rewrite(table, options={**ALL, "cuts": "even"})
     assert even.to_dict()["workload"] is None
@@ -137,7 +137,7 @@ def test_new_files_hold_no_more_than_those_that_they_are_made_of(table: Table) -
     filters += ["a < 9000 AND s IS NULL", "b > 20000 OR s LIKE 'j%'"]
     queries = [{"filter": text, "weight": 1} for text in filters]
     options = {**ALL, "workload": {"version": 1, "queries": queries}}
-    plan = plan_rewrite(table, ["a"], options=options).sampled(predicates=filters)
+    plan = sample(table, plan_rewrite(table, ["a"], options=options), predicates=filters)
     told = plan.to_dict()["workload"]
     assert told["before"] == pytest.approx(1 / 10)
     assert 0 < told["predicted"] < told["before"] / 2
@@ -145,7 +145,7 @@ def test_new_files_hold_no_more_than_those_that_they_are_made_of(table: Table) -
     # What is not kept of new files says nothing.
     with table.transaction() as transaction:
         transaction.set_properties({"write.metadata.metrics.column.s": "counts"})
-    blind = plan_rewrite(table, ["a"], options=options).sampled(predicates=filters[-2:])
+    blind = sample(table, plan_rewrite(table, ["a"], options=options), predicates=filters[-2:])
     assert all((each.predicted or 0) > 0.8 for each in blind.predicates)
 
 

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.plan_request import remember
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from tests.disks import files_of_at_most
 
 ALL = {"rewrite-all": True}

@@ -37,28 +37,8 @@ class SelectedFiles:
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reasons: tuple[Reason, ...] = ()
-    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    worth: float = 0.0
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of them; 0 if it is not known
     is_finer: bool = False  # whether they are written to half as many files again as usual
-
-    @property
-    def reason(self) -> str:
-        """Why, in words."""
-        return words(self.reasons)
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
-
-    chosen: tuple[SelectedFiles, ...]
-    left: tuple[SelectedFiles, ...]
-    # When nothing is chosen: why, and what would force it.
-    message: str | None
-    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
-    is_whole: bool
-    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
-    limit_message: str
 
 
 class Selector:
@@ -78,6 +58,7 @@ class Selector:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._settled, self._workload = spec_id, settled, workload
         self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        self._left: list[SelectedFiles] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
@@ -89,63 +70,59 @@ class Selector:
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(self, scope: Sequence[SelectedFiles], most: float = math.inf) -> Selected:
-        """Choose among the data files of each partition, so many at most."""
-        chosen: list[SelectedFiles] = []
-        left: list[SelectedFiles] = []
+    def select(
+        self, scope: Sequence[SelectedFiles], most: float = math.inf
+    ) -> tuple[list[SelectedFiles], list[SelectedFiles], str | None]:
+        """Choose among the data files of each partition, so many at most.
+
+        Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
+        """
         others: list[SelectedFiles] = []
-        why_young = Reason("young", {"min_age_seconds": self._options.min_age_seconds})
         # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_younger)
-            left += _some(files, young, why_young)
-            is_settled = old and self._is_settled(old)
-            left += _some(files, old if is_settled else (), Reason("settled"))
-            others += _some(files, () if is_settled else old)
-        is_whole = not any(self._is_younger(task) for files in left for task in files.tasks)
+            self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
+            if old and self._is_settled(old):
+                self._leave(files, old, Reason("settled"))
+            elif old:
+                others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
-        budget = self._budget
+        parts: list[SelectedFiles] = []
         for of_partition, count in zip(others, rows, strict=True):
-            taken, rest = self._judged(of_partition, count, budget)
-            budget -= min(budget, sum(size_of(files.tasks) for files in taken))
-            chosen += [part for files in taken for part in self._parts(files)]
-            left += rest
-        chosen, waiting = self._limited(chosen, most)
-        left += waiting
-        message = None if chosen else why_nothing_of(display_name(self._table), _counts(left))
-        return Selected(
-            tuple(chosen), tuple(left), message, is_whole and not waiting, self._why_limited(waiting) if waiting else ""
-        )
+            for files in self._judged(of_partition, count):
+                self._budget -= min(self._budget, size_of(files.tasks))
+                parts += self._parts(files)
+        chosen = self._limited(parts, most)
+        return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _leave(self, files: SelectedFiles, tasks: Sequence[DataFileTask], why: Reason) -> None:
+        if tasks:
+            self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
         return is_covered and not any(map(self._rules.is_due, tasks))
 
-    def _judged(self, files: SelectedFiles, rows: int, budget: int) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _judged(self, files: SelectedFiles, rows: int) -> list[SelectedFiles]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._by_gain(files, called, rows, budget)
-        chosen, rest = _divided(files.tasks, lambda task: task in called)
+            return self._by_gain(files, called, rows)
+        chosen, rest = _divided(files.tasks, called.__contains__)
         small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
-        left = [
-            *_some(files, small, self._rules.why_small),
-            # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-            *_some(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order),
-        ]
-        return _some(files, chosen, *self._rules.why_chosen(chosen)), left
+        self._leave(files, small, self._rules.why_small)
+        # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+        self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
+        return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(
-        self, files: SelectedFiles, called: set[DataFileTask], rows: int, budget: int
-    ) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _by_gain(self, files: SelectedFiles, called: set[DataFileTask], rows: int) -> list[SelectedFiles]:
         tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
-        choice = choose(arrays, calls, dues, budget, rows, request)
+        choice = choose(arrays, calls, dues, self._budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
-        rest = _divided(tasks, {*chosen}.__contains__)[1]
         figures = {
             "today": choice.today,
             "attainable": choice.attainable,
@@ -155,13 +132,14 @@ class Selector:
         }
         if not chosen:
             is_above = choice.today > self._options.max_scan_ratio * choice.attainable
-            return [], _some(files, rest, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            self._leave(files, tasks, Reason("over-budget" if is_above else "scan-ratio-low", figures))
+            return []
+        self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("others-only"))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        group = SelectedFiles(files.key, chosen, why, saved, choice.is_finer)
-        return [group], _some(files, rest, Reason("others-only"))
+        return [SelectedFiles(files.key, chosen, why, saved, choice.is_finer)]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -198,25 +176,20 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _limited(self, chosen: list[SelectedFiles], most: float) -> tuple[list[SelectedFiles], list[SelectedFiles]]:
+    def _limited(self, chosen: list[SelectedFiles], most: float) -> list[SelectedFiles]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, is_due = self._options.max_files_to_rewrite, self._rules.is_due
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
-            return chosen, []
+            return chosen
         taken: list[SelectedFiles] = []
-        waiting: list[SelectedFiles] = []
         for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
             tasks = sorted(files.tasks, key=lambda task: not is_due(task))
             part = Reason("limited", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
-            taken += _some(files, tasks[:room], *files.reasons, *([part] if len(tasks) > room else []))
-            waiting += _some(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
+            why = (*files.reasons, part) if len(tasks) > room else files.reasons
+            taken += [replace(files, tasks=tuple(tasks[:room]), reasons=why)] if room else []
+            self._leave(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
-        return taken, waiting
-
-    def _why_limited(self, waiting: Sequence[SelectedFiles]) -> str:
-        files = sum(len(each.tasks) for each in waiting)
-        limit = self._options.max_files_to_rewrite
-        return f" {files:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
+        return taken
 
 
 def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
@@ -237,11 +210,6 @@ def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], 
     return is_younger
 
 
-def _some(files: SelectedFiles, tasks: Iterable[DataFileTask], *reasons: Reason) -> list[SelectedFiles]:
-    some = tuple(tasks)
-    return [replace(files, tasks=some, reasons=reasons)] if some else []
-
-
 def _divided(
     tasks: Iterable[DataFileTask], is_first: Callable[[DataFileTask], bool]
 ) -> tuple[tuple[DataFileTask, ...], tuple[DataFileTask, ...]]:
@@ -258,5 +226,5 @@ def _path(task: DataFileTask) -> str:
 def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for files in left:
-        counts[files.reason] += len(files.tasks)
+        counts[words(files.reasons)] += len(files.tasks)
     return counts

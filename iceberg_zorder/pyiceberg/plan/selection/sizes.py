@@ -82,8 +82,14 @@ class SizeRules:
     @property
     def why_small(self) -> Reason:
         """Why small files are left."""
-        sizes = {"min_file_size_bytes": self.min_file_size, "target_file_size_bytes": self.target_file_size}
-        return Reason("small-left", {**sizes, "min_input_files": self.options.min_input_files})
+        return Reason(
+            "small-left",
+            {
+                "min_file_size_bytes": self.min_file_size,
+                "min_input_files": self.options.min_input_files,
+                "target_file_size_bytes": self.target_file_size,
+            },
+        )
 
     @property
     def why_in_order(self) -> Reason:

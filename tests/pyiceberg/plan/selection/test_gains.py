@@ -19,19 +19,20 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
+from iceberg_zorder.pyiceberg.file_groups import GroupResult, SampledGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
-from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
-from iceberg_zorder.report.scan_prediction import scan_prediction
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
+from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions
+from iceberg_zorder.report.scan_prediction import LaidOutSample, scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.reasons import Reason, words
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
-from iceberg_zorder.request.rewrite_options import rewrite_options
+from tests.pyiceberg import lake
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
 
@@ -244,8 +245,8 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     assert [each.actual for each in dry_run.scan_fractions] == [None, None]
     assert (table.refresh().metadata, data_files(table)) == (metadata, files)
 
-    sampled = plan_rewrite(table, "user, ts").sampled(predicates=["ts < 86400", "user = 5 and ts >= 0"])
-    result = execute(sampled)
+    sampled = sample(table, plan_rewrite(table, "user, ts"), predicates=["ts < 86400", "user = 5 and ts >= 0"])
+    result = execute(table, sampled)
     assert not result.dry_run
     counts = ("rewritten_data_files_count", "added_data_files_count", "rewritten_bytes_count")
     assert [getattr(result, each) for each in counts] == [getattr(dry_run, each) for each in counts]
@@ -266,16 +267,16 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     }
 
     summary = summary_of(table)
-    planned = plan_rewrite(table, "user, ts", options={"rewrite-all": True, "dry-run": True}).sampled()
+    planned = sample(table, plan_rewrite(table, "user, ts", options={"rewrite-all": True, "dry-run": True}))
     seconds = int(summary["zorder.rewrite-duration-ms"]) / int(summary["removed-files-size"]) / 1000
     size = sum(file.file_size_in_bytes for file in data_files(table))
     assert planned.expected_seconds == pytest.approx(seconds * size)
-    assert execute(planned).expected_seconds == planned.expected_seconds
+    assert execute(table, planned).expected_seconds == planned.expected_seconds
     nothing = rewrite_data_files(table, "user, ts", options={"dry-run": True})
     assert nothing.message is not None
     assert nothing.message.startswith("Dry run: nothing was written. Nothing to rewrite in lake.db.t: ")
     with pytest.raises(InvalidInputError, match="Cannot use the filter 'nope = 1'"):
-        plan_rewrite(table, "user, ts").sampled(predicates=["nope = 1"])
+        sample(table, plan_rewrite(table, "user, ts"), predicates=["nope = 1"])
     with pytest.raises(InvalidInputError, match="Cannot set dry-run to 'perhaps', because it must be true or false"):
         rewrite_data_files(table, "user", options={"dry-run": "perhaps"})
 
@@ -284,7 +285,7 @@ def test_rewrite_all_rewrites_what_gets_worse_and_says_so(catalog: SqlCatalog) -
     table = catalog.create_table("db.t", LONGS)
     for start in range(0, 5_000, 1_000):
         table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
-    left = plan_rewrite(table, "a, b").sampled()
+    left = sample(table, plan_rewrite(table, "a, b"))
     assert left.groups == ()
     (files,) = left.left
     assert files.reason.startswith(
@@ -308,7 +309,7 @@ def test_deletes_are_rewritten_whatever_is_gained(catalog: SqlCatalog) -> None:
     for start in range(0, 3_000, 1_000):
         table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
     commit_files(table, position_delete(table, data_files(table)[0], range(500)))
-    plan = plan_rewrite(table, "a, b").sampled()
+    plan = sample(table, plan_rewrite(table, "a, b"))
     assert [len(group.tasks) for group in plan.groups] == [3]
     assert rewrite_data_files(table, "a, b").rewritten_data_files_count == 3
     assert table.scan().count() == 2_500
@@ -425,7 +426,9 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     measure = ScanFractions(table, order, kept, kept.sampled_lengths(10**8))
     keys = Sample((encode(cut(pa.array(values), 64), "string"),))
     files = measure.files(data_files(table))
-    assert measure.actual([MeasuredGroup(keys, 300, files, files, files)])["a"] == pytest.approx(1 / 6, rel=0.01)
+    (group,) = lake.planned(table, {"rewrite-all": "true"}).groups
+    sampled = SampledGroup(group, fit(order.named, keys, LayoutRequest(1)), keys, files, files)
+    assert measure.actual([GroupResult(sampled, (), files, None)])["a"] == pytest.approx(1 / 6, rel=0.01)
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -468,13 +471,17 @@ def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
         )
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    options = rewrite_options({"rewrite-all": "true", "target-file-size-bytes": "3000"})
-    groups = Planner(table, options).plan(snapshot).groups
+    options = {"rewrite-all": "true", "target-file-size-bytes": "3000"}
+    groups = lake.planned(table, options).groups
     context = SampleContext(table, row_order(table, "a, b"), ZOrderOptions(sample_rows=900))
-    found = fit_layouts(context, groups)
-    sampled = [each.sampled for each in found.groups]
+    found, measure, _ = fit_layouts(context, groups)
+    drawn = draw_samples(context, group_scans(groups, context.options), 2)
+    sampled = [
+        LaidOutSample(each.layout, of.fitted, of.held_out, each.group.rows, each.group.input_size)
+        for each, of in zip(found, drawn, strict=True)
+    ]
     assert len(sampled) == 3
-    by_files = found.measure.predicted([each.planned.measured for each in found.groups])
+    by_files = measure.predicted(found)
     by_rows = {
         name: scan_prediction(sampled, place, kept)
         for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
@@ -494,7 +501,7 @@ def test_new_files_that_cannot_be_measured_are_deleted(
         assert set(tmp_path.rglob("*.parquet")) > before
         raise kind
 
-    monkeypatch.setattr(ScanFractions, "with_written", interrupted)
+    monkeypatch.setattr(ScanFractions, "result", interrupted)
     with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
         rewrite_data_files(table, ["user", "ts"])
     assert set(tmp_path.rglob("*.parquet")) == before

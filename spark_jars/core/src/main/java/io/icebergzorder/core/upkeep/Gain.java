@@ -5,8 +5,9 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten. {@code docs/how-it-works.md} has
- * the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
+ * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
+ *
+ * <p>{@code docs/how-it-works.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -79,7 +80,8 @@ public final class Gain {
       found = new Found(due, partition.after(due, false));
       if (found.after > limit) {
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, everything, all).filter(file -> !isDue[file])).toArray();
-        Found best = best(partition, Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray(), order, due.length, limit, budget);
+        long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
+        Found best = best(partition, sizes, order, due.length, everything.cost(), limit, budget);
         isFiner = best != null && partition.isFiner(best.files);
         found = best == null ? found : best;
       }
@@ -100,7 +102,7 @@ public final class Gain {
   }
 
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
-  private static Found best(PartitionRows partition, long[] sizes, int[] order, int due, double limit, long budget) {
+  private static Found best(PartitionRows partition, long[] sizes, int[] order, int due, double attainable, double limit, long budget) {
     long[] ends = sizes.clone();
     Arrays.parallelPrefix(ends, Long::sum);
     Found found = null;
@@ -115,7 +117,7 @@ public final class Gain {
         break;
       }
       int[] chosen = Arrays.copyOf(order, count);
-      double after = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+      double after = count == order.length ? attainable : partition.after(Arrays.stream(chosen).sorted().toArray(), true);
       double score = (limit - after) / Math.max(1, size);
       if (after <= limit && score > best) {
         found = new Found(chosen, after);

@@ -8,6 +8,7 @@ import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -32,10 +33,14 @@ public final class RequestKey {
   /** Makes the key of a rewrite: names may be those of other columns in another schema, and properties tell how files are written. */
   public static String of(
       String sortOrder, String where, int schemaId, int specId, long target, Map<String, String> options, Map<String, String> properties) {
-    Stream<String> written = options.keySet().stream().filter(name -> !OF_ONE_RUN.matcher(name).matches()).map(name -> name + "=" + options.get(name));
-    Stream<String> kept = properties.keySet().stream().filter(name -> name.startsWith("write.")).map(name -> name + "=" + properties.get(name));
+    Stream<String> written = lines(options, name -> !OF_ONE_RUN.matcher(name).matches());
+    Stream<String> kept = lines(properties, name -> name.startsWith("write."));
     Stream<String> first = Stream.of(sortOrder, where, "schema " + schemaId, "spec " + specId, target + " bytes");
     return of(Stream.concat(first, Stream.concat(written, kept).sorted(BY_CODE_POINTS)));
+  }
+
+  private static Stream<String> lines(Map<String, String> values, Predicate<String> counts) {
+    return values.keySet().stream().filter(counts).map(name -> name + "=" + values.get(name));
   }
 
   /** A query as it counts in the key of a workload: its filter, and how often it is asked. */

@@ -1,0 +1,164 @@
+"""What is to be rewritten, and how: as it was asked for, and as it is found on a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.commit.replacement import check_committable
+from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
+from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload, read_queries
+from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
+from iceberg_zorder.request.arguments import OptionValue, option_text
+from iceberg_zorder.request.metrics_check import FAIL
+from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
+from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.table_defaults import (
+    COLUMNS_PROPERTY,
+    OPTIONS_PROPERTY,
+    check_remembered_workload,
+    completed_options,
+    options_property,
+)
+from iceberg_zorder.rows.spill import check_directory
+from iceberg_zorder.workload.workload import Query
+
+NEWEST_FORMAT = 2
+ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+
+
+@dataclass(frozen=True)
+class RewriteSpec:
+    """What a rewrite is asked for."""
+
+    sort_order: str | None  # as written; None for what the table remembers
+    where: str | BooleanExpression | None = None
+    options: Mapping[str, str] = field(default_factory=dict)  # as written
+    branch: str = MAIN_BRANCH
+    case_sensitive: bool = False  # whether names of columns differ by case
+    # The moment by which data files must be old enough: what is planned again after a conflict goes by the same.
+    at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    any_format: bool = False  # whether files are planned that this engine cannot read, for another one to rewrite
+    # The queries of option ``workload``, once they are read: its file may say something else by the next time.
+    queries: tuple[Query, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ResolvedSpec:
+    """A spec on a table as it is now, where what it names was found; what cannot be honoured was refused."""
+
+    table: Table
+    spec: RewriteSpec
+    options: RewriteOptions
+    listing: Listing  # lists the data files that may be rewritten
+    order: RowOrder | None = None  # None of a plan by sizes and deletes alone
+    workload: RequestedWorkload | None = None  # the queries that files are judged by, and laid out for
+
+    @property
+    def output_spec_id(self) -> int:
+        """The partition spec of the files to be written."""
+        spec_id = self.options.output_spec_id
+        return self.table.spec().spec_id if spec_id is None else spec_id
+
+
+def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
+    """Complete a spec by what the table remembers; what is written wins. Raises InvalidInputError."""
+    name, by_case = display_name(table), spec.case_sensitive
+    by = remembered_sort_order(table, case_sensitive=by_case) if spec.sort_order is None else spec.sort_order
+    options = completed_options(name, table.properties, spec.options, spec.sort_order, case_sensitive=by_case)
+    if "workload" in options and "workload" not in spec.options:
+        check_remembered_workload(name, table.location(), options["workload"])
+    if by is None:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
+            f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise tells which to name"
+        )
+    text = rewrite_options(options).layout.workload
+    queries = None if text is None else spec.queries
+    if text is not None and (queries is None or text != rewrite_options(spec.options).layout.workload):
+        queries = read_queries(table, text)
+    return replace(spec, sort_order=by, options=options, queries=queries)
+
+
+def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
+    """Find what a complete spec names on a table as it is; raises InvalidInputError for what cannot be honoured."""
+    options, workload = rewrite_options(spec.options), None
+    if options.layout.workload is not None:
+        queries = read_queries(table, options.layout.workload) if spec.queries is None else spec.queries
+        workload = RequestedWorkload.of_queries(table, queries, case_sensitive=spec.case_sensitive)
+    branch_snapshot(table, spec.branch, "rewrite data files")
+    if not spec.any_format:
+        check_format(table)
+    listing = Listing(table, spec.where, case_sensitive=spec.case_sensitive)
+    size_rules(table, options)
+    found = ResolvedSpec(table, spec, options, listing, row_order(table, spec, options), workload)
+    if not spec.any_format:
+        check_honoured(table)
+    check_writable(table)
+    if options.spill_directory is not None:
+        check_directory(options.spill_directory)
+    check_committable(table)
+    return found
+
+
+def check_format(table: Table) -> None:
+    """Refuse a table that this engine cannot write; raises InvalidInputError."""
+    if table.format_version > NEWEST_FORMAT:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
+            f"{table.format_version} and PyIceberg writes versions 1 and 2: {ENGINE}"
+        )
+
+
+def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> RowOrder:
+    """Resolve the sort order of a complete spec; raises InvalidInputError."""
+    assert spec.sort_order is not None  # noqa: S101
+    return resolve(
+        table,
+        parse_sort_order(spec.sort_order),
+        options.layout.column_weights,
+        output_spec=None if options.output_spec_id is None else table.specs()[options.output_spec_id],
+        case_sensitive=spec.case_sensitive,
+        needs_bounds=options.layout.metrics_check == FAIL,
+    )
+
+
+def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
+    """Find a branch's newest snapshot; none if main has none yet. Raises InvalidInputError without the branch."""
+    ref = table.refs().get(name)
+    if ref is None and name == MAIN_BRANCH:
+        # Branch main is there from its first snapshot on.
+        return None
+    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
+        raise InvalidInputError(
+            f"Cannot {act} for branch {name}, because {display_name(table)} has no such branch: branch does not exist"
+        )
+    return table.snapshot_by_id(ref.snapshot_id)
+
+
+def remember(table: Table, sort_order: str, options: Mapping[str, OptionValue]) -> dict[str, str]:
+    """Have a table remember by what it is rewritten, if a rewrite would take that."""
+    refresh(table)
+    written = {name: option_text(name, value) for name, value in options.items()}
+    read = rewrite_options(written)
+    size_rules(table, read)
+    row_order(table, RewriteSpec(sort_order), read)
+    properties = {COLUMNS_PROPERTY: sort_order}
+    if "workload" in written:
+        check_remembered_workload(display_name(table), table.location(), written["workload"])
+    if written:
+        properties[OPTIONS_PROPERTY] = options_property(written)
+    change_properties(table, properties, removed=[] if written else [OPTIONS_PROPERTY])
+    return properties

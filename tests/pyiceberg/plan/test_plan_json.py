@@ -1,0 +1,138 @@
+"""Plans as JSON: what is read is what was written, and executed as the rewrite itself; what does not fit is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import GreaterThan, Reference
+from pyiceberg.expressions.literals import LongLiteral
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from iceberg_zorder.errors import InvalidInputError, StalePlanError
+from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
+from iceberg_zorder.upkeep.settled import SETTLED_FROM
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, equality_delete, position_delete
+
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+BY, WHERE = "zorder(a, b)", "p >= 0 AND b >= 0"
+OPTIONS = {"rewrite-all": "true", "max-files-to-rewrite": "7", "target-file-size-bytes": "20000"}
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    """Six files in partition 0 and two in partition 1, one with deletes."""
+    table = catalog.create_table("db.t", SCHEMA)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for number in range(8):
+        numbers = range(1000 * number, 1000 * number + 500)
+        columns = [[int(number >= 6)] * 500, [i * 7919 % 10007 for i in numbers], [i * 104729 % 10009 for i in numbers]]
+        table.append(pa.table([pa.array(column, pa.int64()) for column in columns], schema=SCHEMA))
+    commit_files(table, position_delete(table, data_files(table)[0], [3, 4]))
+    return table
+
+
+def rows(table: Table) -> list[Any]:
+    return sorted(map(str, table.refresh().scan().to_arrow().to_pylist()))
+
+
+def outcome(table: Table) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+    """What the last snapshot and its files say, but for names and times."""
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    of_run = ("zorder.rewrite-id", "zorder.rewrite-duration-ms")
+    summary = {key: value for key, value in snapshot.summary.additional_properties.items() if key not in of_run}
+    files = [(str(file.partition), file.record_count, file.file_size_in_bytes) for file in data_files(table)]
+    return summary, sorted(files)
+
+
+def test_what_is_read_is_what_was_written(table: Table) -> None:
+    commit_files(table, equality_delete(table, [{"a": 7919}], ["a"], data_files(table)[0].partition))
+    plan = plan_rewrite(table, BY, where=WHERE, options=OPTIONS, case_sensitive=True)
+    read = RewritePlan.from_json(plan.to_json())
+    assert read.to_dict() == plan.to_dict()
+    assert str(read) == str(plan)
+    groups, (left,) = plan.to_dict()["file_groups"], plan.to_dict()["left"]
+    assert all(group["reasons"][0] == {"code": "rewrite-all", "parameters": {}} for group in groups)
+    assert left["reasons"] == [{"code": "max-files-to-rewrite", "parameters": {"max_files_to_rewrite": 7}}]
+    assert {len(each["deletes"]) for group in groups for each in group["data_files"]} == {0, 1}
+    assert (plan.is_whole, read.is_whole) == (False, False)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("options", [OPTIONS, {}, {"min-input-files": "2"}])
+def test_it_is_executed_as_the_rewrite_itself(table: Table, options: dict[str, str], sampled: bool) -> None:
+    # The last layout tells the size of new files, and who has set it.
+    table.append(table.scan().to_arrow().slice(0, 400), snapshot_properties={"zorder.target-file-size": "30000 option"})
+    before = table.metadata.current_snapshot_id
+    plan = plan_rewrite(table, BY, options=options)
+    text = (sample(table, plan) if sampled else plan).to_json()
+    result = rewrite_data_files(table, BY, options=options)
+    assert result.rewritten_data_files_count > 0
+    wanted, wanted_rows = outcome(table), rows(table)
+    table.manage_snapshots().set_current_snapshot(snapshot_id=before).commit()
+    assert execute(table, RewritePlan.from_json(text)) == result
+    assert (outcome(table), rows(table)) == (wanted, wanted_rows)
+    assert (SETTLED_FROM in wanted[0]) is (options != OPTIONS)
+
+
+def test_what_a_sample_has_left_stays_left(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    for start in range(0, 5000, 1000):
+        numbers = pa.array(range(start, start + 1000), pa.int64())
+        table.append(pa.table([numbers, numbers, numbers], schema=SCHEMA))
+    text = sample(table, plan_rewrite(table, "a, b")).to_json()
+    assert json.loads(text)["left"][0]["reasons"][0]["code"] == "no-gain"
+    result = execute(table, RewritePlan.from_json(text))
+    assert (result.rewritten_data_files_count, result.message) == (0, json.loads(text)["message"])
+
+
+def changed(text: str, **keys: Any) -> str:
+    return json.dumps({**json.loads(text), **keys})
+
+
+def test_what_is_no_plan_is_refused(table: Table) -> None:
+    text = plan_rewrite(table, BY, options=OPTIONS).to_json()
+    groups = json.loads(text)["file_groups"]
+    empty = [{**groups[0], "data_files": []}]
+    by_object = plan_rewrite(table, BY, where=GreaterThan(term=Reference("p"), value=LongLiteral(0)), options=OPTIONS)
+    assert execute(table, by_object).rewritten_data_files_count == 2
+    for wrong, why in (
+        ("", "it is no JSON"),
+        ("[1]", "it is no plan: it has no version"),
+        (changed(text, version=2), "it is of version 2, not of 1"),
+        (changed(text, schema_id="0"), "of its schema_id: Input should be a valid integer"),
+        (changed(text, file_groups=empty), r"of its file_groups\.0\.data_files: "),
+        (changed(text, file_groups=groups + groups[:1]), "data file .* is there 2 times"),
+        (by_object.to_json(), "its condition .* was given as an object, and is not in Spark SQL"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"^Cannot read the plan, because {why}"):
+            RewritePlan.from_json(wrong)
+
+
+def test_a_plan_that_does_not_fit_the_table_is_refused(catalog: SqlCatalog, table: Table) -> None:
+    text = plan_rewrite(table, BY, options=OPTIONS).to_json()
+    other = catalog.create_table("db.other", SCHEMA)
+    metadata = other.metadata, table.metadata
+    for where, wrong, why in (
+        (other, text, r"it is of table lake\.db\.t with UUID"),
+        (table, changed(text, schema_id=9), "its schema has changed"),
+        (table, changed(text, spec_id=0), "its partition spec has changed"),
+        (table, changed(text, branch="nope"), "branch nope was dropped"),
+        (table, changed(text, snapshot_id=7), "snapshot 7 is no longer in the history"),
+        (table, text.replace(".parquet", ".gone"), "data file .* is no longer in the table"),
+        (table, text.replace('"deletes": []', '"deletes": ["x"]', 1), "the deletes of data file .* have changed"),
+    ):
+        with pytest.raises(StalePlanError, match=f"^Cannot execute the plan of .*, because {why}"):
+            execute(where, RewritePlan.from_json(wrong))
+    assert (other.refresh().metadata, table.refresh().metadata) == metadata
+    table.delete("p = 0")
+    with pytest.raises(StalePlanError, match="data file .* is no longer in the table"):
+        sample(table, RewritePlan.from_json(text))
