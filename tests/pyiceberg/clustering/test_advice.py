@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.advice.advice import Advice
@@ -34,16 +33,10 @@ from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
+from tests.pyiceberg.committing import head_of
 from tests.pyiceberg.lake import one_commit
 
 SMALL = {"target-file-size-bytes": 8_000}
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
-    return catalog
 
 
 def made(
@@ -101,10 +94,8 @@ t < TIMESTAMP_NTZ '1970-01-01 00:00:00' | t >= DATE '2024-01-01' | b = true AND 
 def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog, seed: int) -> None:
     table = made(catalog, hostile(random.Random(seed), 1_200), commits=60)
     texts = [text.strip() for text in CONDITIONS.split(" | ") if text.strip()]
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
     options = rewrite_options({"rewrite-all": "true"})
-    (group,) = Planner(table, options).plan(snapshot).groups
+    (group,) = Planner(table, options).plan(head_of(table)).groups
     today = queries_today(table, workload(*texts), group.tasks)
     assert len(today.queries) == len(texts)
     columns = [ClusteringColumn((field.name,), str(field.field_type)) for field in table.schema().fields]
@@ -141,9 +132,7 @@ QUERIES = [f"{name} = {number}" for name in ("user", "item") for number in range
 
 def actual(table: Table, queries: Workload) -> float:
     """The share of the table that the queries of the judging half read."""
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    tasks = Listing(table).tasks(snapshot)
+    tasks = Listing(table).tasks(head_of(table))
     today = queries_today(table, queries, tasks)
     _, judging = halves(today.queries)
     read = dict(zip((query.filter for query in today.queries), today.bytes.tolist(), strict=True))

@@ -21,7 +21,15 @@ from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, paths_on_disk
+from tests.pyiceberg.committing import (
+    commit_files,
+    entries_of,
+    head_of,
+    known_avro_files,
+    operations,
+    paths_on_disk,
+    summary_of,
+)
 from tests.pyiceberg.lake import data_file, equality_delete, position_delete
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
@@ -39,10 +47,8 @@ def deletes(table: Table) -> set[str]:
 
 def live(table: Table) -> list[tuple[int, str]]:
     """The rows that are left, as the plan of another rewrite has them: PyIceberg reads no equality deletes."""
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
     found = []
-    for group in Planner(table, rewrite_options({"rewrite-all": "true"})).plan(snapshot).groups:
+    for group in Planner(table, rewrite_options({"rewrite-all": "true"})).plan(head_of(table.refresh())).groups:
         reader = Reader(table, list(group.tasks))
         for task in group.tasks:
             for some in reader.rows(task):
@@ -94,13 +100,10 @@ def test_what_applies_to_nothing_goes(table: Table) -> None:
     assert result.removed_delete_files_count == 4
     assert deletes(table) == {delete.file_path for delete in applies}
     assert live(table) == [*before, (30, "c")]
-    operations = [snapshot.summary.operation.value for snapshot in table.snapshots() if snapshot.summary]
-    assert operations[-3:] == ["replace", "replace", "replace"]
-    newest = table.current_snapshot()
-    assert newest is not None
-    assert newest.summary is not None
-    assert newest.summary["removed-delete-files"] == "4"
-    assert newest.summary["total-delete-files"] == "3"
+    assert operations(table)[-3:] == ["replace", "replace", "replace"]
+    summary = summary_of(table)
+    assert summary["removed-delete-files"] == "4"
+    assert summary["total-delete-files"] == "3"
     assert {path for path in paths_on_disk(table) if path.endswith(".avro")} == known_avro_files(table)
 
 
