@@ -17,7 +17,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.spark.failures import failure_message
-from tests.conftest import CATALOG
+from tests.pyiceberg.committing import head_of
+from tests.spark.tables import CATALOG
 from tests.spark_python.where import condition, create
 
 CONDITIONS = 100
@@ -40,9 +41,7 @@ def table(request: pytest.FixtureRequest, catalog: Catalog) -> Iterator[Table]:
 
 
 def chosen_by_pyiceberg(table: Table, where: str) -> set[str]:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    plan = Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(snapshot)
+    plan = Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(head_of(table))
     return {task.data_file.file_path for group in plan.groups for task in group.tasks}
 
 
