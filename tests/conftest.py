@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
-
-CATALOG = "lake"
 
 # In this order, before all others: with a long module in the end a worker of `make test` would wait for the other.
 LONG_ROOMS = ("tests/spark", "tests/pyiceberg", "tests/cli")
@@ -61,7 +58,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     class OneSpark(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             scope: str = super()._split_scope(nodeid)
-            return LONG_ROOMS[0] if scope.startswith(LONG_ROOMS[0]) else scope
+            return LONG_ROOMS[0] if scope.startswith((LONG_ROOMS[0], "tests/test_readme.py")) else scope
 
     return OneSpark(config, log)
 
@@ -92,12 +89,8 @@ def jars(spark: SparkSession) -> str:
 @pytest.fixture
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with its Iceberg reader, which shares no code with us, from packages of PyPI."""
-    import duckdb
+    from tests.fuzz.readers import duckdb_with_iceberg
 
-    connection = duckdb.connect()
-    for name in ("avro", "iceberg"):
-        package = import_module(f"duckdb_extension_{name}")
-        extension = next(Path(str(package.__file__)).parent.rglob(f"{name}.duckdb_extension"))
-        connection.execute(f"LOAD '{extension}'")
+    connection = duckdb_with_iceberg()
     yield connection
     connection.close()

@@ -16,13 +16,7 @@ _LIST = Path(__file__).with_suffix(".yaml")
 
 
 def mark_full_tier(items: Sequence[pytest.Item], root: Path) -> None:
-    """Mark the tests that the list names.
-
-    Raises
-    ------
-    pytest.UsageError
-        When the list names a module that does not exist, or a function that a collected module does not define.
-    """
+    """Mark the tests that the list names."""
     cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
         module, _, name = item.nodeid.partition("::")

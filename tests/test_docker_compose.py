@@ -21,11 +21,6 @@ FILE, POLICY = ROOT / "docker-compose.yml", ROOT / "docker-compose.policy.yaml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
 
 
-@pytest.fixture(params=SERVICES)
-def service(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return SERVICES[request.param]
-
-
 def option(name: str) -> str:
     """Take an option of spark-submit from Spark's command."""
     command: list[str] = SERVICES["spark"]["command"]
@@ -48,11 +43,12 @@ def test_docker_compose_takes_it() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_ports_are_open_to_this_machine_only(service: dict[str, Any]) -> None:
-    ports = service.get("ports", [])
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_are_open_to_this_machine_only(name: str) -> None:
+    ports = SERVICES[name].get("ports", [])
     assert all(port.startswith("127.0.0.1:") and port.count(":") == 2 for port in ports)
-    assert bool(ports) == (service is not SERVICES["maintainer"]), "nobody needs to reach the maintainer"
-    assert "network_mode" not in service
+    assert bool(ports) == (name != "maintainer"), "nobody needs to reach the maintainer"
+    assert "network_mode" not in SERVICES[name]
 
 
 def test_spark_has_the_plugin() -> None:

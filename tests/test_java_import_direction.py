@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent / "spark_jars"
 PACKAGE = "io.icebergzorder.spark"
@@ -49,38 +48,31 @@ def faults(package: str, text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_imports_go_one_way(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    named = re.search(r"^package (\S+);", text, re.MULTILINE)
-    assert named is not None
-    assert faults(named[1].removeprefix(PACKAGE).removeprefix("."), text) == []
+def read(files: list[Path]) -> Iterator[tuple[str, str]]:
+    """The package of each source below ours, and its text."""
+    assert files
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        named = re.search(r"^package io\.icebergzorder\.(\S+);", text, re.MULTILINE)
+        assert named is not None
+        yield named[1], text
+
+
+def test_imports_go_one_way() -> None:
+    found = list(read(FILES))
+    assert [each for named, text in found for each in faults(named.removeprefix("spark").removeprefix("."), text)] == []
+    assert len({named for named, _ in found}) == len(STAGE_OF) - 1, "each package has a stage"
 
 
 def test_the_seams_know_procedures_and_internals_only() -> None:
-    assert SEAMS
-    for file in SEAMS:
-        assert mentioned(file.read_text(encoding="utf-8")) <= SEAMS_MAY_IMPORT, file
+    assert set().union(*(mentioned(text) for _, text in read(SEAMS))) <= SEAMS_MAY_IMPORT
 
 
-def test_the_core_knows_no_engine() -> None:
-    assert CORE
-    for file in CORE:
-        text = file.read_text(encoding="utf-8")
-        assert not re.search(r"\borg\.apache\.|\bio\.icebergzorder\.spark", text), file
-
-
-@pytest.mark.parametrize("file", CORE, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_imports_in_the_core_go_one_way(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    named = re.search(r"^package io\.icebergzorder\.(\S+);", text, re.MULTILINE)
-    assert named is not None
-    later = CORE_STAGES[CORE_STAGES.index(named[1]) + 1 :]
-    assert set(re.findall(r"\bio\.icebergzorder\.(core(?:\.[a-z]+)*)\.[A-Z]", text)).isdisjoint(later)
-
-
-def test_each_package_has_a_stage() -> None:
-    assert len({file.parent for file in FILES}) == len(STAGE_OF) - 1
+def test_the_core_knows_no_engine_and_its_imports_go_one_way() -> None:
+    for named, text in read(CORE):
+        assert not re.search(r"\borg\.apache\.|\bio\.icebergzorder\.spark", text), named
+        later = CORE_STAGES[CORE_STAGES.index(named) + 1 :]
+        assert set(re.findall(r"\bio\.icebergzorder\.(core(?:\.[a-z]+)*)\.[A-Z]", text)).isdisjoint(later), named
 
 
 def test_a_wrong_import_is_noticed() -> None:

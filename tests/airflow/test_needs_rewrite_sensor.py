@@ -78,12 +78,6 @@ def test_a_refused_policy_is_not_tried_again(lake: Lake, *, soft_fail: bool, sta
         assert str(done.failure).startswith("Cannot use the policy of task wait, because line 6, tables.db.*.bye: ")
 
 
-def test_a_policy_that_cannot_be_read_is_told(lake: Lake) -> None:
-    done = run_tasks(wait("/no/policy.yaml"))
-    assert done.states == {"wait": "failed"}
-    assert str(done.failure).startswith("Cannot use /no/policy.yaml, because it cannot be read")
-
-
 def test_a_table_that_fails_is_not_waited_for(lake: Lake) -> None:
     lake.broken_table("db.broken")
     done = run_tasks(wait(str(lake.policy)))

@@ -9,7 +9,8 @@ from shutil import copyfile
 import pytest
 
 from tests.airflow.dags import run_dag
-from tests.maintain.lake import Lake, operations
+from tests.maintain.lake import Lake
+from tests.pyiceberg.committing import operations
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "airflow" / "zorder_maintenance.py"
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from tests.cli.processes import run_here
+from tests.maintain.lake import append, rows_of
+from tests.pyiceberg.committing import summary_of
 
 POLICY = """
 version: 1
@@ -54,12 +52,6 @@ def table(catalog: Catalog, name: str, appends: int, *, owner_says_no: bool = Fa
     return made
 
 
-def append(made: Table, times: int, seed: int = 0) -> None:
-    draw = np.random.default_rng(seed)
-    for _ in range(times):
-        made.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "ab"}))
-
-
 def command(home: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
     script = "import sys; sys.modules['pyspark'] = None; from iceberg_zorder.cli.app import main; main()"
     words = [sys.executable, "-c", script, "maintain", str(home / "policy.yaml"), *arguments]
@@ -78,16 +70,11 @@ def write_policy(home: Path, budget: str = "{}") -> None:
     (home / "policy.yaml").write_text(POLICY.format(home=home, budget=budget))
 
 
-def rows(made: Table) -> list[tuple[int, int]]:
-    found = made.refresh().scan().to_arrow()
-    return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
-
-
 def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:
     write_policy(home)
     needy, by_time = table(catalog, "db.needy", 8), table(catalog, "db.by_time", 8)
     refused, other = table(catalog, "db.refused", 8, owner_says_no=True), table(catalog, "other.t", 8)
-    before = {each.name(): (rows(each), each.metadata_location) for each in (needy, by_time, refused, other)}
+    before = {each.name(): (rows_of(each), each.metadata_location) for each in (needy, by_time, refused, other)}
 
     found = maintain(home, "--dry-run")
     assert {each["table"]: each["action"] for each in found["tables"]} == {
@@ -104,21 +91,19 @@ def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:
     assert found["rewritten_bytes"] == done["done"]["rewritten_bytes"] == done["file_groups"][0]["size"]
     assert done["expected_saved_bytes"] > 0
     for each in (needy, by_time, refused, other):
-        assert rows(each) == before[each.name()][0]
+        assert rows_of(each) == before[each.name()][0]
         if each is not needy:
             assert each.metadata_location == before[each.name()][1]
-    last = needy.current_snapshot()
-    assert last is not None
-    assert last.summary is not None
-    assert last.summary["zorder.reason"] == "scan-ratio 1.2: a rewrite pays"
-    assert last.summary["lakekeeper.rollbackable"] == "true"
-    assert last.summary["polaris.internal.conflict-resolution.by-operation-type.replace"] == "rollback"
+    summary = summary_of(needy)
+    assert summary["zorder.reason"] == "scan-ratio 1.2: a rewrite pays"
+    assert summary["lakekeeper.rollbackable"] == "true"
+    assert summary["polaris.internal.conflict-resolution.by-operation-type.replace"] == "rollback"
 
     # It rests, until something comes.
     at = needy.metadata_location
     assert maintain(home)["rewritten_bytes"] == 0
     assert needy.refresh().metadata_location == at
-    append(needy, 8, seed=1)
+    append(needy, 8)
     assert maintain(home)["rewritten_bytes"] > 0
 
 
@@ -186,26 +171,6 @@ def test_text_fits_a_terminal_and_holds_no_secret(home: Path, catalog: Catalog) 
     assert "Rewriting lake.db.needy: scan-ratio 1.2: a rewrite pays" in done.stderr
     assert "write: 100%, 16,000 rows, " in done.stderr
     assert environment["CATALOG_URI"] not in done.stdout + done.stderr
-
-
-def test_it_watches_until_it_is_told_to_end(home: Path, catalog: Catalog) -> None:
-    write_policy(home)
-    watched = table(catalog, "db.needy", 8)
-    words, environment = command(home, "--watch", "--output", "json", "--quiet")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        first = json.loads(process.stdout.readline())
-        append(watched.refresh(), 8, seed=1)
-        written = 0
-        while not written:  # a pass may have looked before all of it was there
-            written = json.loads(process.stdout.readline())["rewritten_bytes"]
-        process.send_signal(signal.SIGTERM)
-        begun = time.monotonic()
-        process.communicate(timeout=120)
-        assert process.returncode == 128 + signal.SIGTERM, time.monotonic() - begun
-    assert first["rewritten_bytes"] > 0
-    assert written > 0
-    assert len(rows(watched)) == 32_000
 
 
 @pytest.mark.parametrize("asked", ["engine: spark", "follow-ups: {expire-snapshots: {}}"])

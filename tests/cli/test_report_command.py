@@ -6,10 +6,9 @@ import json
 import shlex
 from pathlib import Path
 
-import pytest
 from pyiceberg.catalog import Catalog
 
-from tests.cli.processes import run, run_here, run_without_spark
+from tests.cli.processes import run_here, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
 
@@ -52,24 +51,6 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         error = json.loads(done.stdout)["error"]
         assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
         assert why in error["message"]
-
-
-@pytest.mark.full
-def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
-    queries = (
-        '{"version": 1, "queries": [{"filter": "ts >= 40", "weight": 3}, {"filter": "`user id` = 7", "weight": 1}]}'
-    )
-    asked = (*BY, "--predicate", "ts >= 40", "--workload", queries, "--output", "json")
-    done = run(home, *asked, "--engine", "spark", "--catalog", "files", command="report")
-    assert done.returncode == 0, done.stderr
-    assert "Reading the metadata of files.db.events" in done.stderr
-    on_spark = json.loads(done.stdout)
-    without = json.loads(run_without_spark(home, *asked, command="report").stdout)
-    for report in (on_spark, without):
-        report["findings"] = [each["code"] for each in report["findings"]]
-    assert on_spark == without
-    assert on_spark["workload"]["costliest"][0]["scan_fraction"] == on_spark["predicates"][0]["scan_fraction"]
-    assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
 
 
 def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog: Catalog) -> None:

@@ -10,6 +10,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from tests.cli.processes import run, run_without_spark
+from tests.pyiceberg.committing import summary_of
 
 FORCED = ("--option", "rewrite-all=true")
 
@@ -29,10 +30,7 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
 
     table = catalog.load_table("db.events")
     assert table.scan().to_arrow().sort_by("ts") == before
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    assert snapshot.summary.operation.value == "replace"
+    assert summary_of(table)["operation"] == "replace"
 
     nothing = run(home, "db.events", "--by", "`user id`,ts", "--catalog", "files")
     assert nothing.returncode == 0, nothing.stderr

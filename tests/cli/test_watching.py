@@ -23,15 +23,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog import Catalog
 
 from tests.cli.processes import run_here
-from tests.cli.test_maintain_command import (
-    append,
-    catalog,
-    command,
-    home,
-    maintain,
-    table,
-    write_policy,
-)
+from tests.cli.test_maintain_command import catalog, command, home, maintain, table, write_policy
+from tests.maintain.lake import append, rows_of
 
 __all__ = ["catalog", "home"]
 SECRETS = ("s3cret-of-the-uri", "s3cret-key", "s3cret-token")
@@ -133,10 +126,11 @@ def test_metrics_and_health_are_served_beside_the_passes(home: Path, catalog: Ca
         assert read(port, "health") == (200, '{"status": "ok"}')
         assert read(port, "other")[0] == 404
         before = samples(read(port, "metrics")[1])["iceberg_zorder_rewritten_files_total", "lake.db.needy"]
-        append(needy.refresh(), 8, seed=1)
+        append(needy.refresh(), 8)
         wait_for(
             lambda: samples(read(port, "metrics")[1])["iceberg_zorder_rewritten_files_total", "lake.db.needy"] > before
         )
+        assert len(rows_of(needy)) == 32_000
         listening = Path(f"/proc/{process.pid}/net/tcp").read_text(encoding="utf-8")
         assert f"0100007F:{port:04X} 00000000:0000 0A" in listening, "nobody else may reach it"
     assert process.returncode == 143

@@ -48,15 +48,7 @@ class Store:
 
 
 class StoreCatalog(NoopCatalog):
-    """One process's catalog.
-
-    Parameters
-    ----------
-    store : Store
-        What it shares with others.
-    pass_by : callable, optional
-        Told ``"load"`` before a table is loaded, and ``"commit"`` before one is committed.
-    """
+    """One process's catalog."""
 
     def __init__(self, store: Store, pass_by: Callable[[str], None] = lambda point: None) -> None:
         super().__init__("lake")

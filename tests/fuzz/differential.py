@@ -27,13 +27,7 @@ def run(
     readers: Sequence[Reader] = (),
     engine: Engine | None = None,
 ) -> str:
-    """Make a table, rewrite it, and check all that can be told; return what was done.
-
-    Raises
-    ------
-    WrongAnswerError
-        With an account that says how it came about.
-    """
+    """Make a table, rewrite it, and check all that can be told; return what was done."""
     rng = random.Random(seed)
     made = lake(rng, directory)
     engine = engine or PyIceberg()

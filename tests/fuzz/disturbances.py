@@ -20,18 +20,10 @@ _POINTS = {"load": 4, "commit": 3, "plan": 1, "sample": 4, "read": 6, "write": 8
 
 @dataclass
 class Disturbances:
-    """Operations of others that are carried out when a rewrite passes certain points.
-
-    Parameters
-    ----------
-    history : History
-        Carries them out.
-    planned : dict of (str, int) to callable
-        Operations by the point, and by the how manieth time it is passed.
-    """
+    """Operations of others that are carried out when a rewrite passes certain points."""
 
     history: History
-    planned: dict[tuple[str, int], Callable[[], None]] = field(default_factory=dict)
+    planned: dict[tuple[str, int], Callable[[], None]] = field(default_factory=dict)  # by the point and the passing
     done: list[str] = field(default_factory=list)
     _passed: Counter[str] = field(default_factory=Counter)
     _lock: threading.RLock = field(default_factory=threading.RLock)

@@ -15,20 +15,10 @@ from tests.fuzz.types import Leaf, Struct, decimal_of, from_bytes, is_floating, 
 
 @dataclass(frozen=True)
 class Filter:
-    """One comparison.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        The field.
-    operator : str
-        One of ``= < <= > >= null notnull nan notnan starts``.
-    value : object
-        What the field is compared with, of its type.
-    """
+    """One comparison."""
 
     leaf: Leaf
-    operator: str
+    operator: str  # one of = < <= > >= null notnull nan notnan starts
     value: Any = None
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -27,38 +28,16 @@ NAME = "db.t"
 
 @dataclass
 class Shape:
-    """How large a history's table is to be.
+    """How large a history's table is to be."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows of an append at most.
-    files : int
-        Files of an append at most; rows of more partitions than that are left out.
-    steps : int
-        Commits after the first.
-    """
-
-    rows: int = 60
-    files: int = 4
-    steps: int = 5
+    rows: int = 60  # of an append at most
+    files: int = 4  # of an append at most; rows of more partitions are left out
+    steps: int = 5  # commits after the first
 
 
 @dataclass
 class History:
-    """A table, and the operations that other engines may carry out on it.
-
-    Parameters
-    ----------
-    rng : random.Random
-        Draws everything.
-    catalog : StoreCatalog
-        Has the table; another one than the rewrite's, as of another process.
-    model : Model
-        Reads the table.
-    shape : Shape
-        How large it is.
-    """
+    """A table, and the operations that other engines may carry out on it."""
 
     rng: random.Random
     catalog: StoreCatalog
@@ -117,6 +96,7 @@ class History:
             {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2", **properties},
         )
         assert parse(self.table.schema().model_dump(by_alias=True)) == schema
+        self.table.append(schema_to_pyarrow(self.table.schema()).empty_table())
         spec = [(each["name"], each["transform"]) for each in fields]
         self.log.append(f"{self.table.schema()} by {spec} {dict(properties)}")
 

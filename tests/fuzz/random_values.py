@@ -118,13 +118,7 @@ def draw_transform(rng: random.Random, of: str) -> str:
 
 @dataclass
 class Values:
-    """Draws values from small pools, one for each field, so that values come again and deletes find rows.
-
-    Parameters
-    ----------
-    rng : random.Random
-        Draws.
-    """
+    """Draws values from small pools, one for each field, so that values come again and deletes find rows."""
 
     rng: random.Random
     long_texts: float = 0.1

@@ -86,7 +86,7 @@ class Duck:
     """DuckDB and its extension iceberg."""
 
     def __init__(self) -> None:
-        self._connection = _duckdb()
+        self._connection = duckdb_with_iceberg()
 
     def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
         # Version 1.5.5 fails, or ends the process, with deletes in partitions of NULL.
@@ -108,7 +108,7 @@ class Duck:
         return int(self._connection.execute(text, literal[1]).fetchall()[0][0])
 
 
-def _duckdb() -> DuckDBPyConnection:
+def duckdb_with_iceberg() -> DuckDBPyConnection:
     duckdb = import_module("duckdb")  # is not there beside older versions of Spark
     connection: DuckDBPyConnection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone = 'UTC'")

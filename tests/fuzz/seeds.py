@@ -6,20 +6,7 @@ import os
 
 
 def seeds(engine: str, few: int) -> range:
-    """List the seeds of an engine's test.
-
-    Parameters
-    ----------
-    engine : str
-        ``"pyiceberg"`` or ``"spark"``: ``ZORDER_FUZZ_ENGINE`` restricts what is named to one of them.
-    few : int
-        How many there are where nothing is named.
-
-    Returns
-    -------
-    range
-        The seeds.
-    """
+    """List the seeds of an engine's test."""
     if os.environ.get("ZORDER_FUZZ_ENGINE", engine) != engine:
         return range(0)
     if one := os.environ.get("ZORDER_FUZZ_SEED"):

@@ -27,15 +27,7 @@ _CONFLICTS = ("conflict", "Cannot commit", "Found new", "Missing required files"
 
 @dataclass
 class Spark:
-    """The Spark engine in a session, whose catalog is a database of SQLite.
-
-    Parameters
-    ----------
-    session : pyspark.sql.SparkSession
-        The session.
-    lake_dir : pathlib.Path
-        Where the catalog's database is.
-    """
+    """The Spark engine in a session, whose catalog is a database of SQLite."""
 
     session: SparkSession
     lake_dir: Path

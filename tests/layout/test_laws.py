@@ -169,17 +169,13 @@ class TestPositions:
     def test_they_are_the_share_of_rows_below(self, buckets: list[int], bits: int) -> None:
         found = Boundaries(np.arange(1, 10)).positions(long_column(buckets), bits).tolist()
         assert found == naive.positions(buckets, 12, bits)
-        assert found == sorted(found)
-        assert min(found) >= 0
-        assert max(found) < 2**bits
 
 
 class TestCurve:
     @pytest.mark.parametrize(("columns", "bits"), [(1, 8), (2, 4), (3, 3), (4, 2), (8, 1)])
     def test_interleaving_is_a_bijection(self, columns: int, bits: int) -> None:
         grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
-        index = zorder_index(list(grid), bits)
-        assert sorted(index.tolist()) == list(range(2 ** (bits * columns)))
+        assert sorted(zorder_index(list(grid), bits).tolist()) == list(range(2 ** (bits * columns)))
 
     @given(
         st.integers(1, 8).flatmap(lambda c: st.lists(st.integers(0, 2 ** position_bits(c) - 1), min_size=c, max_size=c))
@@ -188,39 +184,9 @@ class TestCurve:
         bits = position_bits(len(row))
         assert zorder_index([np.array([p]) for p in row], bits)[0] == naive.interleave(row, bits)
 
-    @given(st.data())
-    def test_it_is_monotone_in_each_coordinate(self, data: st.DataObject) -> None:
-        columns = data.draw(st.integers(1, 8))
-        bits = position_bits(columns)
-        row = data.draw(st.lists(st.integers(0, 2**bits - 2), min_size=columns, max_size=columns))
-        raised = list(row)
-        column = data.draw(st.integers(0, columns - 1))
-        raised[column] = data.draw(st.integers(row[column] + 1, 2**bits - 1))
-        low, high = (zorder_index([np.array([p]) for p in point], bits)[0] for point in (row, raised))
-        assert 0 <= low < high
-
     def test_more_columns_than_bits_are_refused(self) -> None:
         with pytest.raises(InvalidInputError, match="64 clustering columns"):
             position_bits(64)
-
-
-def broken_laws(encoder: Any, columns: int, bits: int) -> list[str]:
-    """The laws of a Hilbert curve that an encoder breaks on the whole grid."""
-    grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
-    index = encoder(list(grid), bits)
-    broken = []
-    if sorted(index.tolist()) != list(range(2 ** (bits * columns))):
-        broken.append("bijection")
-    steps = np.abs(np.diff(grid[:, np.argsort(index, kind="stable")], axis=1)).sum(axis=0)
-    if steps.size and steps.max() > 1:
-        broken.append("neighbours")
-    if index[0] != 0:
-        broken.append("origin")
-    return broken
-
-
-def hilbert(positions: list[Any], bits: int) -> Any:
-    return curve_index(HILBERT, positions, bits)
 
 
 class TestHilbert:
@@ -229,13 +195,18 @@ class TestHilbert:
         [(1, 8), (2, 1), (2, 2), (2, 6), (3, 1), (3, 4), (4, 3), (5, 2), (6, 2), (7, 1), (7, 2), (8, 1), (8, 2)],
     )
     def test_its_laws_hold_on_the_whole_grid(self, columns: int, bits: int) -> None:
-        assert broken_laws(hilbert, columns, bits) == []
+        grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
+        index = curve_index(HILBERT, list(grid), bits)
+        assert sorted(index.tolist()) == list(range(2 ** (bits * columns)))
+        steps = np.abs(np.diff(grid[:, np.argsort(index)], axis=1)).sum(axis=0)
+        assert set(steps.tolist()) == {1}
+        assert index[0] == 0
 
     @pytest.mark.parametrize("columns", range(1, 9))
     def test_the_top_bit_is_used_and_the_sign_is_not(self, columns: int) -> None:
         bits = position_bits(columns)
         corners = np.array(list(itertools.product((0, 2**bits - 1), repeat=columns))).T
-        index = hilbert(list(corners), bits)
+        index = curve_index(HILBERT, list(corners), bits)
         assert index.min() == 0
         assert int(index.max()) == 2 ** (bits * columns) - 1
 
@@ -246,18 +217,3 @@ class TestCuts:
         cuts = even_cuts(np.sort(np.array(index, np.int64)), files)
         assert list(cuts.starts) == naive.even_cuts(index, files)
         assert cuts.files <= files
-
-    @given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 12))
-    def test_no_file_is_empty_and_files_follow_the_curve(self, index: list[int], files: int) -> None:
-        ordered = np.sort(np.array(index, np.int64))
-        cuts = even_cuts(ordered, files)
-        found = cuts.file(ordered)
-        assert np.all(np.diff(found) >= 0)
-        assert set(found.tolist()) == set(range(cuts.files))
-
-    @given(st.integers(1, 200), st.integers(1, 50))
-    def test_distinct_indexes_are_cut_evenly(self, rows: int, files: int) -> None:
-        cuts = even_cuts(np.arange(rows), files)
-        counts = np.bincount(cuts.file(np.arange(rows)))
-        assert cuts.files == min(rows, files)
-        assert counts.max() - counts.min() <= 1

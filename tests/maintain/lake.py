@@ -12,6 +12,10 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
+from iceberg_zorder.maintain.policy.policy import Policy
+from iceberg_zorder.maintain.policy.read import parse_policy
+from tests.pyiceberg.lake import one_commit
+
 POLICY = """
 version: 1
 catalogs:
@@ -70,9 +74,23 @@ def append(made: Table, times: int) -> None:
         made.append(pa.table({field.name: draw.integers(0, 1 << 40, 2_000) for field in made.schema().fields}))
 
 
+def append_at_once(made: Table) -> None:
+    """Eight files of one commit, which overlap."""
+    draw = np.random.default_rng(3)
+    with one_commit(made) as commit:
+        for _ in range(8):
+            commit.append(pa.table({field.name: draw.integers(0, 1 << 40, 2_000) for field in made.schema().fields}))
+
+
+def policy_of(home: Path, settings: str = "") -> Policy:
+    """All tables of the catalog by x and y."""
+    text = f"""
+        version: 1
+        catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/catalog.db", warehouse: "file://{home}/warehouse"}}}}
+        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}} {settings}}}}}
+    """
+    return parse_policy(text, "policy.yaml", {})
+
+
 def rows_of(made: Table) -> list[tuple[int, ...]]:
     return sorted(tuple(row.values()) for row in made.refresh().scan().to_arrow().to_pylist())
-
-
-def operations(made: Table) -> list[str]:
-    return [each.summary.operation.value for each in made.refresh().snapshots() if each.summary]

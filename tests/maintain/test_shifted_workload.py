@@ -19,6 +19,7 @@ from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 from iceberg_zorder.passes import now, run_pass
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from tests.maintain.lake import Lake, lake_in, rows_of
+from tests.pyiceberg.committing import summary_of
 
 _POLICY = """
 version: 1
@@ -61,10 +62,7 @@ def _pass(lake: Lake, *, dry_run: bool = False) -> tuple[Decision, WorkloadNeed]
 
 def _columns(lake: Lake) -> str:
     """By what the newest rewrite was."""
-    last = lake.catalog.load_table("db.t").current_snapshot()
-    assert last is not None
-    assert last.summary is not None
-    return last.summary.additional_properties["zorder.columns"]
+    return summary_of(lake.catalog.load_table("db.t"))["zorder.columns"]
 
 
 def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

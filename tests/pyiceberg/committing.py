@@ -11,6 +11,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
@@ -62,7 +63,7 @@ def rows_of(ids: Sequence[int], p: Sequence[str | None] | str = "a") -> pa.Table
 
 
 def make_table(
-    catalog: SqlCatalog, *appends: pa.Table, version: int = 2, partitioned: bool = False, name: str = "db.t"
+    catalog: Catalog, *appends: pa.Table, version: int = 2, partitioned: bool = False, name: str = "db.t"
 ) -> Table:
     properties = {"format-version": str(version), "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
     table = catalog.create_table(name, rows_of([]).schema, properties=properties)
@@ -98,6 +99,7 @@ def new_file(
     partition: Sequence[Any] = (),
     content: DataFileContent = DataFileContent.DATA,
     equality_ids: list[int] | None = None,
+    has_statistics: bool = True,
 ) -> DataFile:
     """Write a Parquet file that no snapshot has yet."""
     schema = schema or table.schema()
@@ -107,11 +109,12 @@ def new_file(
         pq.write_table(rows.cast(schema_to_pyarrow(schema)), stream)
     with output.to_input_file().open() as stream:
         footer = pq.read_metadata(stream)
-    statistics = data_file_statistics_from_parquet_metadata(
-        footer,
-        compute_statistics_plan(schema, {"write.metadata.metrics.default": "full"}),
-        parquet_path_to_id_mapping(schema),
-    )
+    known: dict[str, Any] = {"record_count": rows.num_rows, "lower_bounds": {}, "upper_bounds": {}}
+    if has_statistics:
+        plan = compute_statistics_plan(schema, {"write.metadata.metrics.default": "full"})
+        known = data_file_statistics_from_parquet_metadata(
+            footer, plan, parquet_path_to_id_mapping(schema)
+        ).to_serialized_dict()
     file = DataFile.from_args(
         _table_format_version=3,  # has all fields that a delete file may have
         content=content,
@@ -122,7 +125,7 @@ def new_file(
         equality_ids=equality_ids,
         sort_order_id=None,
         key_metadata=None,
-        **statistics.to_serialized_dict(),
+        **known,
     )
     file.spec_id = spec_id
     return file
@@ -220,16 +223,25 @@ def ids(table: Table, **scan: Any) -> list[int]:
     return sorted(table.refresh().scan(**scan).to_arrow()["id"].to_pylist())
 
 
-def head_id(table: Table) -> int:
-    snapshot = table.refresh().current_snapshot()
+def head_of(table: Table) -> Snapshot:
+    snapshot = table.current_snapshot()
     assert snapshot is not None
-    return snapshot.snapshot_id
+    return snapshot
+
+
+def head_id(table: Table) -> int:
+    return head_of(table.refresh()).snapshot_id
 
 
 def paths_on_disk(table: Table) -> Iterator[str]:
     """Every file below the table's location."""
     root = Path(urlparse(table.location()).path)
     return (f"file://{path}" for path in root.rglob("*") if path.is_file())
+
+
+def on_disk(table: Table) -> set[str]:
+    """The data files below the table's location."""
+    return {path.removeprefix("file://") for path in paths_on_disk(table) if path.endswith(".parquet")}
 
 
 def avro_files(table: Table) -> set[str]:
@@ -247,8 +259,12 @@ def exists(file: DataFile) -> bool:
     return Path(urlparse(file.file_path).path).is_file()
 
 
-def summary_of(table: Table, snapshot_id: int) -> dict[str, str]:
-    snapshot = table.snapshot_by_id(snapshot_id)
+def operations(table: Table) -> list[str]:
+    return [each.summary.operation.value for each in table.refresh().snapshots() if each.summary]
+
+
+def summary_of(table: Table, snapshot_id: int | None = None) -> dict[str, str]:
+    snapshot = head_of(table) if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     assert snapshot is not None
     assert snapshot.summary is not None
     return {"operation": snapshot.summary.operation.value, **snapshot.summary.additional_properties}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
-    FileFormat,
     ManifestContent,
 )
 from pyiceberg.schema import Schema
@@ -33,9 +31,7 @@ from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-
-PATH = pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"})
-POSITION = pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"})
+from tests.pyiceberg.committing import POSITION_DELETES, head_of, new_file
 
 
 @dataclass(frozen=True)
@@ -110,8 +106,7 @@ def row_order(table: Table, by: str, *, output_spec: int | None = None) -> RowOr
 
 def data_files(table: Table) -> list[DataFile]:
     """The data files of the current snapshot, in the order of their manifests, the oldest first."""
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
+    snapshot = head_of(table)
     found = [
         entry
         for manifest in snapshot.manifests(table.io)
@@ -125,16 +120,7 @@ def data_file(
     table: Table, rows: Sequence[Mapping[str, Any]], partition: Record | None = None, spec_id: int | None = None
 ) -> DataFile:
     """Write a data file with Arrow alone: PyIceberg's writer makes NULL lists and maps of structs empty ones."""
-    written = pa.Table.from_pylist([dict(row) for row in rows], schema_to_pyarrow(table.schema()))
-    return _file(
-        table,
-        written,
-        DataFileContent.DATA,
-        Record() if partition is None else partition,
-        table.spec().spec_id if spec_id is None else spec_id,
-        None,
-        {},
-    )
+    return _file(table, rows, table.schema(), partition, spec_id)
 
 
 def position_delete(
@@ -147,10 +133,13 @@ def position_delete(
 ) -> DataFile:
     """Write a position delete file of one data file, which its bounds name or not, or of others too."""
     deleted = {data.file_path: positions, **(also or {})}
-    paths = [path for path, found in deleted.items() for _ in found]
-    rows = pa.table([paths, [each for found in deleted.values() for each in found]], pa.schema([PATH, POSITION]))
-    known = {2147483546: data.file_path.encode()} if bounds and not also else {}
-    return _file(table, rows, DataFileContent.POSITION_DELETES, data.partition, data.spec_id, None, known)
+    rows = [{"file_path": path, "pos": each} for path, found in deleted.items() for each in found]
+    content = DataFileContent.POSITION_DELETES
+    file = _file(table, rows, POSITION_DELETES, data.partition, data.spec_id, content=content)
+    if bounds and not also:
+        for each in (file.lower_bounds, file.upper_bounds):
+            each[2147483546] = data.file_path.encode()
+    return file
 
 
 def equality_delete(
@@ -164,44 +153,27 @@ def equality_delete(
 ) -> DataFile:
     """Write an equality delete file."""
     of = schema or table.schema()
-    top = list(dict.fromkeys(field.split(".")[0] for field in fields))
+    kept = of.select(*dict.fromkeys(field.split(".")[0] for field in fields))
     ids = [of.find_field(field).field_id for field in fields]
-    written = pa.Table.from_pylist([dict(row) for row in rows], schema_to_pyarrow(of.select(*top)))
-    return _file(
-        table,
-        written,
-        DataFileContent.EQUALITY_DELETES,
-        Record() if partition is None else partition,
-        table.spec().spec_id if spec_id is None else spec_id,
-        ids,
-        {},
-    )
+    content = DataFileContent.EQUALITY_DELETES
+    return _file(table, rows, kept, partition, spec_id, content=content, equality_ids=ids)
 
 
 def _file(
     table: Table,
-    rows: pa.Table,
-    content: DataFileContent,
-    partition: Record,
-    spec_id: int,
-    equality_ids: list[int] | None,
-    bounds: Mapping[int, bytes],
+    rows: Sequence[Mapping[str, Any]],
+    schema: Schema,
+    partition: Record | None,
+    spec_id: int | None,
+    **what: Any,
 ) -> DataFile:
-    path = f"{table.location()}/data/{uuid.uuid4()}.parquet"
-    output = table.io.new_output(path)
-    with output.create() as stream:
-        pq.write_table(rows, stream)
-    file = DataFile.from_args(
-        _table_format_version=3,  # has all fields that a delete file may have
-        content=content,
-        file_path=path,
-        file_format=FileFormat.PARQUET,
-        partition=partition,
-        record_count=rows.num_rows,
-        file_size_in_bytes=len(output.to_input_file()),
-        equality_ids=equality_ids,
-        lower_bounds=dict(bounds),
-        upper_bounds=dict(bounds),
+    """Write a file without statistics, of the table's spec unless another is named."""
+    return new_file(
+        table,
+        pa.Table.from_pylist([dict(row) for row in rows], schema_to_pyarrow(schema)),
+        schema,
+        spec_id=table.spec().spec_id if spec_id is None else spec_id,
+        partition=() if partition is None else partition._data,
+        has_statistics=False,
+        **what,
     )
-    file.spec_id = spec_id
-    return file

@@ -14,13 +14,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import rewrite_group
-from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.committing import commit_files, head_of, on_disk, operations, summary_of
 from tests.pyiceberg.lake import equality_delete, local, one_commit
 
 ALL = {"rewrite-all": True}
@@ -61,17 +60,8 @@ def rows_of(table: Table, where: str) -> list[dict[str, Any]]:
     return sorted(table.refresh().scan(where).to_arrow().to_pylist(), key=lambda row: row["id"])
 
 
-def on_disk(table: Table) -> set[str]:
-    data = Path(table.location().removeprefix("file://")) / "data"
-    return {str(file) for file in data.rglob("*.parquet")}
-
-
 def known(table: Table) -> set[str]:
     return {path.removeprefix("file://") for path in table.inspect.all_files()["file_path"].to_pylist()}
-
-
-def operations(table: Table) -> list[str]:
-    return [snapshot.summary.operation.value for snapshot in table.refresh().snapshots() if snapshot.summary]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -82,12 +72,10 @@ def test_one_replace_snapshot_says_what_was_done(catalog: SqlCatalog, version: i
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (FILES, 1)
     assert result.rewritten_bytes_count > 0
     assert rows(table) == before
-    newest = table.current_snapshot()
-    assert newest is not None
-    assert newest.summary is not None
-    assert newest.summary.operation == Operation.REPLACE
-    assert newest.summary["zorder.columns"] == "a,id"
-    assert len(newest.summary["zorder.layout-hash"] or "") == 64
+    summary = summary_of(table)
+    assert summary["operation"] == "replace"
+    assert summary["zorder.columns"] == "a,id"
+    assert len(summary["zorder.layout-hash"] or "") == 64
     assert on_disk(table) == known(table)
 
 
@@ -163,8 +151,7 @@ def test_properties_that_ask_for_other_files(catalog: SqlCatalog, name: str, val
 
 def test_branch(catalog: SqlCatalog) -> None:
     table = make(catalog)
-    main = table.current_snapshot()
-    assert main is not None
+    main = head_of(table)
     table.manage_snapshots().create_branch(main.snapshot_id, "audit").commit()
     assert rewrite_data_files(table, ["a"], branch="audit", options=ALL).rewritten_data_files_count == FILES
     assert table.refresh().current_snapshot() == main

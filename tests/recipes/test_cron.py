@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 
 from cronsim import CronSim
 
-from tests.maintain.lake import Lake, operations
+from tests.maintain.lake import Lake
+from tests.pyiceberg.committing import operations
 from tests.recipes.places import RECIPES, placed
 
 LINES = (RECIPES / "cron" / "iceberg-zorder").read_text(encoding="utf-8").splitlines()

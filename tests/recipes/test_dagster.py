@@ -9,7 +9,8 @@ from shutil import copyfile
 
 import pytest
 
-from tests.maintain.lake import Lake, operations, rows_of
+from tests.maintain.lake import Lake, rows_of
+from tests.pyiceberg.committing import operations
 from tests.recipes.places import ENVIRONMENT, RECIPES
 
 pytestmark = pytest.mark.full

@@ -13,7 +13,8 @@ import yaml
 
 import iceberg_zorder
 from iceberg_zorder.maintain.policy.read import parse_policy
-from tests.maintain.lake import Lake, operations
+from tests.maintain.lake import Lake
+from tests.pyiceberg.committing import operations
 from tests.recipes.places import ENVIRONMENT, RECIPES, placed
 
 pytestmark = pytest.mark.full

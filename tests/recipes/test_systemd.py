@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.maintain.lake import Lake, operations
+from tests.maintain.lake import Lake
+from tests.pyiceberg.committing import operations
 from tests.recipes.places import RECIPES, placed
 
 UNITS = sorted((RECIPES / "systemd").iterdir())

@@ -6,7 +6,6 @@ import io
 import re
 import shutil
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,33 +56,13 @@ def page_of(*reports: ClusteringReport) -> str:
     return report_page([(each.to_dict(), each.boxes) for each in reports])
 
 
-class Tags(HTMLParser):
-    """The tags of a page, and what loads something."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.loaded: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.loaded += [
-            value or ""
-            for key, value in attrs
-            if key in ("src", "href", "xlink:href") and not re.match("#|data:", value or "")
-        ]
-
-
 def test_page_escapes_names_and_loads_nothing(reports: tuple[ClusteringReport, ClusteringReport]) -> None:
     page = page_of(*reports)
-    tags = Tags()
-    tags.feed(page)
-    assert "script" not in tags.tags
-    assert "b" not in tags.tags
-    assert tags.tags.count("svg") == 2
+    assert re.findall(r"<(?:script|b)\b", page, re.IGNORECASE) == []
+    assert page.count("<svg") == 2
     assert page.count('class="bars"') == 6
     assert page.count("(target)") == 2
-    assert tags.loaded == []
+    assert re.findall(r"(?:src|href)\s*=\s*(?![\"'](?:#|data:))", page) == []
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; co" in page
     for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         ElementTree.fromstring(svg)

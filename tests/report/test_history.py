@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -23,51 +22,6 @@ class File:
     rows: int
     size: int
     partition: int = 0
-
-
-@dataclass
-class Branch:
-    """A table whose snapshots count what they do, and which remembers what that was."""
-
-    draw: random.Random
-    files: list[File] = field(default_factory=list)
-    snapshots: list[SnapshotFacts] = field(default_factory=list)
-    removed: dict[int, list[File]] = field(default_factory=dict)
-
-    def commit(self, operation: str, added: int = 0, removed: Sequence[File] = (), **more: str) -> list[File]:
-        number = len(self.snapshots) + 1
-        new = [File(number, self.draw.randrange(1, 50), self.draw.randrange(10**6, 10**8)) for _ in range(added)]
-        self.files = [each for each in self.files if each not in removed] + new
-        counts = {
-            "added-data-files": len(new),
-            "added-records": sum(each.rows for each in new),
-            "added-files-size": sum(each.size for each in new),
-            "deleted-data-files": len(removed),
-            "deleted-records": sum(each.rows for each in removed),
-            "removed-files-size": sum(each.size for each in removed),
-        }
-        totals = {
-            "total-data-files": len(self.files),
-            "total-records": sum(each.rows for each in self.files),
-            "total-files-size": sum(each.size for each in self.files),
-        }
-        # As Iceberg does, which writes no zeros but totals.
-        told = {key: str(value) for key, value in counts.items() if value}
-        summary = told | {key: str(value) for key, value in totals.items()} | more
-        self.snapshots.append(SnapshotFacts(number, 10 * number, operation, summary))
-        self.removed[number] = list(removed)
-        return new
-
-    def lay_out(self, added: int, removed: Sequence[File]) -> list[File]:
-        return self.commit("replace", added, removed, **OURS)
-
-    @property
-    def layouts(self) -> set[int]:
-        return {each.snapshot_id for each in self.snapshots if each.is_layout}
-
-    def history(self, files: Sequence[File] | None = None, *, kept: int = 0) -> LayoutHistory:
-        """The history, as the newest snapshots but the first so many tell it."""
-        return history(self.snapshots[kept:], self.files if files is None else files)
 
 
 @pytest.mark.parametrize(
@@ -99,28 +53,27 @@ def _is_by_a_and_b(layout: SnapshotFacts) -> bool:
     return layout.is_by("zorder(a, b)")
 
 
-@pytest.fixture
-def branch() -> Branch:
-    return Branch(random.Random(1))
+def undone_by(*steps: tuple[str, int, int]) -> int | None:
+    """The number of the snapshot that is blamed, of snapshots by operation, added files and removed files; ours is ``layout``."""
+    snapshots, total = [], 0
+    for number, (operation, added, removed) in enumerate(steps, 1):
+        total += added - removed
+        counts = {"added-data-files": added, "deleted-data-files": removed, "total-data-files": total}
+        summary = {key: str(value) for key, value in counts.items()} | (OURS if operation == "layout" else {})
+        snapshots.append(SnapshotFacts(number, number, operation.replace("layout", "replace"), summary))
+    return history(snapshots, []).undone_by_snapshot_id
 
 
-def test_who_compacts_only_what_came_later_is_not_blamed(branch: Branch) -> None:
-    ours = branch.lay_out(5, branch.commit("append", 6))
-    newer = [*branch.commit("append", 3), *branch.commit("append", 3)]
-    branch.commit("delete", removed=ours[:2])
-    branch.commit("replace", 1, newer)
-    assert branch.history().undone_by_snapshot_id is None
+def test_who_compacts_only_what_came_later_is_not_blamed() -> None:
+    later = [("append", 3, 0), ("append", 3, 0), ("delete", 0, 2)]
+    assert undone_by(("append", 6, 0), ("layout", 5, 6), *later, ("replace", 1, 6)) is None
+    assert undone_by(("append", 6, 0), ("layout", 5, 6), *later, ("replace", 1, 7)) == 6
 
 
-def test_who_compacts_all_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
-    branch.lay_out(9, branch.commit("append", 6))
-    branch.commit("replace", 2, branch.files)
-    branch.lay_out(9, branch.files)
-    assert branch.history().undone_by_snapshot_id is None
-    branch.commit("append", 2)
-    branch.commit("replace", 1, branch.files[:4])
-    branch.commit("replace", 1, branch.files)
-    assert branch.history().undone_by_snapshot_id == 6
+def test_who_compacts_all_is_blamed_and_none_before_the_last_layout() -> None:
+    undone = [("append", 6, 0), ("layout", 9, 6), ("replace", 2, 9), ("layout", 9, 2)]
+    assert undone_by(*undone) is None
+    assert undone_by(*undone, ("append", 2, 0), ("replace", 1, 4), ("replace", 1, 8)) == 6
 
 
 def ours(number: int, layouts: str = "", **more: str) -> SnapshotFacts:

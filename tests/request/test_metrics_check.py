@@ -53,39 +53,6 @@ def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: Pools) 
     assert (found.rows, found.apart, found.wanted) == naive(kept, pools)
 
 
-def found(name: str) -> tuple[int, int, int | None]:
-    case = next(case for case in golden("metrics_check")["cases"] if case["name"] == name)
-    return case["rows"], case["apart"], case["wanted"]
-
-
-def test_cases_that_are_known() -> None:
-    assert found("string: beyond the BMP") == (29, 0, 21)
-    assert found("binary: 0xff") == (7, 3, 8)
-    assert found("string: none kept, short") == (2, 0, 16)
-    assert found("string: none kept, no pair") == (0, 0, 16)
-    assert found("255 alike, 16 kept") == (1, 0, 256)
-    assert found("256 alike, 16 kept") == (1, 0, None)
-    assert [found(f"{alike} of 100 are alike")[:2] for alike in (4, 5, 6)] == [(100, 96), (100, 95), (100, 94)]
-    assert [found(f"{alike} of 100 are alike")[2] for alike in (4, 5, 6)] == [17, 17, 31]
-
-
-def test_rows_count_not_values() -> None:
-    rows, apart, wanted = found("rows: long ones of most rows")
-    assert (rows, 100 * apart // rows, wanted) == (39 * 600 + 1000, 4, 31)
-    assert found("rows: a default of most rows") == (40, 1, 31)
-    assert found("rows: a default, and what is told apart") == (1000, 1000, 17)
-    assert found("rows: a default that begins as few do") == (1015, 1000, 17)
-    assert found("rows: one bucket and many") == (78, 0, 31)
-
-
-@pytest.mark.parametrize(
-    ("rows", "apart", "is_enough"), [(100, 95, True), (100, 94, False), (0, 0, True), (19, 18, False)]
-)
-def test_95_percent_are_enough(rows: int, apart: int, is_enough: bool) -> None:
-    pools = [KeyPool([b"a", b"b"], [1, 1])] * apart + [KeyPool([b"a"], [1], unseen=1)] * (rows - apart)
-    assert separation("binary", 1, pools).is_enough == is_enough
-
-
 def test_what_is_said_of_a_column_without_bounds() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.`t t`", "p.`q q`", "p.q q", "string", "counts", "full")
     assert weak.warning == (

@@ -65,7 +65,7 @@ class Journal:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def write(properties: dict[str, str], number: int, seconds: float, deletes: Sequence[str]) -> Journal:
+def write(properties: dict[str, str], number: int, seconds: float) -> Journal:
     """Append, and delete own rows again, for some time, and at least three times."""
     until = _start() + seconds
     catalog = SqlCatalog("lake", **properties)
@@ -73,14 +73,14 @@ def write(properties: dict[str, str], number: int, seconds: float, deletes: Sequ
     first = number * IDS_PER_WRITER
     while _goes_on(until, journal.counts["appends"] >= APPENDS_AT_LEAST):
         table = catalog.load_table(TABLE)
-        if not deletes or len(journal.there) < 100 or choice.random() < 0.6:
+        if len(journal.there) < 100 or choice.random() < 0.6:
             ids = range(first, first + ROWS_PER_APPEND)
             first += ROWS_PER_APPEND
             _note(journal, "append", ids, lambda table=table, ids=ids: table.append(rows_of(ids)))  # type: ignore[misc]
         else:
             start = choice.choice(sorted(journal.there))
             ids = range(start, start + choice.randrange(1, 2 * ROWS_PER_APPEND))
-            how = choice.choice(deletes)
+            how = choice.choice(DELETES)
             delete = _delete_positions if how == "position" else _delete_by_copying
             _note(journal, f"{how} delete", ids, lambda delete=delete, ids=ids: delete(catalog, ids))  # type: ignore[misc]
     catalog.close()
@@ -184,7 +184,6 @@ def race(
     seconds: float,
     writers: int = WRITERS,
     rewriters: int = 2,
-    deletes: Sequence[str] = DELETES,
 ) -> Counter[str]:
     """Let writers and rewriters loose on a new table, and check it; returns what they did."""
     catalog = SqlCatalog("lake", **properties)
@@ -196,7 +195,7 @@ def race(
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(writers + rewriters)
     with ProcessPoolExecutor(barrier.parties, mp_context=context, initializer=_meet_at, initargs=(barrier,)) as pool:
-        writing = [pool.submit(write, properties, number, seconds, deletes) for number in range(writers)]
+        writing = [pool.submit(write, properties, number, seconds) for number in range(writers)]
         rewriting = [pool.submit(rewrite, properties, seconds) for _ in range(rewriters)]
         journals = [future.result() for future in [*writing, *rewriting]]
     table = catalog.load_table(TABLE)

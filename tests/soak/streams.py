@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
 from pyiceberg.table import Table
 
-from tests.pyiceberg.committing import POSITION_DELETES, commit_files, equality_deletes, new_file
+from tests.pyiceberg.committing import commit_files, equality_deletes, new_file, position_deletes
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "p", "a", "b", "version")] + [("payload", pa.string())])
 PARTITIONS = 3
@@ -193,20 +193,14 @@ class Writer:
         for file, position, _, _ in live_rows(table, ids):
             key = file.spec_id, tuple(file.partition[place] for place in range(len(file.partition)))
             found.setdefault(key, []).append((file.file_path, position))
-        return [_position_deletes(table, spec, partition, found[spec, partition]) for spec, partition in sorted(found)]
+        return [
+            position_deletes(table, found[spec, partition], spec_id=spec, partition=partition)
+            for spec, partition in sorted(found)
+        ]
 
     @staticmethod
     def _by_equality(table: Table, ids: range) -> list[DataFile]:
         return [equality_deletes(table, list(ids))]
-
-
-def _position_deletes(
-    table: Table, spec: int, partition: Sequence[Any], deleted: Sequence[tuple[str, int]]
-) -> DataFile:
-    paths, positions = zip(*sorted(deleted), strict=True)
-    rows = pa.table({"file_path": list(paths), "pos": list(positions)})
-    content = DataFileContent.POSITION_DELETES
-    return new_file(table, rows, POSITION_DELETES, content=content, spec_id=spec, partition=partition)
 
 
 def write(properties: Mapping[str, str], number: int, kind: str, seconds: float) -> Journal:

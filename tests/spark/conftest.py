@@ -9,17 +9,24 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from tests.spark.tables import CATALOG
 from tests.stack.rest import RestServer, rest_server
 
 
+@pytest.fixture(scope="module")
+def catalog(spark: SparkSession, lake_dir: Path) -> Iterator[SqlCatalog]:
+    """The tables of the Spark session, as PyIceberg has them."""
+    catalog = SqlCatalog(CATALOG, uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
+    yield catalog
+    catalog.close()
+
+
 @pytest.fixture
-def server(spark: SparkSession, lake_dir: Path) -> Iterator[RestServer]:
+def server(spark: SparkSession, catalog: SqlCatalog) -> Iterator[RestServer]:
     """A REST server in front of the catalog of the other tests; Spark has it as a catalog named ``rest_`` and its port."""
-    behind = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
-    with rest_server(behind) as server:
+    with rest_server(catalog) as server:
         name = f"rest_{server.server_port}"
         spark.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
         spark.conf.set(f"spark.sql.catalog.{name}.type", "rest")
         spark.conf.set(f"spark.sql.catalog.{name}.uri", server.uri)
         yield server
-    behind.close()

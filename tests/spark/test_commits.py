@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import duckdb
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DATA_FILE_TYPE, DataFile
 from pyiceberg.table import Table as PyIcebergTable
 from pyiceberg.transforms import BucketTransform
@@ -22,6 +21,7 @@ from tests.pyiceberg.committing import (
     commit_files,
     equality_deletes,
     files_of,
+    head_of,
     make_table,
     new_file,
     position_deletes,
@@ -46,7 +46,6 @@ class TestDeletesInTheMidst:
 
     @pytest.fixture
     def table(self, server: RestServer, request: pytest.FixtureRequest) -> PyIcebergTable:
-        assert isinstance(server.catalog, SqlCatalog)
         server.catalog.create_namespace_if_not_exists("midst")
         name = "midst.t_" + re.sub(r"\W", "_", request.node.name)
         return make_table(server.catalog, rows_of(range(10)), rows_of(range(10, 20), "b"), partitioned=True, name=name)
@@ -118,7 +117,6 @@ class TestDeletesInTheMidst:
         self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, partitioned: bool
     ) -> None:
         """Iceberg drops the first, because no data file as old stays in the table, and forgets the new files, which are older."""
-        assert isinstance(server.catalog, SqlCatalog)
         server.catalog.create_namespace_if_not_exists("midst")
         where = PARTITION if partitioned else {}
         table = make_table(server.catalog, rows_of(range(10)), partitioned=partitioned, name=f"midst.{partitioned}")
@@ -150,7 +148,6 @@ class TestDeletesInTheMidst:
 def test_equality_deletes_that_iceberg_applies_wrongly_are_refused(
     spark: SparkSession, server: RestServer, type_: pa.DataType, name: str
 ) -> None:
-    assert isinstance(server.catalog, SqlCatalog)
     server.catalog.create_namespace_if_not_exists("midst")
     schema = pa.schema([("id", pa.int64()), ("k", type_)])
     table = server.catalog.create_table(f"midst.{name[:4]}", schema, properties={"format-version": "2"})
@@ -181,8 +178,7 @@ class TestChangesInTheMidst:
         def expire() -> None:
             other = server.catalog.load_table(table.name)
             other.append(pa.table({"id": pa.array([2000], pa.int64())}))
-            newest = other.refresh().current_snapshot()
-            assert newest is not None
+            newest = head_of(other.refresh())
             old = [each.snapshot_id for each in other.snapshots() if each != newest]
             other.maintenance.expire_snapshots().by_ids(old).commit()
 
@@ -194,38 +190,26 @@ class TestChangesInTheMidst:
         assert rows == list(range(2001))
 
 
-class TestRowCounts:
+@pytest.mark.parametrize("rows_too_many", [-1, 1])
+def test_new_files_of_other_counts_than_their_manifests_say_are_not_committed(
+    spark: SparkSession, server: RestServer, rows_too_many: int
+) -> None:
     """A manifest that has not the number of rows that its data file has, as a faulty writer leaves it."""
-
-    def table(self, server: RestServer, spark: SparkSession, name: str, rows_too_many: int) -> Table:
-        assert isinstance(server.catalog, SqlCatalog)
-        server.catalog.create_namespace_if_not_exists("counts")
-        table = make_table(server.catalog, rows_of(range(10)), partitioned=True, name=f"counts.{name}")
-        lying = new_file(table, rows_of(range(10, 20), "b"), spec_id=1, partition=["b"])
-        lying[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 10 + rows_too_many
-        assert lying.record_count == 10 + rows_too_many
-        commit_files(table, lying)
-        return Table(spark, f"counts.{name}")
-
-    @pytest.mark.parametrize("rows_too_many", [-1, 1])
-    def test_new_files_of_other_counts_are_not_committed(
-        self, spark: SparkSession, server: RestServer, rows_too_many: int
-    ) -> None:
-        table = self.table(server, spark, f"t{rows_too_many + 1}", rows_too_many)
-        with untouched(table):
-            failure = call(table, server, "id")
-        assert re.search(
-            rf"Cannot commit rewrite of .*, because 1 data files should have {10 + rows_too_many} rows .* have 10\."
-            " Nothing was committed",
-            str(failure),
-        )
-
-    def test_with_partial_progress_that_file_group_fails(self, spark: SparkSession, server: RestServer) -> None:
-        table = self.table(server, spark, "partial", 1)
-        row = table.call("id", options={"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1"})
-        assert (row.rewritten_data_files_count, row.failed_data_files_count) == (1, 1)
-        assert table.operations() == ["append", "append", "replace"]
-        assert table.orphans() == set()
+    server.catalog.create_namespace_if_not_exists("counts")
+    name = f"counts.t{rows_too_many + 1}"
+    made = make_table(server.catalog, rows_of(range(10)), partitioned=True, name=name)
+    lying = new_file(made, rows_of(range(10, 20), "b"), spec_id=1, partition=["b"])
+    lying[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 10 + rows_too_many
+    commit_files(made, lying)
+    table = Table(spark, name)
+    with untouched(table):
+        failure = call(table, server, "id")
+    why = rf"Cannot commit rewrite of .*, because 1 data files should have {10 + rows_too_many} rows .* have 10\. Nothing was"
+    assert re.search(why, str(failure))
+    row = table.call("id", options={"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1"})
+    assert (row.rewritten_data_files_count, row.failed_data_files_count) == (1, 1)
+    assert table.operations() == ["append", "append", "replace"]
+    assert table.orphans() == set()
 
 
 class TestPartialProgress:

@@ -1,4 +1,4 @@
-"""Executors that are killed or stopped while a rewrite runs, on a standalone cluster of real processes.
+"""Executors that are killed while a rewrite runs.
 
 The rule: whatever befalls executors, the rewrite ends well with the same rows in the same files as if nothing had. What lost attempts
 have written is for ``remove_orphan_files``.
@@ -7,158 +7,94 @@ have written is for ``remove_orphan_files``.
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
-from pyiceberg.table import StaticTable
 
-from tests.spark.tables import local_path
-from tests.spark.test_ways_in import settings
-from tests.stack.disturbed_driver import FILES, ROWS
-from tests.stack.servers import (
-    ENVIRONMENT,
-    children_of,
-    command_of,
-    conf,
-    spark_master,
-    spark_worker,
+from tests.spark.test_ways_in import run, settings
+from tests.stack.servers import conf
+
+ROWS, FILES = 300_000, 24
+# A third of the rows has one value, which fills several files: nothing but their place in the table tells many apart.
+DRIVER = """
+import json, os, signal, sys, threading, time
+from pyspark.sql import SparkSession
+from tests.stack.servers import children_of, command_of
+
+ROWS, FILES = map(int, sys.argv[1:])
+spark = SparkSession.builder.getOrCreate()
+tracker = spark.sparkContext.statusTracker()
+# A task for each file, however small.
+spark.sql(
+    "CREATE TABLE lake.db.t USING iceberg TBLPROPERTIES ('read.split.open-file-cost' = '134217728') AS SELECT id, "
+    "if(id % 3 = 0, 0, hash(id)) AS a, cast(id * 7919 % 5 AS int) AS b, concat('row ', id) AS payload "
+    f"FROM range(0, {ROWS}, 1, 8)"
 )
+size = spark.sql("SELECT sum(file_size_in_bytes) FROM lake.db.t.files").first()[0] // FILES
+snapshot = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots").first()[0]
 
-pytestmark = pytest.mark.full
+def executors():
+    return [pid for pid in children_of(os.getpid()) if "CoarseGrainedExecutorBackend" in command_of(pid)]
 
+def running():
+    # How many stages a job has, and which of them has tasks that are done and others that run.
+    for job in tracker.getActiveJobsIds():
+        info = tracker.getJobInfo(job)
+        stages = sorted(info.stageIds) if info else []
+        for number, stage in enumerate(stages):
+            known = tracker.getStageInfo(stage)
+            if known:
+                attempts.append(known.currentAttemptId)
+            if known and known.numActiveTasks and known.numCompletedTasks:
+                yield len(stages), number
 
-@dataclass(frozen=True)
-class Answer:
-    """What the driver has seen of a rewrite."""
+def kill_once_in(moment):
+    while not over.is_set():
+        if moment in list(running()) and not killed:
+            killed.append(executors()[0])
+            os.kill(killed[0], signal.SIGKILL)
+        time.sleep(0.005)
 
-    disturbed: bool
-    attempts: int
-
-
-@dataclass(frozen=True)
-class Driver:
-    """A running driver, see tests.stack.disturbed_driver."""
-
-    process: subprocess.Popen[str]
-    directory: Path
-
-    def rewrite(self, **request: object) -> Answer:
-        assert self.process.stdin is not None
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        return Answer(**self.answer())
-
-    def answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, (self.directory / "driver.log").read_text()[-3000:]
-        return dict(json.loads(line))
-
-    @property
-    def table(self) -> Path:
-        return self.directory / "warehouse" / "db" / "t"
-
-    def check(self) -> set[frozenset[int]]:
-        """Have PyIceberg look for every row; returns the rows of each file."""
-        newest = max(
-            (self.table / "metadata").glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0])
-        )
-        table = StaticTable.from_metadata(str(newest))
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        assert snapshot.summary is not None
-        assert snapshot.summary.operation.value == "replace"
-        rows = table.scan().to_arrow().sort_by("id")
-        assert rows["id"].to_pylist() == list(range(ROWS))
-        assert rows["payload"].to_pylist() == [f"row {number}" for number in range(ROWS)]
-        files = table.inspect.files()["file_path"].to_pylist()
-        return {frozenset(pq.read_table(local_path(path), columns=["id"])["id"].to_pylist()) for path in files}
-
-
-@contextmanager
-def driver(directory: Path, jars: str, master: str, extra: dict[str, str]) -> Iterator[Driver]:
-    pairs = {
-        "spark.executor.cores": "1",
-        # What a dead executor has shuffled is gone, as it would be with its machine, and that is told soon.
-        "spark.shuffle.readHostLocalDisk": "false",
-        "spark.shuffle.io.maxRetries": "1",
-        "spark.shuffle.io.retryWait": "100ms",
-        **extra,
-    }
-    arguments = [
-        "--master",
-        master,
-        "--executor-memory",
-        "600m",
-        *settings(directory, jars),
-        *conf(pairs),
-        "pyspark-shell",
-    ]
-    with (directory / "driver.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stack.disturbed_driver"],
-            env={**ENVIRONMENT, "PYSPARK_SUBMIT_ARGS": shlex.join(arguments)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            driver = Driver(process, directory)
-            driver.answer()
-            yield driver
-        finally:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            process.stdout.close()
+# The sample is a job of one stage; the rewrite has a map stage before it writes.
+for moment in (None, (1, 0), (2, 0), (2, 1)):
+    killed, attempts = [], [0]
+    for _ in range(10):  # one that was over before its moment was seen is run again
+        spark.sql(f"CALL lake.system.rollback_to_snapshot('db.t', {snapshot})")
+        while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3 or len(executors()) < 2:
+            time.sleep(0.1)
+        over = threading.Event()
+        watch = threading.Thread(target=kill_once_in, args=[moment])
+        watch.start()
+        spark.sql(
+            "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)',"
+            f" options => map('rewrite-all', 'true', 'target-file-size-bytes', '{size}'))"
+        ).collect()
+        over.set()
+        watch.join()
+        if killed or not moment:
+            break
+    rows = spark.sql("SELECT count(*), count(DISTINCT id), sum(id), sum(hash(id, payload)) FROM lake.db.t").first()
+    of_files = "SELECT sum(cast(xxhash64(id) AS decimal(38, 0))) FROM lake.db.t GROUP BY _file ORDER BY 1"
+    files = [str(each[0]) for each in spark.sql(of_files).collect()]
+    print(json.dumps([len(killed), max(attempts), list(rows), files]), flush=True)
+"""
 
 
-def executors(worker: Path) -> Sequence[int]:
-    """The executors that a worker has started, as soon as there are any."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        works = [pid for pid in children_of(os.getpid()) if f"--work-dir {worker}" in command_of(pid)]
-        found = [
-            child for pid in works for child in children_of(pid) if "CoarseGrainedExecutorBackend" in command_of(child)
-        ]
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"{worker} has started no executor")
-
-
-def test_executors_and_a_machine_die(tmp_path: Path, jars: str) -> None:
-    with (
-        spark_master(tmp_path) as master,
-        spark_worker(tmp_path, master, "lives"),
-        spark_worker(tmp_path, master, "dies") as mortal,
-        driver(tmp_path, jars, master, {}) as spark,
-    ):
-        spark.rewrite()
-        undisturbed = spark.check()
-        assert len(undisturbed) == FILES
-        # The worker starts another executor each time, until it dies with it.
-        for moment, what in (("sample", "kill"), ("map", "kill"), ("write", "kill-machine")):
-            said = spark.rewrite(moment=moment, executor=executors(mortal)[0], what=what)
-            assert said.disturbed
-            assert spark.check() == undisturbed
-        # What the machine had shuffled was lost with it, and had to be made again.
-        assert said.attempts >= 1
+@pytest.mark.full
+def test_rows_and_files_are_the_same(tmp_path: Path, jars: str) -> None:
+    # What a dead executor has shuffled is gone, as it would be with its machine, and that is told soon.
+    lost = {"readHostLocalDisk": "false", "io.maxRetries": "1", "io.retryWait": "100ms"}
+    arguments = [*settings(tmp_path, jars), *conf({f"spark.shuffle.{name}": value for name, value in lost.items()})]
+    words = shlex.join(["--master", "local-cluster[2,1,1024]", *arguments, "pyspark-shell"])
+    out = run(
+        tmp_path, sys.executable, "-c", DRIVER, str(ROWS), str(FILES),
+        PYSPARK_SUBMIT_ARGS=words, PYTHONPATH=str(Path(__file__).parents[2]),
+    )  # fmt: skip
+    undisturbed, *disturbed = [json.loads(line) for line in out.splitlines() if line.startswith("[")]
+    rows, files = undisturbed[2:]
+    assert (rows[:3], len(files)) == ([ROWS, ROWS, ROWS * (ROWS - 1) // 2], FILES)
+    assert [(kills, *told) for kills, _, *told in disturbed] == [(1, rows, files)] * 3
+    # What the last one had shuffled was lost with it, and had to be made again.
+    assert disturbed[-1][1] >= 1

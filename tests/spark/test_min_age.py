@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,18 +22,16 @@ APART = 5
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession, lake_dir: Path) -> dict[int, Table]:
+def tables(spark: SparkSession, catalog: SqlCatalog) -> dict[int, Table]:
     """By format version, a table of two files, and of two that came some seconds later; by PyIceberg two more."""
     made = {
         version: create(spark, ROWS.format(0), properties={"format-version": str(version)}) for version in (1, 2, 3)
     }
-    behind = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
-    behind.create_namespace("ages")
-    others = [make_table(behind, *map(rows_of, PARTS), name=f"ages.{are_young}") for are_young in (False, True)]
+    catalog.create_namespace("ages")
+    others = [make_table(catalog, *map(rows_of, PARTS), name=f"ages.{are_young}") for are_young in (False, True)]
     time.sleep(APART)
     for other in others:
         other.append(rows_of(range(20, 30)))
-    behind.close()
     for table in made.values():
         spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(500)}")
     return made

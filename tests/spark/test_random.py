@@ -75,17 +75,8 @@ class RandomTable:
             f"'write.update.mode' = '{self.mode}', 'write.merge.mode' = '{self.mode}')"
         )
         self.append()
-        steps = [
-            self.append,
-            self.delete,
-            self.update,
-            self.merge,
-            self.add,
-            self.rename,
-            self.drop,
-            self.widen,
-            self.respec,
-        ]
+        of_rows = [self.append, self.delete, self.update, self.merge]
+        steps = [*of_rows, self.add, self.rename, self.drop, self.widen, self.respec]
         for _ in range(self.random.randint(2, 7)):
             self.random.choice(steps)()
         self.append()

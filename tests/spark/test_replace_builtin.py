@@ -97,9 +97,3 @@ def test_what_iceberg_refuses_is_refused_in_its_words(
 ) -> None:
     with untouched(table), pytest.raises(Exception, match=message):
         call(table, f"strategy => 'sort', sort_order => '{sort_order}'")
-
-
-def test_off_by_default(table: Table) -> None:
-    with unchanged(table):
-        call(table, "strategy => 'sort', sort_order => 'zorder(a, b)'")
-    assert "zorder.columns" not in table.summary()

@@ -86,18 +86,6 @@ def test_row_counts_of_files_are_even_with_even_cuts(uniform: Table, curve: str)
     assert uniform.summary()["zorder.cuts"] == "even"
 
 
-def test_the_curve_orders_the_rows_in_their_files(uniform: Table) -> None:
-    """The runs of 400 rows, as small pages have them, are small boxes inside the file's own."""
-    with unchanged(uniform):
-        uniform.call("zorder(a, b)", options=uniform.target_for(8))
-    run = uniform.spark.sql(
-        "SELECT avg(wide_a), avg(wide_b) FROM (SELECT (max(a) - min(a)) / 1e6 AS wide_a, (max(b) - min(b)) / 1e6 AS wide_b "
-        f"FROM {uniform.full_name} GROUP BY _file, floor(_pos / 400))"
-    ).collect()[0]
-    # 600 squares of 400 rows each would be 1 / sqrt(600) = 0.041 wide.
-    assert max(run) < 0.08
-
-
 class TestPrefix:
     def test_rows_are_sorted_by_the_prefix_first(self, spark: SparkSession) -> None:
         table = create(
@@ -150,28 +138,6 @@ def test_every_key_type_is_cut_in_the_order_of_its_bounds(spark: SparkSession, s
         assert with_nulls <= 2, "NULLs belong together, after all values"
 
 
-def test_uuid_is_clustered_by_its_bytes(spark: SparkSession) -> None:
-    table = create(spark, "SELECT id FROM range(0, 120000, 1, 6)")
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    iceberg = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table.full_name)
-    iceberg.updateSchema().addColumn("k", jvm.org.apache.iceberg.types.Types.UUIDType.get()).commit()
-    spark.sql(f"REFRESH TABLE {table.full_name}")
-    spark.sql(
-        f"INSERT OVERWRITE {table.full_name} SELECT id, if(id % 97 = 0, NULL, uuid()) FROM range(0, 120000, 1, 6)"
-    )
-    with unchanged(table):
-        table.call("zorder(k)", options=table.target_for(8))
-    bounds = [
-        (bytes(row[0]), bytes(row[1]))
-        for row in spark.sql(
-            f"SELECT lower_bounds[2], upper_bounds[2] FROM {table.full_name}.files WHERE lower_bounds[2] IS NOT NULL"
-        ).collect()
-    ]
-    assert len(bounds) >= 7
-    assert all(earlier[1] < later[0] for earlier, later in itertools.pairwise(sorted(bounds)))
-
-
 @pytest.mark.parametrize(
     ("select", "sort_order", "columns"),
     [
@@ -188,17 +154,6 @@ def test_names_of_columns(spark: SparkSession, select: str, sort_order: str, col
     with unchanged(table):
         table.call(sort_order, options=table.target_for(4))
     assert table.summary()["zorder.columns"] == columns
-
-
-def test_rows_that_nothing_tells_apart_are_spread_over_files(spark: SparkSession) -> None:
-    table = create(spark, "SELECT id, 7 AS k, rand(3) AS payload FROM range(0, 200000, 1, 4)")
-    with unchanged(table):
-        table.call("zorder(k)", options=table.target_for(10))
-    counts = [row.record_count for row in table.data_files()]
-    assert 9 <= len(counts) <= 11
-    # The hashes of rows, and of the paths that they come from, decide: a file has 20,000 rows more or less 134, and two of
-    # them differ by 8% once in 10^12 runs, by 5% once in 20,000.
-    assert max(counts) <= 1.08 * min(counts), sorted(counts)
 
 
 class TestPartitions:

@@ -68,22 +68,6 @@ def test_groups_of_one_file_are_sorted_where_they_are_read(
     assert tasks(events) == [GROUPS]
 
 
-@pytest.mark.parametrize(
-    "sort_order",
-    [pytest.param("zorder(a, b, c)", marks=pytest.mark.full), "b DESC NULLS FIRST, hilbert(a, c)"],
-)
-def test_groups_of_several_files_share_an_exchange(spark: SparkSession, tmp_path: Path, sort_order: str) -> None:
-    table = create(spark, SELECT, partitioned_by="p")
-    events = both_ways(table, table.target_for(6 * GROUPS), tmp_path, sort_order)
-    assert len(rewriting(events)) == 1
-    written = len(table.data_files())
-    assert written >= 4 * GROUPS
-    # The second stage writes, and tasks of it several small files, as there are more than enough for two cores.
-    reading, writing = tasks(events)
-    assert reading == GROUPS
-    assert GROUPS <= writing < written
-
-
 @pytest.mark.version
 @pytest.mark.parametrize("files_per_group", [1, 4])
 def test_only_the_guilty_of_a_shared_job_fail(spark: SparkSession, files_per_group: int) -> None:

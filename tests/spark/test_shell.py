@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
+from tests.stack.servers import ENVIRONMENT, SPARK_HOME, conf
 
 EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
-
-SPARK_HOME = Path(pyspark.__file__).parent
 
 
 def spark_sql(
     directory: Path, sql: str, *arguments: str, catalog: str = "in-memory"
 ) -> subprocess.CompletedProcess[str]:
-    command = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[1]"]
-    for setting in (
-        "spark.driver.host=127.0.0.1",
-        "spark.driver.bindAddress=127.0.0.1",
-        "spark.ui.enabled=false",
-        f"spark.sql.catalogImplementation={catalog}",
-        "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type=hadoop",
-        f"spark.sql.catalog.lake.warehouse=file://{directory}/warehouse",
-    ):
-        command += ["--conf", setting]
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": catalog,
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": f"file://{directory}/warehouse",
+    }
     if SPARK < (4, 0):
-        extensions = jar_settings({})[EXTENSIONS] if "iceberg-spark-runtime" in " ".join(arguments) else EXTENSION
-        command += ["--conf", f"{EXTENSIONS}={extensions}"]
+        has_iceberg = "iceberg-spark-runtime" in " ".join(arguments)
+        settings[EXTENSIONS] = jar_settings({})[EXTENSIONS] if has_iceberg else EXTENSION
+    command = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[1]", *conf(settings), *arguments, "-e", sql]
     return subprocess.run(
-        [*command, *arguments, "-e", sql],
-        cwd=directory,
-        env={**os.environ, "SPARK_HOME": str(SPARK_HOME)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        command, cwd=directory, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from tests.pyiceberg.committing import commit_files, equality_deletes, make_table, new_file, rows_of
 from tests.spark.tables import ICEBERG, SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
@@ -166,22 +164,6 @@ def test_a_schema_that_has_changed(spark: SparkSession, version: str) -> None:
     assert table.summary()["zorder.columns"] == "`größe (m)`,`s.t`.one"
     added = f"SELECT count(*), count(gone), count(`s.t`.added), count(`s.t`.one) FROM {name}"
     assert list(spark.sql(added).collect()[0]) == [5000, 1000, 1000, 5000]
-
-
-def test_equality_deletes_are_applied(spark: SparkSession, lake_dir: Path) -> None:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/equality")
-    catalog.create_namespace_if_not_exists("equality")
-    pyiceberg = make_table(catalog, rows_of(range(100)), rows_of(range(100, 200)), name="equality.t")
-    # A row that is inserted again after its delete stays.
-    commit_files(pyiceberg, equality_deletes(pyiceberg, [7, 150]), new_file(pyiceberg, rows_of([150])))
-    catalog.close()
-    table = Table(spark, "equality.t")
-    rows = table.fingerprint()
-    assert rows.rows == 199
-    table.call("id, p")
-    assert table.fingerprint() == rows
-    files = spark.sql(f"SELECT record_count FROM {table.full_name}.files WHERE content = 0").collect()
-    assert sum(row[0] for row in files) == 199
 
 
 @pytest.mark.skipif(SPARK < (4, 1), reason="geometries came with Spark 4.1")

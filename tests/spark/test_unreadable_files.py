@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,24 +180,21 @@ class TestStopped:
             rewriting.join()
             wait_for_jobs(0)
 
-    def test_a_cancelled_job(self, spark: SparkSession, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("how", ["cancelled job", "interrupted thread"])
+    def test_it_is_told_in_words(self, spark: SparkSession, tmp_path: Path, how: str) -> None:
         table = create(spark, SELECT, partitioned_by="p")
-        with untouched(table):
-            with event_log(spark, tmp_path) as events, self.sampling(table, tmp_path / "signal") as (failures, _):
-                tracker = spark.sparkContext.statusTracker()
-                newest = max(tracker.getActiveJobsIds())
-                scheduler: Any = spark.sparkContext._jsc.sc()
-                scheduler.cancelJob(newest)
-            assert len(sampling_jobs(events)) == 1
-        [failure] = failures
-        assert f"Cannot complete the rewrite of {table.full_name}, because sampling failed: " in str(failure)
-        assert "cancelled" in str(failure)
-
-    def test_an_interrupted_thread(self, spark: SparkSession, tmp_path: Path) -> None:
-        table = create(spark, SELECT, partitioned_by="p")
-        with untouched(table):
-            with event_log(spark, tmp_path) as events, self.sampling(table, tmp_path / "signal") as (failures, threads):
+        with (
+            untouched(table),
+            event_log(spark, tmp_path) as events,
+            self.sampling(table, tmp_path / "signal") as (failures, threads),
+        ):
+            if how == "interrupted thread":
                 threads[0].interrupt()
-            assert len(sampling_jobs(events)) == 1
-        [failure] = failures
-        assert f"Cannot complete the rewrite of {table.full_name}, because it was interrupted" in str(failure)
+            else:
+                scheduler: Any = spark.sparkContext._jsc.sc()
+                scheduler.cancelJob(max(spark.sparkContext.statusTracker().getActiveJobsIds()))
+        assert len(sampling_jobs(events)) == 1
+        why = "it was interrupted" if how == "interrupted thread" else "sampling failed: .*cancelled"
+        assert re.search(
+            rf"Cannot complete the rewrite of {table.full_name}, because {why}", str(failures[0]), re.DOTALL
+        )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import os
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark import test_faults
-from tests.spark.events import event_log, logged
+from tests.spark.events import event_log
 from tests.spark.tables import create, unchanged
 
 OURS = "iceberg_zorder"
@@ -24,21 +26,11 @@ def settings(spark: SparkSession) -> dict[str, str]:
 
 def live_instances(spark: SparkSession, name: str) -> int:
     """How many objects of a class the JVM's collector finds in use."""
-    jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
-    assert jvm is not None
-    assert gateway is not None
-    # By way of the interface, because Py4J does not see the methods of the server's own class.
-    methods = jvm.java.lang.Class.forName("javax.management.MBeanServerConnection").getMethods()
-    invoke = next(method for method in methods if method.getName() == "invoke")
-    arguments = gateway.new_array(jvm.java.lang.Object, 4)
-    arguments[0] = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
-    arguments[1] = "gcClassHistogram"
-    arguments[2] = gateway.new_array(jvm.java.lang.Object, 1)
-    arguments[2][0] = gateway.new_array(jvm.java.lang.String, 0)
-    arguments[3] = gateway.new_array(jvm.java.lang.String, 1)
-    arguments[3][0] = "[Ljava.lang.String;"
-    histogram = invoke.invoke(jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer(), arguments)
-    lines = [line.split() for line in str(histogram).splitlines()]
+    jvm: Any = spark.sparkContext._jvm
+    home, process = os.environ.get("JAVA_HOME"), str(jvm.java.lang.ProcessHandle.current().pid())
+    command = [f"{home}/bin/jcmd" if home else "jcmd", process, "GC.class_histogram"]
+    histogram = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    lines = [line.split() for line in histogram.splitlines()]
     return sum(int(line[1]) for line in lines if len(line) >= 4 and line[3] == name)
 
 
@@ -77,18 +69,3 @@ def test_the_copied_session_and_its_catalog_are_collected(spark: SparkSession) -
     while (left := live_instances(spark, name)) > 1 and time.monotonic() < deadline:
         time.sleep(1)
     assert left < calls / 2
-
-
-def test_an_aborted_write_does_not_log_its_files(spark: SparkSession, tmp_path: Path) -> None:
-    table = create(spark, "SELECT id, cast(id % 8 AS int) AS p, hash(id) AS a FROM range(0, 16000, 1, 2)")
-    spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD p")
-    # Tasks write the partitions in this order, two at a time; where the last one would go there is a file.
-    in_the_way = Path(table.path()) / "data" / "p=7"
-    in_the_way.touch()
-    log = tmp_path / "log"
-    with logged(spark, log, "ERROR"), pytest.raises(Exception, match="because a file group failed"):
-        table.call("zorder(p, a)", options=table.target_for(8))
-    in_the_way.unlink()
-    assert "is aborting" in log.read_text()
-    assert re.findall(r"p=[0-6]/\S+\.parquet", log.read_text()) == []
-    assert table.leaves_little()

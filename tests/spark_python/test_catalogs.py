@@ -72,66 +72,62 @@ def test_warehouse(warehouse: str, java: str) -> None:
     assert settings["warehouse"] == java
 
 
-def test_rest() -> None:
-    properties = {
-        "type": "rest",
-        "uri": "https://h",
-        "warehouse": "my_warehouse",
-        "credential": "id:secret",
-        "scope": "PRINCIPAL_ROLE:ALL",
-        "oauth2-server-uri": "https://h/token",
-        "audience": "a",
-        "header.X-Tenant": "t",
-    }
-    assert translated(properties) == ({**properties, **VENDED}, ())
-
-
-def test_rest_keeps_its_access_delegation() -> None:
-    header = {"header.x-iceberg-access-delegation": "remote-signing"}
-    assert translated({"type": "rest", "uri": "http://h", **header})[0] == {"type": "rest", "uri": "http://h", **header}
+REST = {"type": "rest", "uri": "http://h"}
+OF_REST = {
+    **REST,
+    "warehouse": "my_warehouse",
+    "credential": "id:secret",
+    "scope": "PRINCIPAL_ROLE:ALL",
+    "audience": "a",
+    "oauth2-server-uri": "https://h/token",
+    "header.X-Tenant": "t",
+}
+BASIC = {"type": "basic", "basic": {"username": "u", "password": "p"}}
+OAUTH2 = {"type": "oauth2", "oauth2": {"client_id": "i", "client_secret": "s", "token_url": "https://t"}}
+SIGV4 = {"rest.signing-name": "glue", "rest.signing-region": "eu-west-1"}
 
 
 @pytest.mark.parametrize(
-    ("auth", "java"),
+    ("properties", "java", "packages"),
     [
-        ({"type": "noop"}, {"rest.auth.type": "none"}),
+        (OF_REST, {**OF_REST, **VENDED}, ()),
         (
-            {"type": "basic", "basic": {"username": "u", "password": "p"}},
-            {"rest.auth.type": "basic", "rest.auth.basic.username": "u", "rest.auth.basic.password": "p"},
+            {**REST, "header.x-iceberg-access-delegation": "remote-signing"},
+            {**REST, "header.x-iceberg-access-delegation": "remote-signing"},
+            (),
+        ),
+        ({**REST, "auth": {"type": "noop"}}, {**REST, **VENDED, "rest.auth.type": "none"}, ()),
+        (
+            {**REST, "auth": BASIC},
+            {
+                **REST,
+                **VENDED,
+                "rest.auth.type": "basic",
+                "rest.auth.basic.username": "u",
+                "rest.auth.basic.password": "p",
+            },
+            (),
         ),
         (
-            {"type": "oauth2", "oauth2": {"client_id": "i", "client_secret": "s", "token_url": "https://t"}},
-            {"rest.auth.type": "oauth2", "credential": "i:s", "oauth2-server-uri": "https://t"},
+            {**REST, "auth": OAUTH2},
+            {**REST, **VENDED, "rest.auth.type": "oauth2", "credential": "i:s", "oauth2-server-uri": "https://t"},
+            (),
         ),
-        ({"type": "google"}, {"rest.auth.type": "google"}),
+        ({**REST, "auth": {"type": "google"}}, {**REST, **VENDED, "rest.auth.type": "google"}, ()),
+        ({**REST, "rest.sigv4-enabled": "true", **SIGV4}, {**REST, **VENDED, **SIGV4, "rest.auth.type": "sigv4"}, ()),
+        ({"type": "hive", "uri": "thrift://h:9083", "ugi": "me:mine"}, {"type": "hive", "uri": "thrift://h:9083"}, ()),
+        (
+            {"type": "glue", "warehouse": "s3://b/wh", "glue.region": "eu-west-1", "glue.id": "123"},
+            {"type": "glue", "warehouse": "s3://b/wh", "client.region": "eu-west-1", "glue.id": "123", **S3},
+            (AWS_BUNDLE,),
+        ),
     ],
 )
-def test_rest_authentication(auth: dict[str, Any], java: dict[str, str]) -> None:
-    settings, _ = translated({"type": "rest", "uri": "http://h", "auth": auth})
-    assert settings == {"type": "rest", "uri": "http://h", **VENDED, **java}
-
-
-def test_rest_sigv4() -> None:
-    sigv4 = {"rest.sigv4-enabled": "true", "rest.signing-name": "glue", "rest.signing-region": "eu-west-1"}
-    settings, _ = translated({"type": "rest", "uri": "http://h", **sigv4})
-    assert settings["rest.auth.type"] == "sigv4"
-    assert settings["rest.signing-name"] == "glue"
-    assert settings["rest.signing-region"] == "eu-west-1"
-
-
-def test_hive() -> None:
-    assert translated({"type": "hive", "uri": "thrift://h:9083", "ugi": "me:mine"}) == (
-        {"type": "hive", "uri": "thrift://h:9083"},
-        (),
-    )
-
-
-def test_glue() -> None:
-    properties = {"type": "glue", "warehouse": "s3://b/wh", "glue.region": "eu-west-1", "glue.id": "123"}
-    assert translated(properties) == (
-        {"type": "glue", "warehouse": "s3://b/wh", "client.region": "eu-west-1", "glue.id": "123", **S3},
-        (AWS_BUNDLE,),
-    )
+def test_other_catalogs(properties: dict[str, Any], java: dict[str, str], packages: tuple[str, ...]) -> None:
+    settings, found = translated(properties)
+    assert java.items() <= settings.items()
+    assert settings.keys() - java.keys() <= {"rest.sigv4-enabled"}
+    assert found == packages
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, choose_engine
 from iceberg_zorder.spark.maintenance import SparkMaintenance
-from tests.conftest import CATALOG
 from tests.maintain.lake import lake_in
+from tests.spark.tables import CATALOG
 
 NAME = "kept"
 FULL = f"{CATALOG}.kept.{NAME}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +18,7 @@ from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.key_ranges import Edge
-from tests.conftest import CATALOG
+from tests.spark.tables import CATALOG
 from tests.spark_python.where import create
 
 NAME = "db.boxes_of_conditions"
@@ -88,14 +90,14 @@ def table(catalog: Catalog) -> Iterator[Table]:
     catalog.drop_table(NAME)
 
 
-Boxes = list[tuple[tuple[tuple[str, ...], Edge, Edge], ...]]
+Boxes = list[tuple[tuple[str, Edge, Edge], ...]]
 
 
 def in_python(table: Table, texts: Sequence[str]) -> dict[str, Boxes]:
     types = scanned_table(table, table.name()).columns
     return {
         text: [
-            tuple((name, each.start, each.stop) for name, each in box.ranges)
+            tuple((f"[{', '.join(name)}]", each.start, each.stop) for name, each in box.ranges)
             for box in boxes_of(parse_predicate(text), types)
         ]
         for text in texts
@@ -103,25 +105,27 @@ def in_python(table: Table, texts: Sequence[str]) -> dict[str, Boxes]:
 
 
 def in_java(spark: SparkSession, table: Table, texts: Sequence[str]) -> dict[str, Boxes]:
+    """As Jackson writes them: a call of Java for each edge takes half a minute."""
     jvm: Any = spark.sparkContext._jvm
     session, name = spark._jsparkSession, f"{CATALOG}.{'.'.join(table.name())}"
     schema = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name).schema()
-    found = {}
-    for text in texts:
-        expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression(session, name, text)
-        boxes = jvm.io.icebergzorder.spark.queries.ConditionBoxes.of(schema, expression, False)
-        found[text] = [tuple(of_column(*each) for each in box.ranges().items()) for box in boxes]
-    return found
+    expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression
+    boxes, mapper = (
+        jvm.io.icebergzorder.spark.queries.ConditionBoxes.of,
+        jvm.com.fasterxml.jackson.databind.ObjectMapper(),
+    )
+    return {
+        text: [
+            tuple((name, edge(keys["start"]), edge(keys["stop"])) for name, keys in box["ranges"].items())
+            for box in json.loads(mapper.writeValueAsString(boxes(schema, expression(session, name, text), False)))
+        ]
+        for text in texts
+    }
 
 
-def of_column(name: Any, keys: Any) -> tuple[tuple[str, ...], Edge, Edge]:
-    return tuple(name), edge(keys.start()), edge(keys.stop())
-
-
-def edge(java: Any) -> Edge:
-    if not java.hasKey():
-        return (java.state(),)
-    return java.state(), java.bytes() if java.number() is None else java.number()
+def edge(java: dict[str, Any]) -> Edge:
+    key = java["number"] if java["bytes"] is None else base64.b64decode(java["bytes"])
+    return (java["state"],) if key is None else (java["state"], key)
 
 
 def test_boxes_are_the_same(spark: SparkSession, table: Table) -> None:

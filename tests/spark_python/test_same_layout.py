@@ -22,11 +22,9 @@ from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.upkeep.settled import REWRITE_ID, SETTLED_FROM
-from tests.conftest import CATALOG
-from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.committing import commit_files, head_of, summary_of
 from tests.pyiceberg.lake import equality_delete, planned
-from tests.spark.tables import Fingerprint
+from tests.spark.tables import CATALOG
 from tests.spark.tables import Table as SparkTable
 
 # The bytes of files are of the engine's own writers.
@@ -42,7 +40,6 @@ def make(
     rows: int = 12_000,
 ) -> str:
     full = f"{CATALOG}.db.{name}"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
     # Each of the four tasks writes a file, in each partition.
     spark.sql(
         f"CREATE TABLE {full} USING iceberg {partitioned} "
@@ -85,41 +82,42 @@ def test_both_engines_do_the_same(spark: SparkSession, catalog: Catalog, case: s
         )
         spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD hours(at)")
     given = {"rewrite-all": "true", "target-file-size-bytes": "40000", **options}
-    table = catalog.load_table(f"db.same_{case}")
-    before, rows = table.current_snapshot(), fingerprint(spark, full)
+    rewritten_alike(spark, catalog.load_table(f"db.same_{case}"), by, given)
+
+
+def rewritten_alike(spark: SparkSession, table: Table, by: str, options: dict[str, str]) -> dict[str, str]:
+    """Rewrite one snapshot by both engines: no row changes, and what they write and say of it is the same."""
+    name = ".".join(table.name())
+    on_spark, before = SparkTable(spark, name), table.current_snapshot()
+    rows = on_spark.fingerprint()
     assert before is not None
-
-    result = rewrite_without_spark(table, by, options=given)
-    spark.sql(f"REFRESH TABLE {full}")
+    result = rewrite_without_spark(table, by, options=options)
+    spark.sql(f"REFRESH TABLE {on_spark.full_name}")
     ours = outcome(table)
-    assert fingerprint(spark, full) == rows
-
-    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_{case}', {before.snapshot_id})")
-    assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
-    theirs = outcome(table)
-    assert fingerprint(spark, full) == rows
-    assert ours == theirs
+    assert on_spark.fingerprint() == rows
+    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('{name}', {before.snapshot_id})")
+    assert counts(rewrite_data_files(spark, on_spark.full_name, by, options=options)) == counts(result)
+    assert on_spark.fingerprint() == rows
+    assert outcome(table) == ours
+    return ours[0]
 
 
 def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> None:
     """Past 16 characters of four bytes each, in the midst of a character, and where bounds keep all."""
     full = f"{CATALOG}.db.same_long"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} (id BIGINT, t STRING, u STRING, b BINARY) USING iceberg TBLPROPERTIES "
         "('format-version'='2', 'write.metadata.metrics.column.u'='full', 'write.metadata.metrics.column.b'='truncate(3)')"
     )
     many = "array_join(transform(sequence(1, 64), i -> sha2(concat(id, ' ', i), 256)), '')"
-    for start in (0, 1500):
+    for start in (0, 750):
         spark.sql(
             f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
             f"concat(repeat('x', id % 4), repeat('\U0001f600', 15), substr({many}, 1, 1), repeat('\u20ac', id * 31 % 977)), "
             f"CASE WHEN id % 9 = 0 THEN NULL ELSE concat(repeat('y', 100), {many}) END, cast({many} AS binary) "
-            f"FROM range({start}, {start + 1500})"
+            f"FROM range({start}, {start + 750})"
         )
     table, by = catalog.load_table("db.same_long"), "zorder(t, u, b)"
-    before, rows = table.current_snapshot(), fingerprint(spark, full)
-    assert before is not None
     given = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 12)}
 
     options = rewrite_options(given)
@@ -128,14 +126,7 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
     lengths = [max(len(key) for key in column.values.tolist()) for column in sample.fitted.columns]
     assert lengths == [68, 4196, 64]
 
-    result = rewrite_without_spark(table, by, options=given)
-    spark.sql(f"REFRESH TABLE {full}")
-    ours = outcome(table)
-    assert fingerprint(spark, full) == rows
-    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_long', {before.snapshot_id})")
-    assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
-    assert fingerprint(spark, full) == rows
-    assert outcome(table) == ours
+    rewritten_alike(spark, table, by, given)
 
 
 PARTS = {
@@ -151,7 +142,6 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     a, b, are_clusters = PARTS[case]
     name = f"same_row_groups_{case.replace(' ', '_')}"
     full = f"{CATALOG}.db.{name}"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} (id BIGINT, a BIGINT, b BIGINT) USING iceberg TBLPROPERTIES "
         "('format-version'='2', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none')"
@@ -167,8 +157,6 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     table = catalog.load_table(f"db.{name}")
     commit_files(table, equality_delete(table, [{"id": each} for each in range(0, 20_000, 11)], ["id"]))
     spark.sql(f"REFRESH TABLE {full}")
-    before, rows = table.current_snapshot(), fingerprint(spark, full)
-    assert before is not None
     target = str(size(spark, full) // 12)
     given = {"rewrite-all": "true", "target-file-size-bytes": target, "sample-rows": "1500"}
     options = rewrite_options(given).layout
@@ -181,16 +169,7 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     scans = [scan.of_clusters(0) if are_clusters else scan]
     [sample] = draw_samples(SampleContext(table, order, options), scans)
     layout = fit(order.all, sample.fitted, LayoutRequest(group.expected_output_files))
-
-    result = rewrite_without_spark(table, "zorder(a, b)", options=given)
-    spark.sql(f"REFRESH TABLE {full}")
-    ours = outcome(table)
-    assert fingerprint(spark, full) == rows
-    assert ours[0][0]["zorder.layout-hash"] == layout_hash(layout)
-    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.{name}', {before.snapshot_id})")
-    assert counts(rewrite_data_files(spark, full, "zorder(a, b)", options=given)) == counts(result)
-    assert fingerprint(spark, full) == rows
-    assert outcome(table) == ours
+    assert rewritten_alike(spark, table, "zorder(a, b)", given)["zorder.layout-hash"] == layout_hash(layout)
 
 
 def counts(result: RewriteResult) -> list[int]:
@@ -202,33 +181,12 @@ def size(spark: SparkSession, table: str) -> int:
     return int(spark.sql(f"SELECT sum(file_size_in_bytes) FROM {table}.files").collect()[0][0])
 
 
-Outcome = tuple[list[dict[str, str]], list[str | None], list[tuple[str, int]]]
-
-
-def outcome(table: Table, commits: int = 1) -> Outcome:
-    """What the newest commits say of the layout, in whichever order, what each settles, the newest first, and the files.
-
-    The order of commits is that in which threads are done, but it is the last of them that settles. Of every data file
-    it is partition and rows.
-    """
-    newest = [each.summary for each in reversed(table.refresh().snapshots()) if each.summary][:commits]
-    said = [
-        {key: value for key, value in each.additional_properties.items() if key.startswith("zorder.")}
-        for each in newest
-    ]
-    assert len({each[REWRITE_ID] for each in said}) == 1
-    settled = [each.pop(SETTLED_FROM, None) for each in said]
-    laid_out = [{key: value for key, value in each.items() if not key.startswith(MEASURED)} for each in said]
+def outcome(table: Table) -> tuple[dict[str, str], list[tuple[str, int]]]:
+    """What the newest commit says of the layout, and of every data file its partition and rows."""
+    summary = summary_of(table.refresh())
+    said = {key: value for key, value in summary.items() if key.startswith("zorder.") and not key.startswith(MEASURED)}
     files = table.inspect.data_files().to_pylist()
-    return (
-        sorted(laid_out, key=lambda each: sorted(each.items())),
-        settled,
-        sorted((str(each.get("partition")), each["record_count"]) for each in files),
-    )
-
-
-def fingerprint(spark: SparkSession, table: str) -> Fingerprint:
-    return SparkTable(spark, table.removeprefix(f"{CATALOG}.")).fingerprint()
+    return said, sorted((str(each.get("partition")), each["record_count"]) for each in files)
 
 
 def test_files_have_no_sort_order(spark: SparkSession, catalog: Catalog) -> None:
@@ -238,8 +196,7 @@ def test_files_have_no_sort_order(spark: SparkSession, catalog: Catalog) -> None
     spark.sql(f"INSERT INTO {full} SELECT * FROM {full} WHERE id < 100")
     table = catalog.load_table("db.same_sort_order")
     assert sort_order_ids(table) == {0, table.sort_order().order_id}
-    before = table.current_snapshot()
-    assert before is not None
+    before = head_of(table)
     rewrite_without_spark(table, "id, zorder(f, name)", options={"rewrite-all": "true"})
     spark.sql(f"REFRESH TABLE {full}")
     in_spark = spark.sql(f"SELECT DISTINCT sort_order_id FROM {full}.files").collect()
@@ -314,7 +271,6 @@ def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) ->
 @pytest.mark.parametrize("ratio", [{}, {"max-scan-ratio": "1.2"}], ids=["by size", "what pays"])
 def test_plans_of_old_specs_are_the_same(spark: SparkSession, catalog: Catalog, ratio: dict[str, str]) -> None:
     full = f"{CATALOG}.db.same_specs"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(f"CREATE TABLE {full} USING iceberg AS SELECT id, id % 7 AS a FROM range(0, 400, 1, 2)")
     for field in ("bucket(2, id)", "truncate(300, id)"):
         spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD {field}")
@@ -333,7 +289,6 @@ def test_plans_of_old_specs_are_the_same(spark: SparkSession, catalog: Catalog, 
 
 def test_what_terminals_obey_is_escaped_in_plans(spark: SparkSession, catalog: Catalog) -> None:
     full, name = f"{CATALOG}.db.same_hostile", "a\x1b[31m\u202e\x07"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('format-version' = '2') AS "
         f"SELECT id, id % 7 AS `{name}`, concat('p\x1b', id % 2) AS p FROM range(0, 400, 1, 4)"

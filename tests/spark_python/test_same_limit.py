@@ -11,10 +11,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.pyiceberg import plan_rewrite, sample
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.spark import rewrite_data_files
-from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
 from tests.pyiceberg.plan.selection.test_file_limit import (
@@ -25,6 +24,7 @@ from tests.pyiceberg.plan.selection.test_file_limit import (
     paths_of,
     rows,
 )
+from tests.spark.tables import CATALOG
 
 NAMES = ("limit_without_spark", "limit_with_spark")
 # All rows are sampled, for which ones are would depend on the paths of files.
@@ -39,43 +39,38 @@ def catalog(catalog: Catalog, spark: SparkSession) -> Iterator[Catalog]:
         spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.db.{name}")
 
 
-def tables_of(catalog: Catalog, *files: pa.Table, partitioned: bool = True) -> tuple[Table, Table]:
+def tables_of(catalog: Catalog, *files: pa.Table) -> tuple[Table, Table]:
     """Two tables of the same files."""
-    first, second = (made(catalog, *files, name=f"db.{name}", partitioned=partitioned) for name in NAMES)
+    first, second = (made(catalog, *files, name=f"db.{name}", partitioned=True) for name in NAMES)
     return first, second
 
 
-def plans(spark: SparkSession, table: Table, options: dict[str, str], *, sampled: bool) -> list[str]:
+def plans(spark: SparkSession, table: Table, options: dict[str, str]) -> list[str]:
     """What both engines plan, but for names, snapshots and bytes."""
-    plan = plan_rewrite(table, "a, b", options=options)
     pairs = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
     on_spark = spark.sql(
-        f"CALL {CATALOG}.system.zorder_plan(table => 'db.{NAMES[1]}', sort_order => 'a, b', options => map({pairs}), "
-        f"sampled => {str(sampled).lower()})"
+        f"CALL {CATALOG}.system.zorder_plan(table => 'db.{NAMES[1]}', sort_order => 'a, b', options => map({pairs}))"
     ).collect()[0]["plan"]
-    ours = str(sample(table, plan) if sampled else plan)
     return [
         re.sub(r"\(branch main, snapshot \d+\)|[\d,]+ bytes", "", each).replace(NAMES[1], NAMES[0])
-        for each in (ours, on_spark)
+        for each in (str(plan_rewrite(table, "a, b", options=options)), on_spark)
     ]
 
 
-def both(
-    spark: SparkSession, tables: tuple[Table, Table], options: dict[str, str], *, same_words: bool = True
-) -> list[int]:
-    """Rewrite with each engine; the messages are the same, where both find partitions in the same order."""
+def both(spark: SparkSession, tables: tuple[Table, Table], options: dict[str, str]) -> list[int]:
+    """Rewrite with each engine, which say the same."""
     ours = rewrite_without_spark(tables[0], "a, b", options=options)
     theirs = rewrite_data_files(spark, f"{CATALOG}.db.{NAMES[1]}", "a, b", options=options)
     for table in tables:
         table.refresh()
-    assert not same_words or (theirs.message or "").replace(NAMES[1], NAMES[0]) == (ours.message or "")
+    assert (theirs.message or "").replace(NAMES[1], NAMES[0]) == (ours.message or "")
     return [ours.rewritten_data_files_count, theirs.rewritten_data_files_count]
 
 
 def test_what_saves_most_comes_first(spark: SparkSession, catalog: Catalog) -> None:
     overlapping = [rows(0, 3_000, each, 500 * each, 500 * each + 1_000) for each in range(6)]
     tables = tables_of(catalog, *across(1), *overlapping)
-    ours, theirs = plans(spark, tables[0], {**SAMPLE, "max-files-to-rewrite": "8"}, sampled=False)
+    ours, theirs = plans(spark, tables[0], {**SAMPLE, "max-files-to-rewrite": "8"})
     assert theirs == ours
     assert ours.index("rewrite p=1") < ours.index("rewrite p=0")
     assert "; 2 of its 6 files, for max-files-to-rewrite is 8" in ours

@@ -17,9 +17,9 @@ from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
 from iceberg_zorder.spark.plan import describe_plan
 from iceberg_zorder.spark.rewrite import execute_plan
-from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
+from tests.spark.tables import CATALOG
 
 NAME = "same_plans"
 FULL_NAME = f"{CATALOG}.db.{NAME}"

@@ -13,10 +13,9 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, sample
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.spark.plan import describe_plan, dry_run
-from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete
-from tests.spark.tables import SPARK
+from tests.spark.tables import CATALOG, SPARK
 
 BY = "zorder(f, name)"
 OPTIONS = {"rewrite-all": "true", "target-file-size-bytes": "8000"}

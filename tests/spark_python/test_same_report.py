@@ -15,8 +15,8 @@ from iceberg_zorder.pyiceberg import report as report_without_spark
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.spark import report, rewrite_data_files
 from iceberg_zorder.spark.procedures import procedure_call, string_literal
-from tests.conftest import CATALOG
 from tests.golden.report_cases import shared_figures
+from tests.spark.tables import CATALOG
 
 SCHEMA = (
     "id BIGINT, f DOUBLE, g FLOAT, name STRING, at TIMESTAMP, day DATE, d DECIMAL(20, 3), e DECIMAL(9, 2), ok BOOLEAN, p INT, "

@@ -17,7 +17,8 @@ from iceberg_zorder.request.reasons import Reason, words
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.spark import rewrite_data_files
-from tests.conftest import CATALOG
+from tests.pyiceberg.committing import summary_of
+from tests.spark.tables import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
 # One sample of rows whose bounds no layout meets: by the bounds alone every run would try again.
@@ -89,10 +90,8 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
 def test_an_append_that_copies_a_summary_settles_nothing(spark: SparkSession, table: Table) -> None:
     both = engines(spark, table)
     both[1](options=TIGHT)
-    last = table.refresh().current_snapshot()
-    assert last is not None
-    assert last.summary is not None
-    ours = {key: value for key, value in last.summary.additional_properties.items() if key.startswith("zorder.")}
+    summary = summary_of(table.refresh())
+    ours = {key: value for key, value in summary.items() if key.startswith("zorder.")}
     draw = np.random.default_rng(7)
     for _ in range(6):
         a = draw.integers(0, 1 << 40, 2_000)

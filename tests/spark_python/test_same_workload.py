@@ -18,8 +18,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
-from tests.conftest import CATALOG
-from tests.spark.tables import local_path
+from tests.spark.tables import CATALOG, local_path
 from tests.workload.test_cases import cases
 
 OPTIONS: dict[str, Any] = {"rewrite-all": "true", "target-file-size-bytes": "20000"}

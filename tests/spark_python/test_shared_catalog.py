@@ -1,43 +1,141 @@
-"""Spark and PyIceberg see the same tables in one SQLite catalog, told of once in PyIceberg's words."""
+"""Spark and PyIceberg see the same tables in one SQLite catalog, told of once in PyIceberg's words: each reads what the other wrote."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-from pyiceberg.catalog import load_catalog
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import ManifestContent
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.errors import RewriteConflictError
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement
+from iceberg_zorder.pyiceberg.content_files import single_path
 from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
+from tests.pyiceberg.committing import (
+    commit,
+    entries_of,
+    files_of,
+    head_id,
+    ids,
+    make_table,
+    new_file,
+    rewritten,
+    rows_of,
+    summary_of,
+)
 
 
-def test_both_engines_share_the_tables(spark: SparkSession, tmp_path: Path) -> None:
-    name = "shared_by_both"
+@pytest.fixture
+def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[SqlCatalog]:
+    name = f"of_{tmp_path.name}"
     properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "my warehouse")}
     for key, value in spark_catalog(name, properties).settings.items():
         spark.conf.set(key, value)
-    catalog = load_catalog(name, **properties)
+    # Spark's own cache of tables would hide what is committed beside it.
+    spark.conf.set(f"spark.sql.catalog.{name}.cache-enabled", "false")
+    catalog = SqlCatalog(name, **properties)
+    catalog.create_namespace("db")
+    yield catalog
+    catalog.close()
 
+
+def spark_ids(spark: SparkSession, catalog: SqlCatalog, where: str = "true") -> list[int]:
+    rows = spark.sql(f"SELECT id FROM {catalog.name}.db.t WHERE {where}").collect()
+    return sorted(row.id for row in rows)
+
+
+def test_both_engines_share_the_tables(spark: SparkSession, catalog: SqlCatalog) -> None:
+    name = catalog.name
     # PyIceberg writes, Spark reads and rewrites, PyIceberg reads.
-    catalog.create_namespace("py")
-    rows = pa.table({"id": pa.array(range(100), pa.int64()), "s": [f"s{i % 7}" for i in range(100)]})
-    written = catalog.create_table("py.t", rows.schema)
-    for start in range(0, 100, 20):
-        written.append(rows.slice(start, 20))
-    assert spark.table(f"{name}.py.t").count() == 100
-    result = rewrite_data_files(spark, f"{name}.py.t", ["id", "s"], options={"rewrite-all": True})
+    written = make_table(catalog, *(rows_of(list(range(start, start + 20))) for start in range(0, 100, 20)))
+    assert spark.table(f"{name}.db.t").count() == 100
+    result = rewrite_data_files(spark, f"{name}.db.t", ["id", "p"], options={"rewrite-all": True})
     assert result.rewritten_data_files_count == 5
-    read = catalog.load_table("py.t")
-    assert read.scan().to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
-    assert read.metadata.current_snapshot().summary.operation.value == "replace"  # type: ignore[union-attr]
+    assert ids(written) == list(range(100))
+    assert summary_of(written)["operation"] == "replace"
 
     # Spark writes, PyIceberg reads and appends, Spark reads.
     spark.sql(f"CREATE NAMESPACE {name}.jvm")
     spark.sql(f"CREATE TABLE {name}.jvm.t USING iceberg AS SELECT id, concat('s', id) AS s FROM range(50)")
     table = catalog.load_table("jvm.t")
-    assert table.scan().to_arrow().num_rows == 50
     table.append(table.scan().to_arrow())
-    spark.sql(f"REFRESH TABLE {name}.jvm.t")
     assert spark.table(f"{name}.jvm.t").count() == 100
-    assert [tuple(row) for row in spark.sql(f"SHOW NAMESPACES IN {name}").collect()] == [("jvm",), ("py",)]
+    assert [tuple(row) for row in spark.sql(f"SHOW NAMESPACES IN {name}").collect()] == [("db",), ("jvm",)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog, version: int) -> None:
+    rows = rows_of([1, 2, 3, 4, 5], ["a", "a", "b", "b", None])
+    table = make_table(catalog, rows, rows_of([6]), version=version, partitioned=True)
+    with table.update_spec() as update:
+        update.remove_field("p")
+        update.add_field("id", transform="truncate[10]", partition_field_name="ten")
+    old = [file for file in files_of(table) if file.partition[0] == "a"]
+    spec = table.spec()
+    ten = [0 if field.name == "ten" else None for field in spec.fields]
+    replacement = Replacement(
+        tuple(old),
+        (
+            new_file(table, rows_of([1, 6]), spec_id=1, partition=["a"]),
+            new_file(table, rows_of([2]), spec_id=spec.spec_id, partition=ten),
+        ),
+    )
+    commit(table, replacement, head_id(table))
+    assert spark_ids(spark, catalog) == ids(table) == [1, 2, 3, 4, 5, 6]
+    assert spark_ids(spark, catalog, "p = 'b'") == [3, 4]
+    assert spark_ids(spark, catalog, "p IS NULL") == [5]
+    name = f"{catalog.name}.db.t"
+    told = spark.sql(f"SELECT operation FROM {name}.snapshots ORDER BY committed_at").collect()
+    assert [row.operation for row in told] == ["append", "append", "replace"]
+    entries = spark.sql(f"SELECT status, count(*) AS n FROM {name}.all_entries GROUP BY status").collect()
+    assert {row.status: row.n for row in entries}[2] == 2
+    # Spark goes on from there.
+    spark.sql(f"INSERT INTO {name} VALUES (7, 'a')")
+    spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    spark.sql(f"CALL {catalog.name}.system.rewrite_manifests('db.t')")
+    assert spark_ids(spark, catalog) == ids(table) == [1, 2, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_deletes_that_spark_wrote(spark: SparkSession, catalog: SqlCatalog, granularity: str) -> None:
+    name = f"{catalog.name}.db.t"
+    spark.sql(
+        f"CREATE TABLE {catalog.name}.db.t (id BIGINT, p STRING) USING iceberg TBLPROPERTIES ('format-version' = '2',"
+        f" 'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = '{granularity}')"
+    )
+    for start in (1, 11, 21):
+        values = ", ".join(f"({id_}, 'a')" for id_ in range(start, start + 10))
+        spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
+    spark.sql(f"DELETE FROM {name} WHERE id IN (2, 13, 24)")
+    left = sorted(set(range(1, 31)) - {2, 13, 24})
+    table = catalog.load_table("db.t")
+    assert ids(table) == left
+    one, two, three = files_of(table)
+    first = [id_ for id_ in left if id_ <= 10]
+
+    # A delete after the plan is a conflict.
+    start, replacement = head_id(table), rewritten(table, [one], rows_of(first))
+    spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    with pytest.raises(RewriteConflictError, match="position delete file .* was added"):
+        commit(table, replacement, start)
+    first.remove(3)
+    left.remove(3)
+
+    commit(table, rewritten(table, [one], rows_of(first)), head_id(table))
+    assert spark_ids(spark, catalog) == ids(table) == left
+    deletes = entries_of(table, ManifestContent.DELETES)
+    of_files = {two.file_path, three.file_path} if granularity == "file" else {None}
+    assert {single_path(entry.data_file) for entry in deletes} == of_files
+    rest = [file for file in files_of(table) if file != one]
+    commit(table, rewritten(table, rest, rows_of(left)), head_id(table))
+    assert spark_ids(spark, catalog) == ids(table) == left
+    assert entries_of(table, ManifestContent.DELETES) == []
+    counts = spark.sql(f"SELECT sum(record_count) AS n FROM {name}.files").collect()
+    assert counts[0].n == len(left)
+    summary = spark.sql(f"SELECT summary FROM {name}.snapshots ORDER BY committed_at DESC").collect()[0].summary
+    assert summary["total-delete-files"] == summary["total-position-deletes"] == "0"
+    assert summary["total-records"] == str(len(left))

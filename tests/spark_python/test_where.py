@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark.failures import failure_message
-from tests.conftest import CATALOG
 from tests.pyiceberg.lake import planned
+from tests.spark.tables import CATALOG
 from tests.spark_python.where import condition, create
 
 CONDITIONS = 100

@@ -7,27 +7,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeVar
+from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableRequest, Table
 
-_Server = TypeVar("_Server", bound="RestServer")
-
 
 class RestServer(ThreadingHTTPServer):
-    """The REST protocol in front of another catalog, as much of it as listing, loading and committing tables takes.
+    """The REST protocol in front of another catalog, as much of it as loading and committing tables takes."""
 
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        Where the tables are.
-    port : int, optional
-        The port, by default a free one.
-    """
-
-    def __init__(self, catalog: Catalog, port: int = 0) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.commits = True
         """Whether a commit is carried out; what is answered is another matter."""
@@ -41,9 +31,7 @@ class RestServer(ThreadingHTTPServer):
         """Called as a commit comes in, before it is carried out: what other writers do, or what the server is to do now."""
         self.before_load: Callable[[], object] | None = None
         """The same as a table is asked for."""
-        self.before_list: Callable[[], object] | None = None
-        """The same as the tables of a namespace are asked for."""
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", 0), Handler)
         self.uri = f"http://127.0.0.1:{self.server_port}"
 
     def before_next_commit(self, do: Callable[[], object]) -> None:
@@ -54,14 +42,6 @@ class RestServer(ThreadingHTTPServer):
             do()
 
         self.before_commit = once
-
-    def commit(self, table: Table, request: CommitTableRequest) -> None:
-        """Carry a commit out; raises CommitFailedException where a requirement is not met."""
-        self.catalog.commit_table(table, request.requirements, request.updates)
-
-    def other(self, handler: Handler) -> bool:
-        """Answer to what is not of Iceberg's protocol; returns whether there is an answer."""
-        return False
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,21 +61,8 @@ class Handler(BaseHTTPRequestHandler):
         return self.server.catalog.load_table((namespace, name))
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
         if "/config" in self.path:
             self.reply(200, {"defaults": {}, "overrides": {}})
-        elif self.server.other(self):
-            return
-        elif path.endswith("/namespaces"):
-            # None inside others.
-            found = [] if "parent=" in self.path else self.server.catalog.list_namespaces()
-            self.reply(200, {"namespaces": found})
-        elif path.endswith("/tables"):
-            if self.server.before_list:
-                self.server.before_list()
-            tables = self.server.catalog.list_tables(path.split("/")[-2])
-            named = [{"namespace": namespace, "name": name} for *namespace, name in tables]
-            self.reply(200, {"identifiers": named})
         elif self.server.refusal:
             self.server.refusal(self)
         elif "/tables/" in self.path:
@@ -107,8 +74,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.server.other(self):
-            return
         if self.path.endswith("/metrics"):
             status(404)(self)
             return
@@ -120,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
         request = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(text)})
         if self.server.commits:
             try:
-                self.server.commit(table, request)
+                self.server.catalog.commit_table(table, request.requirements, request.updates)
             except CommitFailedException:
                 status(409)(self)
                 return
@@ -137,15 +102,9 @@ def _loaded(table: Table) -> dict[str, Any]:
 
 
 @contextmanager
-def rest_server(catalog: Catalog, port: int = 0) -> Iterator[RestServer]:
+def rest_server(catalog: Catalog) -> Iterator[RestServer]:
     """Run a server; it stops with the block."""
-    with serving(RestServer(catalog, port)) as server:
-        yield server
-
-
-@contextmanager
-def serving(server: _Server) -> Iterator[_Server]:
-    """Have a server answer until the end of the block."""
+    server = RestServer(catalog)
     thread = threading.Thread(target=server.serve_forever, args=[0.02])
     thread.start()
     try:

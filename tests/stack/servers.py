@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -83,34 +83,21 @@ def running(
 
 
 @contextmanager
-def spark_master(directory: Path) -> Iterator[str]:
-    """The master of a standalone Spark cluster; yields its address."""
-    port, web = free_port(), free_port()
-    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
-    with running(directory, "master", [*command, "--port", str(port), "--webui-port", str(web)]) as log:
-        wait(lambda: listens(port) and listens(web), log)
-        yield f"spark://127.0.0.1:{port}"
-
-
-@contextmanager
-def spark_worker(directory: Path, master: str, name: str) -> Iterator[Path]:
-    """A worker of one core; yields its directory."""
-    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1"]
-    command += ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / name), master]
-    with running(directory, name, command) as log:
-        wait(lambda: "Successfully registered with master" in log.read_text(), log)
-        yield directory / name
-
-
-@contextmanager
 def cluster(directory: Path) -> Iterator[str]:
     """A standalone Spark cluster of two workers, one core each; yields the master's address."""
-    with (
-        spark_master(directory) as master,
-        spark_worker(directory, master, "work1"),
-        spark_worker(directory, master, "work2"),
-    ):
-        yield master
+    port, web = free_port(), free_port()
+    program, local = str(SPARK_HOME / "bin" / "spark-class"), ("--host", "127.0.0.1")
+    master, address = [program, "org.apache.spark.deploy.master.Master", *local], f"spark://127.0.0.1:{port}"
+    worker = [program, "org.apache.spark.deploy.worker.Worker", *local, "--cores", "1", "--memory", "1g"]
+    with ExitStack() as stack:
+        ports = ("--port", str(port), "--webui-port", str(web))
+        log = stack.enter_context(running(directory, "master", [*master, *ports]))
+        wait(lambda: listens(port) and listens(web), log)
+        for name in ("work1", "work2"):
+            command = [*worker, "--work-dir", str(directory / name), address]
+            of_worker = stack.enter_context(running(directory, name, command))
+            wait(lambda log=of_worker: "Successfully registered with master" in log.read_text(), of_worker)  # type: ignore[misc]
+        yield address
 
 
 def command_of(process: int) -> str:

@@ -12,13 +12,14 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.request import urlopen
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
+
+from tests.maintain.lake import append
+from tests.pyiceberg.committing import summary_of
 
 WAIT = 180
 
@@ -40,17 +41,12 @@ def needy(catalog: Catalog, name: str) -> Table:
     catalog.create_namespace_if_not_exists("db")
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
     made = catalog.create_table(name, schema, properties={"zorder.columns": "a, b"})
-    draw = np.random.default_rng(3)
-    for _ in range(8):
-        made.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "ab"}))
+    append(made, 8)
     return made
 
 
 def is_rewritten(table: Table) -> bool:
-    newest = table.current_snapshot()
-    assert newest is not None
-    assert newest.summary is not None
-    return newest.summary.operation == Operation.REPLACE
+    return summary_of(table)["operation"] == "replace"
 
 
 @pytest.mark.full

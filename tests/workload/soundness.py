@@ -36,15 +36,7 @@ def in_duckdb(condition: str) -> str:
 
 
 class Narrowed:
-    """A statement whose scans of a table are narrowed by their own filters.
-
-    Parameters
-    ----------
-    statement : str
-        In DuckDB's SQL.
-    table : ScannedTable
-        The table.
-    """
+    """A statement whose scans of a table are narrowed by their own filters."""
 
     def __init__(self, statement: str, table: ScannedTable) -> None:
         self._tree = sqlglot.parse_one(statement, dialect="duckdb")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import traceback
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 import yaml
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy import read
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
 from tests.maintain.policy.policies import ENVIRONMENT, FULL, HERE
@@ -39,15 +37,6 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match=why) as error:
             read_policy(tmp_path / name, {})
         assert str(error.value).startswith(f"Cannot use {tmp_path / name}, because ")
-
-
-@pytest.mark.parametrize("missing", ["yaml", "cronsim"])
-def test_a_missing_library_is_told_with_the_way_to_install_it(missing: str) -> None:
-    with (
-        patch.object(read, "find_spec", lambda name: None if name == missing else object()),
-        pytest.raises(InvalidInputError, match=r"not installed: pip install '.\[maintain]'$"),
-    ):
-        parse_policy(FULL, "policy.yaml", ENVIRONMENT)
 
 
 def test_a_bomb_of_aliases_is_refused() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.catalog import renewal
+from tests.pyiceberg.committing import ids, on_disk
 from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 ALL = {"rewrite-all": True}
@@ -97,29 +97,20 @@ def table(server: RestServer) -> Iterator[Table]:
     catalog.close()
 
 
-def on_disk(catalog: SqlCatalog) -> set[str]:
-    location = catalog.load_table("db.t").location().removeprefix("file://")
-    return {str(path) for path in Path(location).rglob("*.parquet")}
-
-
-def ids(catalog: SqlCatalog) -> list[int]:
-    return sorted(catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist())
-
-
 def test_a_rewrite_outlives_its_credentials(catalog: SqlCatalog, table: Table) -> None:
     begun = CLOCK()
     result = rewrite_data_files(table, ["a"], options=ALL, progress=CLOCK.work)
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (2 * FILES, 2)
     assert CLOCK() - begun > 5 * LASTS
     assert Storage.refused == []
-    assert ids(catalog) == list(range(ROWS))
+    assert ids(catalog.load_table("db.t")) == list(range(ROWS))
     # The caller's table has the catalog's own FileIO again, with credentials that are valid.
     assert type(table.io) is Storage
     assert len(list(table.scan().plan_files())) == 2
 
 
 def test_what_fails_is_deleted_with_fresh_credentials(catalog: SqlCatalog, table: Table) -> None:
-    files = on_disk(catalog)
+    files = on_disk(catalog.load_table("db.t"))
 
     def failing(stage: str, rows: int, size: int, /) -> None:
         CLOCK.work(stage, rows, size)
@@ -132,7 +123,7 @@ def test_what_fails_is_deleted_with_fresh_credentials(catalog: SqlCatalog, table
     with pytest.raises(RewriteFailedError, match="disk on fire"):
         rewrite_data_files(table, ["a"], options={**ALL, **alone}, progress=failing)
     assert Storage.refused == []
-    assert on_disk(catalog) == files
+    assert on_disk(catalog.load_table("db.t")) == files
 
 
 def test_credentials_that_do_not_say_when_they_expire(

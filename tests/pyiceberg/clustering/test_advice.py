@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.advice.advice import Advice
@@ -33,16 +32,10 @@ from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
+from tests.pyiceberg.committing import head_of
 from tests.pyiceberg.lake import one_commit, planned
 
 SMALL = {"target-file-size-bytes": 8_000}
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
-    return catalog
 
 
 def made(
@@ -137,9 +130,7 @@ QUERIES = [f"{name} = {number}" for name in ("user", "item") for number in range
 
 def actual(table: Table, queries: Workload) -> float:
     """The share of the table that the queries of the judging half read."""
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    tasks = Listing(table).tasks(snapshot)
+    tasks = Listing(table).tasks(head_of(table))
     today = queries_today(table, queries, tasks)
     _, judging = halves(today.queries)
     read = dict(zip((query.filter for query in today.queries), today.bytes.tolist(), strict=True))

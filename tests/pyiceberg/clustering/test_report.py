@@ -17,8 +17,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
 from iceberg_zorder.render.report_text import report_text
 from iceberg_zorder.report.clustering_report import ClusteringReport
-from tests.pyiceberg.committing import commit, commit_files, files_of, head_id, rewritten
-from tests.pyiceberg.lake import data_files, position_delete
+from tests.pyiceberg.committing import commit, files_of, head_id, head_of, rewritten
 
 ROWS = 1_000
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("s", pa.string()), ("x", pa.float64())])
@@ -116,8 +115,7 @@ def test_columns_of_the_last_rewrite_are_found_by_the_names_of_today(catalog: Sq
     with table.update_schema() as schema:
         schema.add_column(("n",), StructType(NestedField(20, "in side", LongType(), required=False)))
     rewrite_data_files(table, "p desc, hilbert(s, a, n.`in side`)", options=SMALL)
-    head = table.refresh().current_snapshot()
-    assert head is not None
+    head = head_of(table.refresh())
     with table.update_schema() as schema:
         schema.rename_column("s", "u r l").rename_column("p", "part").rename_column("n", "m")
     with table.update_schema() as schema:
@@ -144,8 +142,7 @@ def test_columns_of_the_last_rewrite_are_found_by_the_names_of_today(catalog: Sq
 def test_history_tells_what_has_come_since_and_who_undid_it(catalog: SqlCatalog) -> None:
     table = days(catalog, 4)
     rewrite_data_files(table, ["a", "s"], options=SMALL)
-    laid_out = table.refresh().current_snapshot()
-    assert laid_out is not None
+    laid_out = head_of(table.refresh())
     table.append(rows_of(4))
     found = report(table)
     assert found.history.last_layout_snapshot_id == laid_out.snapshot_id
@@ -234,14 +231,6 @@ def test_upper_bounds_that_no_cut_one_can_be_are_to_be_longer(catalog: SqlCatalo
         change.set_properties({"write.metadata.metrics.column.t": "full"})
     rewrite_data_files(table, "t", options={"rewrite-all": True})
     assert "bounds-missing" not in codes(report(table, ["t"]))
-
-
-def test_files_with_deletes_are_counted(catalog: SqlCatalog) -> None:
-    table = days(catalog, 3)
-    commit_files(table, position_delete(table, data_files(table)[0], [1, 2, 3]))
-    found = report(table, ["a"])
-    assert (found.files_with_deletes, found.position_delete_files, found.equality_delete_files) == (1, 1, 0)
-    assert codes(found)["delete-files"] == "info"
 
 
 def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:

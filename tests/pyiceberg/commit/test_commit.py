@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,8 +21,8 @@ from tests.pyiceberg.committing import (
     exists,
     files_of,
     head_id,
+    head_of,
     ids,
-    make_catalog,
     make_table,
     new_file,
     position_deletes,
@@ -33,17 +32,8 @@ from tests.pyiceberg.committing import (
 )
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
-    made = make_catalog(tmp_path, SqlCatalog)
-    yield made
-    made.close()
-
-
 def manifests(table: Table, content: ManifestContent = ManifestContent.DATA) -> list[ManifestFile]:
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    return [file for file in snapshot.manifests(table.io) if file.content == content]
+    return [file for file in head_of(table.refresh()).manifests(table.io) if file.content == content]
 
 
 def statuses(table: Table, manifest: ManifestFile) -> list[tuple[str, str, int | None, int | None, int | None]]:
@@ -75,8 +65,7 @@ def test_the_snapshot(catalog: SqlCatalog) -> None:
     replacement = rewritten(table, files[:2])
     new = commit(table, replacement, start)
 
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
+    snapshot = head_of(table)
     assert (snapshot.snapshot_id, snapshot.parent_snapshot_id, snapshot.sequence_number) == (new, head, 5)
     assert snapshot.schema_id == table.schema().schema_id
     sizes = [file.file_size_in_bytes for file in files_of(table)]

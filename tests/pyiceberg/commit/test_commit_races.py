@@ -24,11 +24,13 @@ from tests.pyiceberg.committing import (
     exists,
     files_of,
     head_id,
+    head_of,
     ids,
     known_avro_files,
     make_catalog,
     make_table,
     new_file,
+    operations,
     position_deletes,
     rewritten,
     rows_of,
@@ -90,10 +92,6 @@ def race(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..
         each.other_catalog.close()
 
 
-def operations(table: Table) -> list[str]:
-    return [snapshot.summary.operation.value for snapshot in table.refresh().metadata.snapshots]  # type: ignore[union-attr]
-
-
 @WHEN
 def test_appends_survive(race: Callable[..., Race], during: bool) -> None:
     version = 2 - during
@@ -104,8 +102,7 @@ def test_appends_survive(race: Callable[..., Race], during: bool) -> None:
     assert operations(this.mine) == ["append", "append", "append", "append", "replace"]
     assert avro_files(this.mine) == known_avro_files(this.mine)
     assert head_id(this.mine) == new
-    snapshot = this.mine.current_snapshot()
-    assert snapshot is not None
+    snapshot = head_of(this.mine)
     ours = [file for file in snapshot.manifests(this.mine.io) if file.added_snapshot_id == new]
     assert [file.sequence_number for file in ours] == [snapshot.sequence_number] * 3
     assert [entry.sequence_number for entry in entries_of(this.mine, ManifestContent.DATA)] == (
@@ -245,8 +242,7 @@ def test_an_expired_starting_snapshot_is_known_by_the_one_that_came_next(race: C
     this = race(False)
     for value in (7, 8):
         this.append([value])
-    metadata, head = this.other.refresh().metadata, this.other.current_snapshot()
-    assert head is not None
+    metadata, head = this.other.refresh().metadata, head_of(this.other)
     *_, after, _ = metadata.snapshots
     without = metadata.model_copy(update={"snapshots": metadata.snapshots[-2:]})
     check_history(without, head, [this.start], "main")

@@ -19,7 +19,7 @@ from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
 from iceberg_zorder.pyiceberg.read.reader import Reader
-from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, paths_on_disk
+from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, operations, paths_on_disk, summary_of
 from tests.pyiceberg.lake import data_file, equality_delete, planned, position_delete
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
@@ -90,13 +90,10 @@ def test_what_applies_to_nothing_goes(table: Table) -> None:
     assert result.removed_delete_files_count == 4
     assert deletes(table) == {delete.file_path for delete in applies}
     assert live(table) == [*before, (30, "c")]
-    operations = [snapshot.summary.operation.value for snapshot in table.snapshots() if snapshot.summary]
-    assert operations[-3:] == ["replace", "replace", "replace"]
-    newest = table.current_snapshot()
-    assert newest is not None
-    assert newest.summary is not None
-    assert newest.summary["removed-delete-files"] == "4"
-    assert newest.summary["total-delete-files"] == "3"
+    assert operations(table)[-3:] == ["replace", "replace", "replace"]
+    summary = summary_of(table)
+    assert summary["removed-delete-files"] == "4"
+    assert summary["total-delete-files"] == "3"
     assert {path for path in paths_on_disk(table) if path.endswith(".avro")} == known_avro_files(table)
 
 

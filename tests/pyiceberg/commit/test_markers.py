@@ -11,6 +11,7 @@ from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import is_overtaken
 from iceberg_zorder.pyiceberg.rewrite import execute_in
 from iceberg_zorder.pyiceberg.run.runner import RewriteRun
+from tests.pyiceberg.committing import head_of
 
 
 def rewrite_marked(table: Table, by: str) -> None:
@@ -21,8 +22,7 @@ def rewrite_marked(table: Table, by: str) -> None:
 def test_whether_the_number_of_a_commit_is_taken_for_good(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", pa.schema([("x", pa.int64()), ("y", pa.int64())]))
     table.append(pa.table({"x": [1], "y": [2]}))
-    head = table.current_snapshot()
-    assert head is not None
+    head = head_of(table)
     number = (head.sequence_number or 0) + 1
     mine = head.model_copy(update={"snapshot_id": 1, "parent_snapshot_id": head.snapshot_id, "sequence_number": number})
     assert not is_overtaken(mine, table.metadata)

@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
-from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.committing import commit_files, head_of
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete
 
 
@@ -41,9 +41,7 @@ def test_entries_are_those_that_pyiceberg_reads(catalog: SqlCatalog, version: in
         files = data_files(table)
         commit_files(table, equality_delete(table, [{"id": 7}], ["id"], files[0].partition))
         commit_files(table, position_delete(table, files[1], [0]))
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    manifests = snapshot.manifests(table.io)
+    manifests = head_of(table.refresh()).manifests(table.io)
     assert len(manifests) == (2 if version == 1 else 4)
     for manifest in manifests:
         ours, theirs = read_entries(manifest, table.io), manifest.fetch_manifest_entry(table.io)
@@ -62,7 +60,5 @@ def test_doubles_keep_their_digits(catalog: SqlCatalog) -> None:
     with table.update_spec() as spec:
         spec.add_identity("x")
     table.append(pa.table({"x": [0.1, None]}))
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    entries = [entry for each in snapshot.manifests(table.io) for entry in read_entries(each, table.io)]
+    entries = [entry for each in head_of(table.refresh()).manifests(table.io) for entry in read_entries(each, table.io)]
     assert {entry.data_file.partition[0] for entry in entries} == {0.1, None}

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
@@ -26,6 +25,7 @@ from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit import attempts
+from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.compat import catalogs
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
@@ -33,20 +33,12 @@ from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.rewrite import execute_in
 from iceberg_zorder.pyiceberg.run import rewrite_group
-from tests.pyiceberg.lake import one_commit
+from tests.maintain.lake import append_at_once, policy_of
+from tests.pyiceberg.committing import head_id, head_of, operations, summary_of
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "b6", "f00ba4", "1")
 LATER = timedelta(days=3)
-
-
-def policy_of(home: Path, settings: str = "") -> Policy:
-    text = f"""
-        version: 1
-        catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/catalog.db", warehouse: "file://{home}/warehouse"}}}}
-        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}} {settings}}}}}
-    """
-    return parse_policy(text, "policy.yaml", {})
 
 
 @pytest.fixture
@@ -61,15 +53,8 @@ def catalog(tmp_path: Path) -> Catalog:
 @pytest.fixture
 def table(catalog: Catalog) -> Table:
     made = catalog.create_table("db.t", pa.schema([("x", pa.int64()), ("y", pa.int64())]))
-    append(made)
+    append_at_once(made)
     return made
-
-
-def append(made: Table) -> None:
-    draw = np.random.default_rng(3)
-    with one_commit(made) as commit:
-        for _ in range(8):
-            commit.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "xy"}))
 
 
 def leases(holder: Maintainer = HERE, now: datetime = NOW, sleep: Callable[[float], None] = lambda _: None) -> Leases:
@@ -150,9 +135,10 @@ def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_pa
     assert report.decision is not None
     assert (report.decision.action, report.error, loaded(catalog).current_snapshot()) == ("leave", None, at)
     assert report.decision.reason.startswith("another maintainer rewrites it, process 7 on elsewhere, until ")
-    (report,) = run(policy_of(tmp_path, ", conflicts: {lease: false}")).tables
+    (report,) = run(policy_of(tmp_path, ", conflicts: {lease: false, markers: false}")).tables
     assert report.done is not None
     assert report.done.rewritten_files == 8
+    assert not MARKERS.keys() & summary_of(table.refresh()).keys()
 
 
 def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, table: Table, tmp_path: Path) -> None:
@@ -160,12 +146,27 @@ def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, ta
     made = loaded(catalog)
     assert LEASE not in made.properties
     assert not Notes.of(made.properties).abandoned
-    snapshot = made.current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    write_id = snapshot.summary["zorder.rewrite-id"]
-    paths = [*made.inspect.files()["file_path"].to_pylist(), snapshot.manifest_list]
+    write_id = summary_of(made)["zorder.rewrite-id"]
+    paths = [*made.inspect.files()["file_path"].to_pylist(), head_of(made).manifest_list]
     assert all(f"-{write_id}-" in path for path in paths)
+
+
+def test_a_rewrite_that_a_catalog_has_rolled_back_for_a_writer_is_made_again(
+    catalog: Catalog, table: Table, tmp_path: Path
+) -> None:
+    before, policy = head_id(table), policy_of(tmp_path)
+    run(policy)
+    assert MARKERS.items() <= summary_of(table.refresh()).items()
+    rewrite = head_id(table)
+    table.manage_snapshots().set_current_snapshot(snapshot_id=before).commit()
+    table.maintenance.expire_snapshots().by_id(rewrite).commit()
+    table.append(pa.table({"x": [7], "y": [7]}))
+    (report,) = run(policy, NOW + timedelta(minutes=20)).tables
+    assert report.done is not None
+    assert report.done.rewritten_files >= 8
+    run(policy, NOW + LATER)
+    assert known(loaded(catalog)) <= files(tmp_path)
+    assert loaded(catalog).scan().count() == 16_001
 
 
 def test_two_maintainers_at_once_do_the_work_once(catalog: Catalog, table: Table, tmp_path: Path) -> None:
@@ -179,8 +180,7 @@ def test_two_maintainers_at_once_do_the_work_once(catalog: Catalog, table: Table
     for each in both:
         each.join()
     assert [report.failures for report in reports] == [(), ()]
-    operations = [each.summary.operation.value for each in loaded(catalog).snapshots() if each.summary]
-    assert operations.count("replace") == 1, reports
+    assert operations(loaded(catalog)).count("replace") == 1, reports
     assert sorted(report.rewritten_bytes > 0 for report in reports) == [False, True]
     assert loaded(catalog).scan().count() == 16_000
 
@@ -204,6 +204,7 @@ import os, signal, sys
 from datetime import datetime, timezone
 from pathlib import Path
 from iceberg_zorder.pyiceberg.commit import attempts
+from iceberg_zorder.pyiceberg.commit.markers import MARKERS
 from iceberg_zorder.pyiceberg.run import rewrite_group as rewriting
 from iceberg_zorder.pyiceberg.compat import catalogs
 from tests.pyiceberg.maintain.test_leases import policy_of, run

@@ -34,6 +34,7 @@ from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.run import rewrite_group
+from tests.maintain.lake import append_at_once, policy_of
 from tests.pyiceberg.lake import one_commit
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -43,12 +44,7 @@ OPTIONS = {"min-age-seconds": "0", "target-file-size-bytes": "40000"}
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Policy:
-    text = f"""
-        version: 1
-        catalogs: {{lake: {{type: sql, uri: "sqlite:///{tmp_path}/catalog.db", warehouse: "{tmp_path}/warehouse"}}}}
-        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}}}
-    """
-    return parse_policy(text, "policy.yaml", {})
+    return policy_of(tmp_path)
 
 
 @pytest.fixture
@@ -61,15 +57,8 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def table(catalog: Catalog, name: str) -> Table:
     made = catalog.create_table(name, pa.schema([("x", pa.int64()), ("y", pa.int64())]))
-    append(made)
+    append_at_once(made)
     return made
-
-
-def append(made: Table) -> None:
-    draw = np.random.default_rng(3)
-    with one_commit(made) as commit:
-        for _ in range(8):
-            commit.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "xy"}))
 
 
 def decided(tables: PyIcebergTables, policy: Policy) -> tuple[Decision, TableSettings]:

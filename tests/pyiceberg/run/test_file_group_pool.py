@@ -17,6 +17,7 @@ from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from tests.pyiceberg.committing import ids, on_disk
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
 SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
@@ -66,14 +67,6 @@ class Observed:
 
     def before(self, group: Any) -> None:
         assert self._reached.wait(60)
-
-
-def on_disk(table: Table) -> set[Path]:
-    return set((Path(table.location().removeprefix("file://")) / "data").rglob("*.parquet"))
-
-
-def ids(table: Table) -> list[int]:
-    return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
 
 
 def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,8 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
-from iceberg_zorder.rows.buckets import parted
-from iceberg_zorder.rows.codecs import Codecs
-from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import Spill
+from tests.disks import files_of_at_most
 from tests.pyiceberg.lake import data_files, one_commit, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])
@@ -159,17 +155,9 @@ def test_a_disk_that_is_full_is_named(catalog: SqlCatalog, tmp_path: Path) -> No
     home = tmp_path / "spill"
     home.mkdir()
     before = set(tmp_path.rglob("*.parquet"))
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # The kernel refuses to let a file grow beyond, as a full disk does.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
-    try:
-        with pytest.raises(
-            RewriteFailedError,
-            match=rf"^Cannot spill [0-9,]+ bytes of rows to {home}, because .*; it has [0-9,]+ bytes left: name a",
-        ):
-            rewrite(table, "a", limit=1_000_000, spill_directory=str(home))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    why = rf"^Cannot spill [0-9,]+ bytes of rows to {home}, because .*; it has [0-9,]+ bytes left: name a"
+    with files_of_at_most(200_000), pytest.raises(RewriteFailedError, match=why):
+        rewrite(table, "a", limit=1_000_000, spill_directory=str(home))
     assert list(home.iterdir()) == []
     assert set(tmp_path.rglob("*.parquet")) == before
 
@@ -232,31 +220,3 @@ def test_row_groups_follow_the_properties_and_the_limit(catalog: SqlCatalog) -> 
         for g in range(footer.num_row_groups - 1)
     ]
     assert all(300_000 < size < 700_000 for size in sizes)
-
-
-def numbered(codecs: Codecs, schema: pa.Schema, rows: int) -> list[pa.Array]:
-    return codecs.encoded(pa.RecordBatch.from_arrays([pa.array(range(rows))], schema=schema))
-
-
-def test_what_is_added_and_what_is_read(tmp_path: Path) -> None:
-    schema = pa.schema([("a", pa.int64())])
-    codecs = Codecs(schema)
-    # Two bytes of a number below 500, and eight of its index.
-    budget = MemoryBudget(10 * 1000)
-    made_of = random.Random(2)
-    with Spill(budget, codecs, tmp_path) as spill:
-        for _ in range(10):
-            numbers = np.array([0 if made_of.random() < 0.97 else 1 for _ in range(500)])
-            spill.add(parted(numbered(codecs, schema, 500), np.arange(500), numbers))
-        assert spill.bucket(0).is_spilled
-        assert spill.bucket(0).rows + spill.bucket(1).rows == 5000
-        assert budget.peak <= 10 * 1000
-        read_back = [
-            row
-            for number in (0, 1)
-            for columns, _ in spill.read(spill.bucket(number))
-            for row in columns[0].to_pylist()
-        ]
-        assert sorted(read_back) == sorted(list(range(500)) * 10)
-    assert budget.used == 0
-    assert list(tmp_path.iterdir()) == []

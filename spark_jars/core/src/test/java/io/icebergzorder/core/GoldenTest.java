@@ -2,6 +2,7 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -53,14 +54,13 @@ class GoldenTest {
 
   /** The names of the files that are there, but for those of other tests. */
   static List<String> cases() throws IOException {
+    return names().filter(name -> !OTHERS.contains(name) && !name.startsWith(REPORT)).toList();
+  }
+
+  static Stream<String> names() throws IOException {
     try (Stream<Path> files = Files.list(DIRECTORY)) {
-      return files
-          .map(file -> file.getFileName().toString())
-          .filter(name -> name.endsWith(".json"))
-          .map(name -> name.substring(0, name.length() - ".json".length()))
-          .filter(name -> !OTHERS.contains(name) && !name.startsWith(REPORT))
-          .sorted()
-          .toList();
+      List<String> names = files.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".json")).sorted().toList();
+      return names.stream().map(name -> name.substring(0, name.length() - ".json".length()));
     }
   }
 
@@ -72,9 +72,7 @@ class GoldenTest {
     List<ClusteringColumn> columns = new ArrayList<>();
     List<KeyColumn> keys = new ArrayList<>();
     for (JsonNode column : golden.get("columns")) {
-      List<String> parts = new ArrayList<>();
-      column.get("name").forEach(part -> parts.add(part.textValue()));
-      columns.add(new ClusteringColumn(parts, column.get("type").textValue()));
+      columns.add(column(column));
       keys.add(keys(column.get("type").textValue(), column.get("values")));
     }
     assertSame(expected, "keys", perRow(keys, GoldenTest::key));
@@ -86,7 +84,7 @@ class GoldenTest {
         expected, "buckets", perRow(keys, (column, row) -> NODES.numberNode(boundaries.get(column).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
-    Layout layout = Layout.fit(columns, sample, request(golden));
+    Layout layout = Layout.fit(columns, sample, request(golden, golden.get("files").intValue(), golden.get("prefix")));
     assertSame(expected, "positions", positions(layout, sample));
     long[] indexes = layout.indexes(sample);
     assertSame(expected, "index", MAPPER.valueToTree(indexes));
@@ -98,14 +96,22 @@ class GoldenTest {
     assertEquals(expected.get("hash").textValue(), layout.hash());
   }
 
-  private static LayoutRequest request(JsonNode golden) {
-    List<PrefixOrder> prefix = new ArrayList<>();
-    golden.get("prefix").forEach(order -> prefix.add(new PrefixOrder(order.get(0).booleanValue(), order.get(1).booleanValue())));
+  static ClusteringColumn column(JsonNode golden) {
+    return new ClusteringColumn(List.of(MAPPER.convertValue(golden.get("name"), String[].class)), golden.get("type").textValue());
+  }
+
+  static List<PrefixOrder> orders(JsonNode golden) {
+    List<PrefixOrder> orders = new ArrayList<>();
+    golden.forEach(each -> orders.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
+    return orders;
+  }
+
+  static LayoutRequest request(JsonNode golden, int files, JsonNode leading) {
     return new LayoutRequest(
-        golden.get("files").intValue(),
+        files,
         golden.get("cuts").textValue(),
         Curve.of(golden.get("curve").textValue()),
-        prefix,
+        orders(leading),
         golden.get("boundaries").intValue(),
         golden.get("size_tolerance").doubleValue(),
         MAPPER.convertValue(golden.get("weights"), double[].class));
@@ -164,15 +170,19 @@ class GoldenTest {
   }
 
   static List<JsonNode> columnWeights() throws IOException {
-    List<JsonNode> texts = new ArrayList<>();
-    read(COLUMN_WEIGHTS).forEach(texts::add);
-    return texts;
+    return casesOf(COLUMN_WEIGHTS);
   }
 
   static List<JsonNode> sortOrders() throws IOException {
-    List<JsonNode> texts = new ArrayList<>();
-    read(SORT_ORDER).forEach(texts::add);
-    return texts;
+    return casesOf(SORT_ORDER);
+  }
+
+  static List<JsonNode> casesOf(String name) throws IOException {
+    JsonNode document = read(name);
+    List<JsonNode> cases = new ArrayList<>();
+    (document.isArray() ? document : document.get("cases")).forEach(cases::add);
+    assertTrue(cases.size() > 10);
+    return cases;
   }
 
   static JsonNode read(String name) throws IOException {

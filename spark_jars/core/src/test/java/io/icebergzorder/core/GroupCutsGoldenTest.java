@@ -1,14 +1,12 @@
 package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.upkeep.GroupCuts;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -18,10 +16,7 @@ class GroupCutsGoldenTest {
   private static final JsonMapper MAPPER = new JsonMapper();
 
   static List<JsonNode> cases() throws IOException {
-    List<JsonNode> cases = new ArrayList<>();
-    GoldenTest.read(GoldenTest.GROUP_CUTS).get("cases").forEach(cases::add);
-    assertTrue(cases.size() > 100);
-    return cases;
+    return GoldenTest.casesOf(GoldenTest.GROUP_CUTS);
   }
 
   @ParameterizedTest

@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HexFormat;
+import java.util.List;
 import java.util.OptionalInt;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,5 +32,13 @@ class KeysTest {
     assertEquals(64, Keys.sampledBytes(OptionalInt.empty(), Integer.MAX_VALUE));
     assertEquals(64, Keys.sampledBytes(OptionalInt.of(1), 1));
     assertEquals(134, Keys.sampledBytes(OptionalInt.of(Integer.MAX_VALUE), 1_000_000));
+  }
+
+  /** Iceberg's comparator takes the two halves as signed numbers, but bounds and Spark's texts order the bytes unsigned. */
+  @Test
+  void uuidsAreTheBytesOfTheirTexts() {
+    for (UUID uuid : List.of(new UUID(0, 0), new UUID(1, Long.MIN_VALUE), new UUID(Long.MIN_VALUE, 7), new UUID(-1, -2))) {
+      assertEquals(uuid.toString().replace("-", ""), HexFormat.of().formatHex(Keys.ofUuid(uuid)));
+    }
   }
 }

@@ -29,10 +29,7 @@ class PositionBoxesGoldenTest {
   private static final int[] MOST = {1, 2, 7, 64};
 
   static List<JsonNode> cases() throws IOException {
-    List<JsonNode> cases = new ArrayList<>();
-    GoldenTest.read(GoldenTest.POSITION_BOXES).get("cases").forEach(cases::add);
-    assertEquals(12, cases.size());
-    return cases;
+    return GoldenTest.casesOf(GoldenTest.POSITION_BOXES);
   }
 
   @ParameterizedTest(name = "{index}")
@@ -83,12 +80,10 @@ class PositionBoxesGoldenTest {
     List<ClusteringColumn> columns = new ArrayList<>();
     List<KeyColumn> keys = new ArrayList<>();
     for (JsonNode column : golden.get("columns")) {
-      List<String> name = Arrays.asList(MAPPER.convertValue(column.get("name"), String[].class));
-      columns.add(new ClusteringColumn(name, column.get("type").textValue()));
+      columns.add(GoldenTest.column(column));
       keys.add(GoldenTest.keys(column.get("type").textValue(), column.get("values")));
     }
-    List<PrefixOrder> leading = new ArrayList<>();
-    golden.get("leading").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
+    List<PrefixOrder> leading = GoldenTest.orders(golden.get("leading"));
     int boundaries = golden.get("boundaries").intValue();
     return Layout.fit(
         columns, new Sample(keys), new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, leading, boundaries, 0.25, new double[0]));

@@ -17,32 +17,20 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.SpreadRows;
 import io.icebergzorder.core.report.TableFacts;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden files of reports, which pytest reads too: both engines report the same of the same files, bit for bit. */
 class ReportGoldenTest {
-  private static final Path DIRECTORY =
-      Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
   private static final JsonMapper MAPPER = new JsonMapper();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
   static List<String> cases() throws IOException {
-    try (Stream<Path> files = Files.list(DIRECTORY)) {
-      return files
-          .map(file -> file.getFileName().toString())
-          .filter(name -> name.startsWith(GoldenTest.REPORT) && name.endsWith(".json"))
-          .map(name -> name.substring(0, name.length() - ".json".length()))
-          .sorted()
-          .toList();
-    }
+    return GoldenTest.names().filter(name -> name.startsWith(GoldenTest.REPORT)).toList();
   }
 
   @ParameterizedTest
@@ -111,43 +99,27 @@ class ReportGoldenTest {
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
-        LayoutHistory.of(
-            snapshots,
-            addedBy,
-            files,
-            each -> each.isBy(by)));
+        LayoutHistory.of(snapshots, addedBy, files, each -> each.isBy(by)));
   }
 
   static LayoutRequest layout(JsonNode layout) {
-    List<PrefixOrder> leading = new ArrayList<>();
-    layout.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
-    return new LayoutRequest(
-        1,
-        layout.get("cuts").textValue(),
-        Curve.of(layout.get("curve").textValue()),
-        leading,
-        layout.get("boundaries").intValue(),
-        layout.get("size_tolerance").doubleValue(),
-        MAPPER.convertValue(layout.get("weights"), double[].class));
+    return GoldenTest.request(layout, 1, layout.get("leading_orders"));
   }
 
   static BoundedFiles files(JsonNode golden) {
     List<ColumnBounds> columns = new ArrayList<>();
     for (JsonNode column : golden.get("columns")) {
-      List<String> parts = new ArrayList<>();
-      column.get("name").forEach(part -> parts.add(part.textValue()));
       String type = column.get("type").textValue();
       columns.add(
           new ColumnBounds(
-              new ClusteringColumn(parts, type),
+              GoldenTest.column(column),
               GoldenTest.keys(type, column.get("lower")),
               GoldenTest.keys(type, column.get("upper")),
               MAPPER.convertValue(column.get("valued"), double[].class)));
     }
+    boolean isPartitioned = golden.has("partitions");
     return new BoundedFiles(
-        golden.has("partitions")
-            ? MAPPER.convertValue(golden.get("partitions"), int[].class)
-            : new int[golden.get("rows").size()],
+        isPartitioned ? MAPPER.convertValue(golden.get("partitions"), int[].class) : new int[golden.get("rows").size()],
         MAPPER.convertValue(golden.get("rows"), long[].class),
         MAPPER.convertValue(golden.get("sizes"), long[].class),
         columns);

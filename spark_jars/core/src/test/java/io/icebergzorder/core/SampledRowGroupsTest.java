@@ -1,7 +1,6 @@
 package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -73,10 +72,7 @@ class SampledRowGroupsTest {
   }
 
   static List<JsonNode> cases() throws IOException {
-    List<JsonNode> cases = new ArrayList<>();
-    GoldenTest.read(GoldenTest.SAMPLED_ROW_GROUPS).forEach(cases::add);
-    assertTrue(cases.size() > 10);
-    return cases;
+    return GoldenTest.casesOf(GoldenTest.SAMPLED_ROW_GROUPS);
   }
 
   @Test

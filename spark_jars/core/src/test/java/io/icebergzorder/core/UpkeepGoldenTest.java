@@ -2,7 +2,6 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -27,17 +26,8 @@ class UpkeepGoldenTest {
   private static final JsonMapper MAPPER = new JsonMapper();
 
   static List<JsonNode> cases() throws IOException {
-    List<JsonNode> cases = new ArrayList<>();
-    GoldenTest.read(GoldenTest.UPKEEP).get("cases").forEach(cases::add);
-    assertTrue(cases.size() > 40);
-    casesOfQueries().forEach(cases::add);
-    return cases;
-  }
-
-  static List<JsonNode> casesOfQueries() throws IOException {
-    List<JsonNode> cases = new ArrayList<>();
-    GoldenTest.read(GoldenTest.UPKEEP_QUERIES).get("cases").forEach(cases::add);
-    assertTrue(cases.size() > 30);
+    List<JsonNode> cases = GoldenTest.casesOf(GoldenTest.UPKEEP);
+    cases.addAll(GoldenTest.casesOf(GoldenTest.UPKEEP_QUERIES));
     return cases;
   }
 

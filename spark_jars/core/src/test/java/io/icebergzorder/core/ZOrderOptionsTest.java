@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -40,19 +39,6 @@ class ZOrderOptionsTest {
     assertEquals(
         new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true, Optional.empty(), 0.95), options);
     assertEquals(7, options.sampleRows(100));
-    assertEquals(
-        Set.of(
-            "cuts",
-            "column-weights",
-            "size-tolerance",
-            "sample-rows",
-            "sample-seed",
-            "boundaries",
-            "metrics-check",
-            "dry-run",
-            "workload",
-            "workload-share"),
-        ZOrderOptions.NAMES);
   }
 
   @Test

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.jobs;
 
 import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -97,32 +96,6 @@ class JobPlannerTest {
     assertEquals(1, JobPlanner.jobs(List.of(group(15, 2, 50)), wide).get(0).filesPerTask());
     assertEquals(3, JobPlanner.jobs(List.of(group(100, 1, 1_000L << 20)), wide).get(0).filesPerTask());
     assertEquals(1, JobPlanner.jobs(List.of(group(100, 1, 6_000L << 20)), wide).get(0).filesPerTask());
-  }
-
-  @Test
-  void filesAndTasksAreNumberedThroughGroupByGroup() {
-    GroupJob job = new GroupJob(List.of(group(5, 1, 1), group(1, 1, 1), group(2, 1, 1)), false, 2);
-    assertArrayEquals(new int[] {0, 5, 6}, job.firstFiles());
-    assertArrayEquals(new int[] {0, 0, 1, 1, 2, 3, 4, 4}, job.tasksOfFiles());
-    assertArrayEquals(new int[] {0, 0, 0, 1, 2}, job.groupsOfTasks());
-    assertEquals(job.groups(), job.halves().stream().flatMap(half -> half.groups().stream()).toList());
-  }
-
-  @Test
-  void placesPutTheFilesOfATaskOneAfterTheOther() {
-    GroupJob job = new GroupJob(List.of(group(1, 1, 1), group(5, 1, 1)), false, 3);
-    Destination destination = Destination.of(job).get(1);
-    assertTrue(destination.hasFilesInPlaces());
-    long previous = -1;
-    for (int file = 1; file < 6; file++) {
-      // The third file of a task is followed by the first of another.
-      previous = (file - 1) % 3 == 0 ? -1 : previous;
-      for (long packed : new long[] {0, 1, 65_535}) {
-        long place = destination.place(packed, file);
-        assertTrue(place > previous);
-        previous = place;
-      }
-    }
   }
 
   private static List<Integer> sizes(List<GroupJob> jobs) {
