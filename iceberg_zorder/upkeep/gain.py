@@ -97,7 +97,10 @@ def choose(
             excess = np.divide(partition.reach, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([chosen, by_excess[~is_due[by_excess]]])
-            if found := _best(partition, files.sizes[order], order, len(chosen), attainable, limit, budget):
+            # At best, the rows of a set are read for what they are after a rewrite of everything.
+            at_best = today - np.cumsum((files.sizes * (partition.reach - attained))[order])
+            at_best[-1] = attainable
+            if found := _best(partition, files.sizes[order], order, at_best, len(chosen), limit, budget):
                 chosen, expected = found
                 is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)
@@ -108,8 +111,8 @@ def _best(
     partition: PartitionRows,
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
+    at_best: npt.NDArray[np.float64],
     due: int,
-    attainable: float,
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], float] | None:
@@ -122,8 +125,12 @@ def _best(
         size = int(ends[count - 1])
         if size > budget:
             break
-        is_all = count == len(order)
-        expected = attainable if is_all else partition.after(np.sort(order[:count]), for_gain=True)
+        expected = float(at_best[count - 1])
+        if count < len(order):
+            # Growing trees is what takes the time.
+            if (limit - expected) / max(1, size) <= max(best, 0.0):
+                continue
+            expected = partition.after(np.sort(order[:count]), for_gain=True)
         score = (limit - expected) / max(1, size)
         if expected <= limit and score > best:
             found, best = (order[:count], expected), score

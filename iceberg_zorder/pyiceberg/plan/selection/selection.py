@@ -67,7 +67,9 @@ class Selector:
         Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
         """
         others: list[FileGroup] = []
-        for files in scope:
+        # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
+        in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
+        for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_younger)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
             if old and self._is_settled(old):
@@ -75,16 +77,12 @@ class Selector:
             elif old:
                 others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
-        judged: list[list[FileGroup]] = [[] for _ in others]
-        rest, first = [*judged], len(self._left)
-        # The budget is spent in an order that every engine finds.
-        for number in sorted(range(len(others)), key=lambda number: min(map(_path, others[number].tasks))):
-            judged[number] = self._judged(others[number], rows[number])
-            rest[number], self._left[first:] = self._left[first:], []
-            self._budget -= min(self._budget, sum(size_of(files.tasks) for files in judged[number]))
-        # What is left is told in the order of the partitions.
-        self._left += [files for each in rest for files in each]
-        chosen = self._limited([part for groups in judged for files in groups for part in self._parts(files)], most)
+        parts: list[FileGroup] = []
+        for of_partition, count in zip(others, rows, strict=True):
+            for files in self._judged(of_partition, count):
+                self._budget -= min(self._budget, size_of(files.tasks))
+                parts += self._parts(files)
+        chosen = self._limited(parts, most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
     def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
@@ -109,8 +107,7 @@ class Selector:
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
     def _by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
-        # Rows are spread over the files in an order that every engine finds.
-        tasks = sorted(files.tasks, key=_path)
+        tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
         choice = choose(arrays, calls, dues, self._budget, rows, request)

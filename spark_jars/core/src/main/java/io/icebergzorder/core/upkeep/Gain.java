@@ -79,9 +79,17 @@ public final class Gain {
       int[] due = places(isDue);
       found = new Found(due, partition.after(due, false));
       if (found.after > limit) {
-        int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, everything, all).filter(file -> !isDue[file])).toArray();
+        double[] attained = partition.average(everything.reach());
+        int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !isDue[file])).toArray();
+        // At best, the rows of a set are read for what they are after a rewrite of everything.
+        double[] atBest = new double[order.length];
+        double saved = 0;
+        for (int place = 0; place < order.length; place++) {
+          saved += files.sizes()[order[place]] * (partition.reach(order[place]) - attained[order[place]]);
+          atBest[place] = place == order.length - 1 ? everything.cost() : today - saved;
+        }
         long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
-        Found best = best(partition, sizes, order, due.length, everything.cost(), limit, budget);
+        Found best = best(partition, sizes, order, atBest, due.length, limit, budget);
         isFiner = best != null && partition.isFiner(best.files);
         found = best == null ? found : best;
       }
@@ -95,14 +103,13 @@ public final class Gain {
   }
 
   /** The files by how many times what a rewrite of everything leaves they are read for, the most first. */
-  private static IntStream byExcess(PartitionRows partition, PartitionRows.Rewritten everything, int[] all) {
-    double[] attained = partition.average(everything.reach());
+  private static IntStream byExcess(PartitionRows partition, double[] attained, int[] all) {
     double[] excess = Arrays.stream(all).mapToDouble(file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0).toArray();
     return Arrays.stream(all).boxed().sorted((one, other) -> Double.compare(excess[other], excess[one])).mapToInt(Integer::intValue);
   }
 
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
-  private static Found best(PartitionRows partition, long[] sizes, int[] order, int due, double attainable, double limit, long budget) {
+  private static Found best(PartitionRows partition, long[] sizes, int[] order, double[] atBest, int due, double limit, long budget) {
     long[] ends = sizes.clone();
     Arrays.parallelPrefix(ends, Long::sum);
     Found found = null;
@@ -117,7 +124,14 @@ public final class Gain {
         break;
       }
       int[] chosen = Arrays.copyOf(order, count);
-      double after = count == order.length ? attainable : partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+      double after = atBest[count - 1];
+      if (count < order.length) {
+        // Growing trees is what takes the time.
+        if ((limit - after) / Math.max(1, size) <= Math.max(best, 0)) {
+          continue;
+        }
+        after = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+      }
       double score = (limit - after) / Math.max(1, size);
       if (after <= limit && score > best) {
         found = new Found(chosen, after);

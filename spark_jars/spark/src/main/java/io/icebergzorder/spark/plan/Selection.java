@@ -20,7 +20,6 @@ import io.icebergzorder.spark.request.RowOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -45,7 +44,7 @@ import org.apache.iceberg.util.StructLikeMap;
 public final class Selection {
   private static final int TOLD = 3;
 
-  /** What is chosen does not depend on the order in which manifests are read. */
+  /** Files and partitions are in an order that every engine finds, whatever the order in which manifests are read. */
   private static final Comparator<FileScanTask> BY_LOCATION =
       Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
 
@@ -139,8 +138,10 @@ public final class Selection {
   /** Data files by partition of the table's current spec; those of others, whose rows may go to any, are in one of NULLs together. */
   private static List<List<FileScanTask>> byPartition(Table table, List<FileScanTask> files) {
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(table.spec().partitionType());
-    files.forEach(file -> byPartition.computeIfAbsent(FileGroup.partition(table, file), key -> new ArrayList<>()).add(file));
-    return List.copyOf(byPartition.values());
+    files.stream()
+        .sorted(BY_LOCATION)
+        .forEach(file -> byPartition.computeIfAbsent(FileGroup.partition(table, file), key -> new ArrayList<>()).add(file));
+    return byPartition.values().stream().sorted(Comparator.comparing(each -> each.get(0), BY_LOCATION)).toList();
   }
 
   private List<FileGroup> groups(List<Files> chosen) {
@@ -174,30 +175,27 @@ public final class Selection {
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
     for (List<FileScanTask> files : partitions) {
-      leave(left, only(files, isYounger), whyYoung);
+      leave(only(files, isYounger), whyYoung);
       List<FileScanTask> old = only(files, isYounger.negate());
       if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::isDue)) {
-        leave(left, old, Reason.of(Reason.SETTLED));
+        leave(old, Reason.of(Reason.SETTLED));
       } else if (!old.isEmpty()) {
         others.add(old);
       }
     }
     int[] rows = Gain.rowsToSpread(others.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
-    List<List<Files>> judged = new ArrayList<>(Collections.nCopies(rows.length, null));
-    List<List<Files>> rest = new ArrayList<>(judged);
+    List<Files> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : like.budget();
-    // The budget is spent in an order that every engine finds.
-    Comparator<Integer> byLocation = Comparator.comparing(place -> Collections.min(others.get(place), BY_LOCATION), BY_LOCATION);
-    for (int place : IntStream.range(0, rows.length).boxed().sorted(byLocation).toList()) {
-      rest.set(place, new ArrayList<>());
-      judged.set(place, judged(others.get(place), like.rewriteOf(), rows[place], budget, rest.get(place)));
-      budget -= Math.min(budget, judged.get(place).stream().mapToLong(Files::size).sum());
+    for (int place = 0; place < rows.length; place++) {
+      for (Files files : judged(others.get(place), like.rewriteOf(), rows[place], budget)) {
+        budget -= Math.min(budget, files.size());
+        chosen.addAll(parts(files));
+      }
     }
-    rest.forEach(left::addAll);
-    return limited(judged.stream().flatMap(List::stream).flatMap(files -> parts(files).stream()).toList());
+    return limited(chosen);
   }
 
-  private static void leave(List<Files> left, List<FileScanTask> files, Reason why) {
+  private void leave(List<FileScanTask> files, Reason why) {
     if (!files.isEmpty()) {
       left.add(new Files(files, List.of(why)));
     }
@@ -212,23 +210,21 @@ public final class Selection {
   }
 
   /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
-  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget, List<Files> rest) {
+  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
     if (!isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId())) {
-      return byGain(files, called, rows, budget, rest);
+      return byGain(files, called, rows, budget);
     }
     List<FileScanTask> chosen = only(files, called::contains);
     Predicate<FileScanTask> isSmall = file -> isBySize && rules.wants(file);
     List<FileScanTask> others = only(files, file -> !called.contains(file));
-    leave(rest, only(others, isSmall), rules.whySmall());
+    leave(only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-    leave(rest, only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
+    leave(only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
     return chosen.isEmpty() ? List.of() : List.of(new Files(chosen, rules.whyChosen(chosen)));
   }
 
-  private List<Files> byGain(List<FileScanTask> ofPartition, Set<FileScanTask> called, int rows, long budget, List<Files> rest) {
-    // Rows are spread over the files in an order that every engine finds.
-    List<FileScanTask> files = ofPartition.stream().sorted(BY_LOCATION).toList();
+  private List<Files> byGain(List<FileScanTask> files, Set<FileScanTask> called, int rows, long budget) {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
@@ -238,10 +234,10 @@ public final class Selection {
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
       boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
-      leave(rest, files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      leave(files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
-    leave(rest, only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
+    leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
     List<Reason> why =
         called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
@@ -331,7 +327,7 @@ public final class Selection {
         Reason part = Reason.of(Reason.LIMITED, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
         taken.add(group.cut(files.subList(0, count), part));
       }
-      leave(left, files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
+      leave(files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
       room -= count;
     }
     return taken;

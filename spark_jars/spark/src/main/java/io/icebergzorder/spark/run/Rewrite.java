@@ -67,7 +67,7 @@ public final class Rewrite {
   /** Samples the clustering columns, and fits layouts. One Spark job, which reads no other column; nothing is written. */
   public static SampledPlan sample(TablePlan plan) {
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
-      SampledPlan sampled = fitted(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
+      SampledPlan sampled = sampleAndFit(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
       sampled.planned().forEach(LOG::warn);
       return sampled;
     } catch (InterruptedException e) {
@@ -84,7 +84,7 @@ public final class Rewrite {
       SampledPlan layouts = sampled.isPresent() ? checked(session, sampled.get()) : sampled(session, plan);
       return layouts.isNothing()
           ? new Outcome(layouts, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
-          : written(session, layouts, since);
+          : writeAndCommit(session, layouts, since);
     } catch (InterruptedException e) {
       interrupted = true;
       String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(plan.target().name());
@@ -107,13 +107,13 @@ public final class Rewrite {
   private static SampledPlan sampled(RewriteSession session, TablePlan plan) throws InterruptedException {
     boolean failAlone = plan.options().partialProgress().isPresent();
     String stopped = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
-    SampledPlan sampled = fitted(session, plan, failAlone, stopped);
+    SampledPlan sampled = sampleAndFit(session, plan, failAlone, stopped);
     sampled.told(List.of()).forEach(LOG::warn);
     return sampled;
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
-  private static SampledPlan fitted(RewriteSession session, TablePlan plan, boolean failAlone, String stopped)
+  private static SampledPlan sampleAndFit(RewriteSession session, TablePlan plan, boolean failAlone, String stopped)
       throws InterruptedException {
     PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
     LayoutFitter fitter = new LayoutFitter(plan);
@@ -136,14 +136,14 @@ public final class Rewrite {
     }
   }
 
-  private static Outcome written(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
+  private static Outcome writeAndCommit(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
     TablePlan plan = sampled.plan();
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
         sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
     List<MetricsFindings.Fix> fixes = set(sampled);
     try {
-      return committed(session, sampled, since, sampled.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+      return rewritten(session, sampled, since, sampled.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -155,7 +155,7 @@ public final class Rewrite {
   }
 
   /** Writes the file groups, several in a job and several jobs at a time, and commits them. */
-  private static Outcome committed(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
+  private static Outcome rewritten(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
       throws InterruptedException {
     TablePlan plan = sampled.plan();
     Table table = plan.target().table();

@@ -1,0 +1,94 @@
+"""Both engines write the same plan in JSON, and either executes what the other has written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import StalePlanError
+from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
+from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import execute_plan
+from tests.conftest import CATALOG
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, position_delete
+
+NAME = "same_plans"
+FULL_NAME = f"{CATALOG}.db.{NAME}"
+BY, WHERE = "zorder(a, b)", "p < 2 AND b >= 0"
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+
+
+@pytest.fixture
+def table(catalog: Catalog, spark: SparkSession) -> Iterator[Table]:
+    """Six files in partition 0, one with deletes, and three in partition 1."""
+    catalog.create_namespace_if_not_exists("db")
+    table = catalog.create_table(f"db.{NAME}", SCHEMA)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for number in range(9):
+        numbers = range(1000 * number, 1000 * number + 500)
+        columns = [[number // 6] * 500, [i * 7919 % 10007 for i in numbers], [i * 104729 % 10009 for i in numbers]]
+        table.append(pa.table([pa.array(column, pa.int64()) for column in columns], schema=SCHEMA))
+    commit_files(table, position_delete(table, data_files(table)[0], [3, 4]))
+    yield table
+    # By Spark, which holds tables for a while.
+    spark.sql(f"DROP TABLE IF EXISTS {FULL_NAME}")
+
+
+def rows(table: Table) -> list[str]:
+    return sorted(map(str, table.refresh().scan().to_arrow().to_pylist()))
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rewrite-all": "true", "max-files-to-rewrite": "7", "target-file-size-bytes": "9000"},
+        {"max-file-group-size-bytes": "20000", "delete-file-threshold": "1", "boundaries": "64"},
+        {"max-scan-ratio": "1", "min-file-size-bytes": "0", "target-file-size-bytes": "8000"},
+    ],
+)
+def test_either_engine_executes_the_plan_of_the_other(
+    spark: SparkSession, table: Table, options: dict[str, str], sampled: bool
+) -> None:
+    plan = plan_rewrite(table, BY, where=WHERE, options=options)
+    ours = (sample(table, plan) if sampled else plan).to_dict()
+    theirs = describe_plan(spark, FULL_NAME, BY, where=WHERE, options=options, sampled=sampled)
+    assert ours["file_groups"]
+    assert compared(theirs) == compared(ours)
+
+    before, snapshot = rows(table), table.metadata.current_snapshot_id
+    on_spark = execute_plan(spark, FULL_NAME, json.dumps(ours))
+    hashes = [layout_hash(table)]
+    assert rows(table) == before
+    with pytest.raises(StalePlanError):
+        execute(table, RewritePlan.from_json(json.dumps(theirs)))
+    table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot).commit()
+    without = execute(table, RewritePlan.from_json(json.dumps(theirs)))
+    hashes.append(layout_hash(table))
+    assert rows(table) == before
+    assert hashes[0] == hashes[1]
+    assert without.rewritten_data_files_count == on_spark.rewritten_data_files_count
+    assert without.added_data_files_count == on_spark.added_data_files_count
+
+
+def compared(plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan without when it was made, and with fractions as far as sums in any order agree."""
+    rounded = json.loads(json.dumps(plan), parse_float=lambda text: round(float(text), 9))
+    return {key: value for key, value in rounded.items() if key not in ("planned_at_ms", "expected_seconds")}
+
+
+def layout_hash(table: Table) -> str:
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    return str(snapshot.summary.additional_properties["zorder.layout-hash"])
