@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,31 +39,37 @@ class DataFileTask:
 class FileGroup:
     """Data files of a partition that are rewritten together, or left, at least one; and why."""
 
-    partition_path: str  # as day=2026-01-01; empty without partitions, and for other specs than the table's
-    data_files_count: int
-    input_size: int  # bytes
-    rows: int  # deleted ones included
-    reasons: tuple[Reason, ...]
+    # The values of the partition that they share, by which other plans find the group again; empty where they have
+    # none, or are of other specs than the table's current one.
+    key: Partition
+    tasks: tuple[DataFileTask, ...]  # empty in a plan that was read, until they are listed
+    reasons: tuple[Reason, ...] = ()
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
+    is_finer: bool = False  # whether it is written to half as many files again as usual
+    partition_path: str = ""  # as day=2026-01-01; empty where the key is
     # Of a group that is rewritten:
     index: int = 0  # its place in the plan, from 1
     spec_id: int = 0  # the partition spec of the files to be written
     expected_output_files: int = 1
     max_output_file_size: int = 0  # bytes above which a file is not planned to be
     is_due: bool = False  # whether one of its files is rewritten for its deletes or its spec, whatever is gained
-    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
     data_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by path, the paths of their deletes
-    # What the manifests have of its files: nothing in a plan that was read, until they are listed. The key are the
-    # values of their partition, by which other plans find it again; empty where the partition's path is.
-    key: Partition = ()
-    tasks: tuple[DataFileTask, ...] = ()
+    counts: tuple[int, int, int] | None = None  # files, bytes and rows, in a plan that was read
 
-    @staticmethod
-    def of(
-        partition_path: str, key: Partition, tasks: Sequence[DataFileTask], reasons: Iterable[Reason], **more: Any
-    ) -> FileGroup:
-        """Describe data files that were listed."""
-        counts = len(tasks), size_of(tasks), sum(task.data_file.record_count for task in tasks)
-        return FileGroup(partition_path, *counts, tuple(reasons), key=key, tasks=tuple(tasks), **more)
+    @property
+    def data_files_count(self) -> int:
+        """How many data files there are."""
+        return self.counts[0] if self.counts else len(self.tasks)
+
+    @property
+    def input_size(self) -> int:
+        """Bytes of the data files."""
+        return self.counts[1] if self.counts else size_of(self.tasks)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the data files, deleted ones included."""
+        return self.counts[2] if self.counts else sum(task.data_file.record_count for task in self.tasks)
 
     @property
     def reason(self) -> str:

@@ -93,7 +93,7 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
     groups = []
     for group in plan.groups:
         found = tuple(tasks[path] for path in group.data_files)
-        groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id)))
+        groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
         snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from urllib.parse import quote_plus
 
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
+from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
@@ -28,7 +29,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     resolve_spec,
 )
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles, Selector
+from iceberg_zorder.pyiceberg.plan.selection.selection import Selector
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -63,34 +64,28 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     if snapshot is None:
         why = "branch main has no snapshot yet"
         return replace(plan, message=nothing_in(table, why), target=given_target(table, options))
-    tasks, spec_id = work.listing.tasks(snapshot), table.spec().spec_id
-    snapshots = snapshots_to(table, snapshot)
+    tasks, snapshots = work.listing.tasks(snapshot), snapshots_to(table, snapshot)
+    scope, is_filtered = _by_partition(table, tasks), work.spec.where is not None
     target = given_target(table, options) or found_target(
-        options,
-        snapshots,
-        map(size_of, _by_key(tasks, spec_id).values()),
-        is_filtered=work.spec.where is not None,
+        options, snapshots, [files.input_size for files in scope], is_filtered=is_filtered
     )
     sizes, most = size_rules(table, options, target), math.inf
     if lost:
-        tasks = _again(tasks, lost, done, spec_id)
+        scope = _by_partition(table, _again(tasks, lost, done, table.spec().spec_id))
         most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
     settled = None if order is None or lost or options.rewrite_all else _settled(work, order, snapshots, target)
     selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, settled, work.workload)
-    chosen, rest, message = selector.select([SelectedFiles(*each) for each in _by_key(tasks, spec_id).items()], most)
-    paths = _partition_paths(table)
-    groups = [_group(work, number, files, sizes, paths) for number, files in enumerate(chosen, 1)]
+    chosen, left, message = selector.select(scope, most)
+    groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         _check_formats(table, groups)
     if order is not None:
         order_of_groups(work, groups)
-    is_empty = not tasks and work.spec.where is None
-    left = tuple(FileGroup.of(paths(files), files.key, files.tasks, files.reasons) for files in rest)
     return replace(
         plan,
         groups=tuple(_in_job_order(groups, options.rewrite_job_order)),
-        left=left,
-        message=nothing_in(table, "the table has no data file") if is_empty else message,
+        left=tuple(left),
+        message=message if scope or lost or is_filtered else nothing_in(table, "the table has no data file"),
         target=target,
         is_whole=not any(why.code in WAITING for each in left for why in each.reasons),
     )
@@ -126,11 +121,23 @@ def key_of(task: DataFileTask, spec_id: int) -> Partition:
     return partition_of(task.data_file)[1:] if task.data_file.spec_id == spec_id else ()
 
 
-def _by_key(tasks: Sequence[DataFileTask], spec_id: int) -> dict[Partition, tuple[DataFileTask, ...]]:
-    found: dict[Partition, list[DataFileTask]] = {}
+def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup]:
+    """Gather the data files of each partition, and write it as PyIceberg does, which types its fields for each."""
+    spec, found = table.spec(), dict[Partition, list[DataFileTask]]()
     for task in tasks:
-        found.setdefault(key_of(task, spec_id), []).append(task)
-    return {key: tuple(of_key) for key, of_key in found.items()}
+        found.setdefault(key_of(task, spec.spec_id), []).append(task)
+    fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
+
+    def path_of(record: Record) -> str:
+        texts = (field.transform.to_human_string(of.field_type, record[at]) for at, (field, of) in enumerate(fields))
+        return "/".join(
+            f"{quote_plus(field.name)}={quote_plus(text)}" for (field, _), text in zip(fields, texts, strict=True)
+        )
+
+    return [
+        FileGroup(key, tuple(of_key), partition_path=path_of(of_key[0].data_file.partition) if key else "")
+        for key, of_key in found.items()
+    ]
 
 
 def _again(
@@ -155,39 +162,16 @@ def _settled(
     return Settled.by(key_of_request(work, order, target), snapshots)
 
 
-def _partition_paths(table: Table) -> Callable[[SelectedFiles], str]:
-    """Write partitions as PyIceberg does, which finds out for each what types their fields have."""
-    spec = table.spec()
-    fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
-
-    def path_of(files: SelectedFiles) -> str:
-        if not files.key:
-            return ""
-        values = files.tasks[0].data_file.partition
-        texts = (
-            (field.name, field.transform.to_human_string(of.field_type, values[place]))
-            for place, (field, of) in enumerate(fields)
-        )
-        return "/".join(f"{quote_plus(name)}={quote_plus(text)}" for name, text in texts)
-
-    return path_of
-
-
-def _group(
-    work: ResolvedSpec, number: int, files: SelectedFiles, sizes: SizeRules, paths: Callable[[SelectedFiles], str]
-) -> FileGroup:
-    size = size_of(files.tasks)
-    return FileGroup.of(
-        paths(files),
-        files.key,
-        files.tasks,
-        files.reasons,
+def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
+    """Tell of chosen files how they are rewritten."""
+    size = files.input_size
+    return replace(
+        files,
         index=number,
         spec_id=work.output_spec_id,
         expected_output_files=sizes.expected_output_files(finer(size) if files.is_finer else size),
         max_output_file_size=sizes.write_max_file_size,
         is_due=any(map(sizes.is_due, files.tasks)),
-        worth=files.worth,
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
 

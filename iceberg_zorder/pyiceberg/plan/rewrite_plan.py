@@ -275,7 +275,8 @@ class _Left(_Strict):
 
     def group(self) -> FileGroup:
         reasons = tuple(Reason(each.code, each.parameters) for each in self.reasons)
-        return FileGroup(self.partition, self.data_files_count, self.bytes, self.rows, reasons)
+        counts = self.data_files_count, self.bytes, self.rows
+        return FileGroup((), (), reasons, partition_path=self.partition, counts=counts)
 
 
 class _Group(_Left):

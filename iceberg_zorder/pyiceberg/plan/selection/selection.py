@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
+from iceberg_zorder.pyiceberg.content_files import partition_of
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
@@ -21,24 +21,13 @@ from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import FIX
-from iceberg_zorder.request.reasons import COLUMNS, QUERIES, Reason, words
+from iceberg_zorder.request.reasons import COLUMNS, QUERIES, Reason
 from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
 from iceberg_zorder.upkeep.gathering import NO_CAP, rewrite_budget, rewrites_to
 from iceberg_zorder.upkeep.group_cuts import cut_groups
 from iceberg_zorder.upkeep.settled import Settled, workload_of
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
-
-
-@dataclass(frozen=True, eq=False)
-class SelectedFiles:
-    """Data files of one partition that have one fate, at least one, and why; the key is that of their file group."""
-
-    key: Partition
-    tasks: tuple[DataFileTask, ...]
-    reasons: tuple[Reason, ...] = ()
-    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of them; 0 if it is not known
-    is_finer: bool = False  # whether they are written to half as many files again as usual
 
 
 class Selector:
@@ -58,7 +47,7 @@ class Selector:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._settled, self._workload = spec_id, settled, workload
         self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
-        self._left: list[SelectedFiles] = []
+        self._left: list[FileGroup] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
@@ -71,13 +60,13 @@ class Selector:
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
     def select(
-        self, scope: Sequence[SelectedFiles], most: float = math.inf
-    ) -> tuple[list[SelectedFiles], list[SelectedFiles], str | None]:
+        self, scope: Sequence[FileGroup], most: float = math.inf
+    ) -> tuple[list[FileGroup], list[FileGroup], str | None]:
         """Choose among the data files of each partition, so many at most.
 
         Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
         """
-        others: list[SelectedFiles] = []
+        others: list[FileGroup] = []
         # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
@@ -88,7 +77,7 @@ class Selector:
             elif old:
                 others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
-        parts: list[SelectedFiles] = []
+        parts: list[FileGroup] = []
         for of_partition, count in zip(others, rows, strict=True):
             for files in self._judged(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
@@ -96,7 +85,7 @@ class Selector:
         chosen = self._limited(parts, most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
-    def _leave(self, files: SelectedFiles, tasks: Sequence[DataFileTask], why: Reason) -> None:
+    def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
         if tasks:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
@@ -104,7 +93,7 @@ class Selector:
         is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
         return is_covered and not any(map(self._rules.is_due, tasks))
 
-    def _judged(self, files: SelectedFiles, rows: int) -> list[SelectedFiles]:
+    def _judged(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
@@ -117,7 +106,7 @@ class Selector:
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(self, files: SelectedFiles, called: set[DataFileTask], rows: int) -> list[SelectedFiles]:
+    def _by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
         tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.is_due))
@@ -139,7 +128,7 @@ class Selector:
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "expected": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        return [SelectedFiles(files.key, chosen, why, saved, choice.is_finer)]
+        return [replace(files, tasks=chosen, reasons=why, worth=saved, is_finer=choice.is_finer)]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -157,7 +146,7 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
-    def _parts(self, files: SelectedFiles) -> list[SelectedFiles]:
+    def _parts(self, files: FileGroup) -> list[FileGroup]:
         """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
         most = {
             "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
@@ -176,12 +165,12 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _limited(self, chosen: list[SelectedFiles], most: float) -> list[SelectedFiles]:
+    def _limited(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, is_due = self._options.max_files_to_rewrite, self._rules.is_due
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
             return chosen
-        taken: list[SelectedFiles] = []
+        taken: list[FileGroup] = []
         for files in sorted(chosen, key=lambda files: (not any(map(is_due, files.tasks)), -files.worth)):
             tasks = sorted(files.tasks, key=lambda task: not is_due(task))
             part = Reason("limited", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
@@ -223,8 +212,8 @@ def _path(task: DataFileTask) -> str:
     return task.data_file.file_path
 
 
-def _counts(left: Sequence[SelectedFiles]) -> Counter[str]:
+def _counts(left: Sequence[FileGroup]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for files in left:
-        counts[words(files.reasons)] += len(files.tasks)
+        counts[files.reason] += len(files.tasks)
     return counts
