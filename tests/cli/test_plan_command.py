@@ -56,9 +56,9 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert catalog.load_table("db.events").metadata == table.metadata, "nothing is written"
     assert sorted(home.rglob("*.parquet")) == on_disk
 
-    asked = ("db.events", "--by", "`user id`,ts", "--predicate", "ts >= 40", "--output", "json")
-    of_spark = run(home, *asked, "--engine", "spark", "--catalog", "files", command="report")
-    reports = [json.loads(each.stdout) for each in (of_spark, run_without_spark(home, *asked, command="report"))]
+    measured = ("db.events", "--by", "`user id`,ts", "--predicate", "ts >= 40", "--output", "json")
+    of_spark = run(home, *measured, "--engine", "spark", "--catalog", "files", command="report")
+    reports = [json.loads(each.stdout) for each in (of_spark, run_without_spark(home, *measured, command="report"))]
     for report in reports:
         report["findings"] = [each["code"] for each in report["findings"]]
     assert reports[0] == reports[1]

@@ -65,7 +65,7 @@ def properties(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str
         except OSError:
             return False
 
-    def ask(method: str, path: str, body: object) -> None:
+    def ask(method: str, path: str, body: Any) -> None:
         said = {"grant_type": "client_credentials", "scope": scope, "client_id": "root", "client_secret": "s3cr3t"}
         headers = {"Authorization": f"Bearer {requests.post(tokens, data=said, timeout=60).json()['access_token']}"}
         answer = requests.request(method, f"{api}/management/v1/catalogs{path}", json=body, headers=headers, timeout=60)
