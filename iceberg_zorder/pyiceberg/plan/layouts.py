@@ -136,7 +136,6 @@ def _sampled(
         (*plan.left, *left),
         plan.message,
         plan.target,
-        plan.is_whole,
         sampled_groups=tuple(chosen),
         order=order,
     )
