@@ -39,12 +39,22 @@ final class RunMeasurement {
   private final SampledPlan sampled;
   private final Map<String, String> asked;
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
-  private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
-  private final Map<Integer, BytesRead> read = new HashMap<>();
+  private final Map<Integer, GroupResult> results = new HashMap<>();
   private final ConditionReads queries;
   private final String id;
   private long since;
   private int told;
+
+  /** What came of a file group: its new files, and what the queries of a workload read of them. */
+  private record GroupResult(SampledGroup group, ScanMeasurement.MeasuredGroup files, BytesRead read) {
+    static List<SampledGroup> groups(List<GroupResult> results) {
+      return results.stream().map(GroupResult::group).toList();
+    }
+
+    static List<ScanMeasurement.MeasuredGroup> files(List<GroupResult> results) {
+      return results.stream().map(GroupResult::files).toList();
+    }
+  }
 
   /** Takes what summaries are asked to say besides, and when the rewrite began, by {@link System#nanoTime}. */
   RunMeasurement(SampledPlan sampled, Map<String, String> asked, long since) {
@@ -70,14 +80,12 @@ final class RunMeasurement {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
-    List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
-    groups.forEach(this::read);
-    List<SampledGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
+    List<GroupResult> made = groups.stream().map(this::result).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
     sampled
-        .predicted(of)
+        .predicted(GroupResult.groups(made))
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
-    ScanFractions.measured(plan.order(), committed)
+    ScanFractions.measured(plan.order(), GroupResult.files(made))
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
@@ -97,36 +105,32 @@ final class RunMeasurement {
     return summary;
   }
 
-  private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
-    return measured.computeIfAbsent(group.info().globalIndex(), index -> {
+  private GroupResult result(RewriteFileGroup group) {
+    return results.computeIfAbsent(group.info().globalIndex(), index -> {
       GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), sampled.keyLengths());
       group.addedFiles().forEach(bounds::add);
       SampledGroup of = byIndex.get(index);
-      return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
+      return new GroupResult(
+          of, bounds.measured(of.sampled().lookedFor(), of.sampled().rows()), queries.made(group.addedFiles()));
     });
   }
 
-  private BytesRead read(RewriteFileGroup group) {
-    return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
-  }
-
   synchronized Rewrite.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
-    List<Integer> committed =
+    List<GroupResult> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
-            .map(group -> group.info().globalIndex())
+            .map(group -> results.get(group.info().globalIndex()))
             .toList();
-    List<SampledGroup> groups = committed.stream().map(byIndex::get).toList();
+    List<SampledGroup> groups = GroupResult.groups(committed);
     boolean isAll = groups.size() == sampled.groups().size();
-    Map<String, Double> actual = ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
     return new Rewrite.Outcome(
         sampled,
         Optional.of(result),
         isAll ? sampled.before() : SampledPlan.before(plan.order(), groups),
         isAll ? sampled.predicted() : sampled.predicted(groups),
-        actual,
+        ScanFractions.measured(plan.order(), GroupResult.files(committed)),
         plan.workload()
             .filter(workload -> !groups.isEmpty())
-            .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(read::get).toList())),
+            .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
         messages);
   }
 
