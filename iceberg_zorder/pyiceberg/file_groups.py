@@ -14,6 +14,7 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.pyiceberg.compat.manifests import content_offset
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.reasons import Reason, words
@@ -31,8 +32,9 @@ class DataFileTask:
 
     @property
     def delete_paths(self) -> tuple[str, ...]:
-        """Paths of the delete files, sorted."""
-        return tuple(sorted(file.file_path for file in (*self.position_deletes, *self.equality_deletes)))
+        """Paths of the delete files, sorted; those of deletion vectors with their offsets."""
+        found = ((file.file_path, content_offset(file)) for file in (*self.position_deletes, *self.equality_deletes))
+        return tuple(sorted(path if offset is None else f"{path}#{offset}" for path, offset in found))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,13 @@ from iceberg_zorder.maintain.policy.settings import (
     FollowUp,
     RemoveOrphanFiles,
     RewriteManifests,
-    TableSettings,
 )
 from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session
 from iceberg_zorder.spark.procedures import procedure_call, string_literal
-from iceberg_zorder.spark.rewrite import rewrite_data_files
+from iceberg_zorder.spark.rewrite import execute_plan
 
 _T = TypeVar("_T")
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -49,23 +48,13 @@ class SparkMaintenance:
         self._spark = None
         self._open.close()
 
-    def rewrite(
-        self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
-    ) -> Done:
-        """Rewrite a table; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
-        options = dict(settings.options) if files is None else {**settings.options, "max-files-to-rewrite": str(files)}
+    def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
+        """Execute a plan; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
 
         def work(spark: SparkSession) -> Done:
             _refresh(spark, name)
             with _told(spark, told):
-                done = rewrite_data_files(
-                    spark,
-                    _full_name(name),
-                    settings.by,
-                    where=settings.where_at(now),
-                    options=options,
-                    branch=settings.branch,
-                )
+                done = execute_plan(spark, _full_name(name), plan)
             failed = done.failed_data_files_count
             return Done(
                 done.rewritten_data_files_count,

@@ -15,8 +15,9 @@ from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.read import read_policy
-from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
+from iceberg_zorder.maintain.policy.settings import FollowUp
 from iceberg_zorder.passes import now, run_pass
+from iceberg_zorder.pyiceberg import RewritePlan
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from tests.maintain.lake import Lake, lake_in, rows_of
 from tests.pyiceberg.committing import summary_of
@@ -140,12 +141,10 @@ class _Spark:
     """Takes note of what Spark is asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[TableSettings, int | None, Mapping[str, str]]] = []
+        self.asked: list[tuple[RewritePlan, Mapping[str, str]]] = []
 
-    def rewrite(
-        self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
-    ) -> Done:
-        self.asked.append((settings, files, told))
+    def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
+        self.asked.append((RewritePlan.from_json(plan), told))
         return Done(1, 1, 1)
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
@@ -163,9 +162,9 @@ def test_spark_is_given_the_queries(tmp_path: Path) -> None:
         (report,) = MaintenancePass(tables.policy, tables, now).run().tables
         tables.close()
         assert report.error is None
-        ((settings, files, told),) = spark.asked
-        assert settings.options["rewrite-all"] == "true"
-        assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in settings.options["workload"]
-        assert files is None
-        assert settings.by == "zorder(b)"
+        ((plan, told),) = spark.asked
+        assert plan.spec.options["rewrite-all"] == "true"
+        assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in plan.spec.options["workload"]
+        assert plan.is_whole
+        assert plan.spec.sort_order == "zorder(b)"
         assert told[REASON] == (report.decision and report.decision.reason)

@@ -54,7 +54,6 @@ _FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg knows it from version 3 on.
 _REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
-_REFERENCED_DATA_FILE_POSITION = list(_FIELDS).index(_REFERENCED_DATA_FILE.name)
 # PyIceberg has them as longs, which the format has not, and Java cannot read.
 _EQUALITY_IDS = _FIELDS["equality_ids"].model_copy(
     update={"field_type": ListType(element_id=136, element_type=IntegerType(), element_required=True)}
@@ -159,9 +158,17 @@ def read_in_threads(read: Callable[[ManifestFile], _T], manifests: Iterable[Mani
 
 def referenced_data_file(delete_file: DataFile) -> str | None:
     """Tell which data file a delete file says it belongs to."""
-    if len(delete_file) <= _REFERENCED_DATA_FILE_POSITION:
-        return None
-    return cast("str | None", delete_file[_REFERENCED_DATA_FILE_POSITION])
+    return cast("str | None", _field_of(delete_file, _REFERENCED_DATA_FILE.name))
+
+
+def content_offset(delete_file: DataFile) -> int | None:
+    """Tell where in its file a deletion vector begins; None of other deletes."""
+    return cast("int | None", _field_of(delete_file, "content_offset"))
+
+
+def _field_of(file: DataFile, name: str) -> object:
+    place = list(_FIELDS).index(name)
+    return file[place] if place < len(file) else None
 
 
 def write_entries(

@@ -79,10 +79,8 @@ _INSTALL = "install it with pip install '.[spark]'"
 class SparkWork(Protocol):
     """What Spark does for maintenance; see :class:`iceberg_zorder.spark.maintenance.SparkMaintenance`."""
 
-    def rewrite(
-        self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
-    ) -> Done:
-        """Rewrite so many data files at most, those first that save most; raises as a rewrite does."""
+    def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
+        """Rewrite what a plan in JSON says; raises as a rewrite does."""
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
         """Carry out a follow-up, and say what it did; raises RewriteFailedError."""
@@ -269,17 +267,9 @@ class PyIcebergTables:
         groups = [group for group in plan.groups if group.index in chosen]
         engine = self._engine(name, groups, settings)
         markers = markers_of(self._loaded[name].format_version) if settings.conflicts.markers else {}
-        new = self._new_layouts.of(name) if decision.is_new_layout else None
-        told = {**told, REASON: decision.reason, **markers}
+        told, plan = {**told, REASON: decision.reason, **markers}, plan.with_groups(chosen)
         if engine == "spark" and self._spark is not None:
-            files = None if len(groups) == len(plan.groups) else sum(len(group.tasks) for group in groups)
-            settings = self._new_layouts.with_queries(name, settings)
-            if new is not None:
-                # A part of it is what Spark finds to be worth most.
-                more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
-                settings = replace(settings, by=plan.spec.sort_order, options={**settings.options, **more})
-            return self._spark.rewrite(name, settings, _moment(plan), files, told)
-        plan = plan.with_groups(chosen)
+            return self._spark.rewrite(name, plan.to_json(), told)
         return _carried_out(RewriteRun(self._loaded[name], plan.spec, work, goes_on, told), plan)
 
     def _plan(self, decision: Decision) -> RewritePlan:

@@ -15,7 +15,6 @@ from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.planner import order_of_groups
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import (
     DrawnSample,
     Failed,
@@ -90,7 +89,7 @@ def fit_plan(
     is set only if it is executed.
     """
     if not plan.groups:
-        return _sampled(plan, (), (), None)
+        return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)
     context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
     share = 0 if options.rewrite_all else 2 if plan.target and plan.target.is_given else 1
@@ -98,33 +97,31 @@ def fit_plan(
     fitted, measure, metrics = fit_layouts(context, plan.groups, more)
     chosen = [each for each in fitted if options.rewrite_all or each.group.is_due or each.gains]
     left = [each for each in fitted if each not in chosen]
-    found = _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left], order)
     if left and not chosen:
         before, predicted = measure.means(left)
         said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
-        found = replace(found, message=said + plan.limit_message)
+        plan = replace(plan, message=said + plan.limit_message)
+    snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
     found = replace(
-        found,
+        _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left]),
+        order=order,
         kept=measure.kept,
         lengths=measure.lengths,
         # Without a file group nothing is done about the columns whose bounds do not serve.
         metrics=metrics if chosen else metrics.without_fixes(),
         scan_fractions=measure.predicted(chosen),
         scan_fractions_before=measure.before(chosen),
+        expected_seconds=expected_seconds(snapshots, sum(each.group.input_size for each in chosen)),
         workload=measure.workload_scan(chosen),
     )
-    snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
     warnings = _warnings(work, found, measure, snapshots) if chosen else found.metrics.warnings
     for warning in warnings:
         if warning not in found.metrics.intended:
             _LOG.warning("%s", warning)
-    seconds = expected_seconds(snapshots, sum(group.input_size for group in found.groups))
-    return replace(found, warnings=tuple(warnings), expected_seconds=seconds)
+    return replace(found, warnings=tuple(warnings))
 
 
-def _sampled(
-    plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[FileGroup], order: RowOrder | None
-) -> SampledPlan:
+def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[FileGroup]) -> SampledPlan:
     return SampledPlan(
         plan.table,
         plan.table_uuid,
@@ -136,9 +133,7 @@ def _sampled(
         (*plan.left, *left),
         plan.message,
         plan.target,
-        plan.is_whole,
-        sampled_groups=tuple(chosen),
-        order=order,
+        tuple(chosen),
     )
 
 

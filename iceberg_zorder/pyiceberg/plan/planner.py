@@ -35,7 +35,6 @@ from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, foun
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import FIX
-from iceberg_zorder.request.reasons import WAITING
 from iceberg_zorder.upkeep.settled import Settled, request_key
 from iceberg_zorder.upkeep.upkeep_request import finer
 
@@ -87,7 +86,6 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
         left=tuple(left),
         message=message if scope or lost or is_filtered else nothing_in(table, "the table has no data file"),
         target=target,
-        is_whole=not any(why.code in WAITING for each in left for why in each.reasons),
     )
 
 

@@ -50,8 +50,6 @@ class RewritePlan:
         Why there is no file group, and what would force one.
     target : TargetSize or None
         The size that new files are to have, if it is known, and where that is from.
-    is_whole : bool
-        Whether nothing is left for a later rewrite by the same request.
     """
 
     table: str
@@ -64,7 +62,11 @@ class RewritePlan:
     left: tuple[FileGroup, ...] = ()
     message: str | None = None
     target: TargetSize | None = None
-    is_whole: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left for a later rewrite by the same request."""
+        return not any(why.code in WAITING for each in self.left for why in each.reasons)
 
     @property
     def limit_message(self) -> str:
@@ -83,7 +85,9 @@ class RewritePlan:
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
         """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
         groups = tuple(group for group in self.groups if group.index in indices)
-        return replace(self, groups=groups, is_whole=self.is_whole and len(groups) == len(self.groups))
+        why = Reason("max-files-to-rewrite", {"max_files_to_rewrite": sum(each.data_files_count for each in groups)})
+        waiting = (replace(group, reasons=(why,)) for group in self.groups if group.index not in indices)
+        return replace(self, groups=groups, left=(*self.left, *waiting))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the plan by what JSON has; ``docs/options.md`` lists the keys.
@@ -356,5 +360,4 @@ def _read(text: str) -> RewritePlan:
         tuple(each.group() for each in read.left),
         read.message,
         None if size is None or source is None else TargetSize(size, source, source),
-        not any(of.code in WAITING for each in read.left for of in each.reasons),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,7 +84,8 @@ def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(tabl
     assert sample(table, dry_run) is dry_run
     (said,) = dry_run.to_dict()["file_groups"]
     assert f"predicted scan fraction a {100 * dry_run.scan_fractions['a']:.1f}%" in str(dry_run)
-    result = execute(table, dry_run)
+    # It holds no table, no function and no handle.
+    result = execute(table, pickle.loads(pickle.dumps(dry_run)))
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (6, said["layout"]["data_files_count"])
     summary = table.current_snapshot().summary  # type: ignore[union-attr]
     assert summary is not None
