@@ -101,7 +101,7 @@ public final class PositionFunctions {
   }
 
   /** The same of texts, most of which differ in the first eight bytes, which Spark reads as one number. */
-  private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
+  record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
       UTF8String[] texts = texts(type, boundaries);
