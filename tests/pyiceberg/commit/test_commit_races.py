@@ -170,6 +170,10 @@ def test_an_equality_delete_applies_to_the_new_files(race: Callable[..., Race], 
     assert summary_of(this.mine, new)["total-equality-deletes"] == "2"
     (delete,) = entries_of(this.mine, ManifestContent.DELETES)
     assert delete.sequence_number == 3
+    snapshot = this.mine.current_snapshot()
+    assert snapshot is not None
+    numbers = {each.sequence_number for each in snapshot.manifests(this.mine.io) if each.added_snapshot_id == new}
+    assert numbers == {snapshot.sequence_number} == {4}, "that of an attempt before"
 
 
 @WHEN

@@ -88,6 +88,14 @@ def made(catalog: SqlCatalog, files: int, rows: int, wanted: Callable[[int], boo
     return table, sorted(live)
 
 
+def test_a_row_that_is_written_with_its_delete_stays(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", KEYS)
+    row = {"id": 1, "name": "one", "a": 1}
+    commit_files(table, data_file(table, [row]))
+    commit_files(table, equality_delete(table, [row], ["id"]), data_file(table, [{**row, "a": 2}]))
+    assert [row["a"] for row in rewrite(table, "a").rows()] == [2]
+
+
 @pytest.mark.parametrize(("limit", "parts"), [(64_000_000, False), (400_000, True)])
 def test_deletes_that_have_no_room_are_applied_in_parts(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, limit: int, parts: bool
