@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create
+from tests.spark.tables import create
 
 BOXES = (
     "SELECT 1000 * (id div 8000) + abs(hash(id)) % 1000 AS a, 1000 * (id div 1000 % 8) + abs(hash(id, 1)) % 1000 AS b "
     "FROM range(0, 64000, 1, 64)"
 )
 """A file for each box of a grid of eight by eight."""
-
-
-def scanned(table: Table) -> float:
-    """What filters read on average, of values that are spread evenly."""
-    found = []
-    for column in "ab":
-        rows = table.spark.sql(
-            f"SELECT readable_metrics.{column}.lower_bound, readable_metrics.{column}.upper_bound, file_size_in_bytes "
-            f"FROM {table.full_name}.files"
-        ).collect()
-        domain = max(row[1] for row in rows) - min(row[0] for row in rows)
-        found.append(sum((row[1] - row[0]) / domain * row[2] for row in rows) / sum(row[2] for row in rows))
-    return fmean(found)
 
 
 def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(spark: SparkSession) -> None:
@@ -50,6 +35,3 @@ def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(spark: Sp
     assert (table.fingerprint(), table.orphans()) == (before, set())
     assert (row.rewritten_data_files_count, row.failed_data_files_count) == (64, 0)
     assert table.operations() == ["append", *["replace"] * 4]
-    parts = scanned(table)
-    table.call("a, b", options={**table.target_for(80), "rewrite-all": "true"})
-    assert parts <= 1.05 * scanned(table)
