@@ -286,7 +286,7 @@ class _Left(_Strict):
 class _Group(_Left):
     expected_data_files_count: int = Field(ge=1)
     spec_id: int
-    max_output_file_size_bytes: int
+    max_output_file_size_bytes: int = Field(ge=1)
     is_due: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
@@ -341,6 +341,11 @@ def _read(text: str) -> RewritePlan:
         raise InvalidInputError(
             f"Cannot read the plan, because its condition {read.where} was given as an object, and is not in Spark SQL"
         )
+    size, source = read.target_file_size_bytes, read.target_file_size_from
+    if read.file_groups and None in (read.snapshot_id, size, source):
+        raise InvalidInputError(
+            "Cannot read the plan, because it has file groups, and no snapshot or size of new files"
+        )
     paths = Counter(file.path for group in read.file_groups for file in group.data_files)
     for path, times in paths.items():
         if times > 1:
@@ -348,7 +353,6 @@ def _read(text: str) -> RewritePlan:
     spec = RewriteSpec(
         read.sort_order, read.where, read.options, read.branch, read.case_sensitive, at_ms=read.planned_at_ms
     )
-    size, source = read.target_file_size_bytes, read.target_file_size_from
     return RewritePlan(
         read.table,
         read.table_uuid,

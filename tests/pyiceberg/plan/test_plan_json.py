@@ -110,6 +110,7 @@ def test_what_is_no_plan_is_refused(table: Table) -> None:
         (changed(text, version=2), "it is of version 2, not of 1"),
         (changed(text, schema_id="0"), "of its schema_id: Input should be a valid integer"),
         (changed(text, file_groups=empty), r"of its file_groups\.0\.data_files: "),
+        (changed(text, target_file_size_bytes=None), "it has file groups, and no snapshot or size of new files"),
         (changed(text, file_groups=groups + groups[:1]), "data file .* is there 2 times"),
         (by_object.to_json(), "its condition .* was given as an object, and is not in Spark SQL"),
     ):
