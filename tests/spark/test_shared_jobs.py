@@ -20,7 +20,6 @@ SELECT = (
     f" CASE id % {GROUPS} WHEN 1 THEN NULL WHEN 2 THEN if(hash(id, 1) % 3 = 0, NULL, uuid()) ELSE sha(concat(id)) END AS b,"
     f" if(id % {GROUPS} = 3, NULL, hash(id, 2) / 7) AS c FROM range(0, 4000, 1, 2)"
 )
-ALONE = {"partial-progress.enabled": "true", "partial-progress.max-commits": str(GROUPS)}
 
 
 def rewriting(events: list[Event]) -> list[Event]:
@@ -48,9 +47,12 @@ def both_ways(table: Table, options: Mapping[str, str], directory: Path, sort_or
     """Rewrite a table's groups alone, and then together; returns the events of that."""
     spark = table.spark
     snapshot = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.snapshots").collect()[0][0]
-    table.call(sort_order, options={**options, **ALONE})
+    groups = spark.sql(f"SELECT partition FROM {table.full_name}.partitions").count()
+    table.call(
+        sort_order, options={**options, "partial-progress.enabled": "true", "partial-progress.max-commits": str(groups)}
+    )
     alone = files(table)
-    assert table.operations().count("replace") == GROUPS
+    assert table.operations().count("replace") == groups
     spark.sql(f"CALL lake.system.rollback_to_snapshot('{table.name}', {snapshot})")
     with unchanged(table), event_log(spark, directory) as events:
         table.call(sort_order, options=options)
@@ -66,6 +68,23 @@ def test_groups_of_one_file_are_sorted_where_they_are_read(
     assert len(rewriting(events)) == 1
     # No exchange: there is one stage, with a task for each group.
     assert tasks(events) == [GROUPS]
+
+
+@pytest.mark.parametrize(
+    "sort_order",
+    [pytest.param("zorder(a, b, c)", marks=pytest.mark.full), "b DESC NULLS FIRST, hilbert(a, c)"],
+)
+def test_many_groups_of_several_files_are_sorted_where_they_are_read(
+    spark: SparkSession, tmp_path: Path, sort_order: str
+) -> None:
+    groups = 4 * spark.sparkContext.defaultParallelism
+    table = create(
+        spark, SELECT.replace(f"id % {GROUPS} AS int) AS p", f"id % {groups} AS int) AS p"), partitioned_by="p"
+    )
+    events = both_ways(table, table.target_for(4 * groups), tmp_path, sort_order)
+    # No exchange: there is one stage, with a task for each group, and it writes several files.
+    assert tasks(events) == [groups]
+    assert len(table.data_files()) >= 3 * groups
 
 
 @pytest.mark.version

@@ -4,19 +4,21 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /** The ranks of the values of columns of one type together: equal values have one rank, from 0 without gaps. */
 public final class Ranks {
   private final UnaryOperator<byte[]> kept;
-  private long[] longs = new long[0];
+  private AscendingLongs longs = new AscendingLongs(new long[0]);
   private byte[][] texts = new byte[0][];
 
   /** Ranks the values of columns of one domain, of whose keys of bytes so much is kept. */
   Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
-      longs = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey)).sorted().distinct().toArray();
+      LongStream all = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey));
+      longs = new AscendingLongs(all.sorted().distinct().toArray());
     } else {
       Stream<byte[]> all = columns.stream().flatMap(column -> rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row))));
       texts = distinct(all.sorted(Arrays::compareUnsigned).toArray(byte[][]::new));
@@ -48,13 +50,12 @@ public final class Ranks {
   }
 
   public int size() {
-    return Math.max(longs.length, texts.length);
+    return Math.max(longs.values().length, texts.length);
   }
 
   /** How many values are below a key. */
   public int countBelow(long key) {
-    int place = Arrays.binarySearch(longs, key);
-    return place >= 0 ? place : -place - 1;
+    return key == Long.MIN_VALUE ? 0 : longs.countNotAbove(key - 1);
   }
 
   /** How many values are below a key, of which all counts. */
@@ -85,9 +86,12 @@ public final class Ranks {
     return place >= 0 ? place : -place - 2;
   }
 
+  /** As of a binary search: below 0 for a key that has no rank. */
   private int place(KeyColumn column, int row) {
-    return column.domain() == KeyDomain.LONG
-        ? Arrays.binarySearch(longs, column.longKey(row))
-        : Arrays.binarySearch(texts, kept.apply(column.bytesKey(row)), Arrays::compareUnsigned);
+    if (column.domain() == KeyDomain.BYTES) {
+      return Arrays.binarySearch(texts, kept.apply(column.bytesKey(row)), Arrays::compareUnsigned);
+    }
+    int notAbove = longs.countNotAbove(column.longKey(row));
+    return notAbove > 0 && longs.values()[notAbove - 1] == column.longKey(row) ? notAbove - 1 : -notAbove - 1;
   }
 }

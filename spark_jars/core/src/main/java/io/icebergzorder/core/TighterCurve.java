@@ -1,7 +1,6 @@
 package io.icebergzorder.core;
 
 import java.util.Arrays;
-import java.util.Comparator;
 
 /** Chooses the curve that orders the rows inside the leaves of a tree in tighter runs. */
 final class TighterCurve {
@@ -10,8 +9,6 @@ final class TighterCurve {
 
   private TighterCurve() {}
 
-  private record Row(int leaf, long index, long packed) {}
-
   /** Puts each leaf's rows in the order of each curve, cut into even runs, and compares the sums of extents times rows. */
   static Curve of(BoxTree tree, long[] packed, int columns, int leading, int bits) {
     int ofCurve = columns - leading;
@@ -19,47 +16,59 @@ final class TighterCurve {
       return Curve.ZORDER;
     }
     long[] costs = new long[2];
-    for (Curve curve : Curve.values()) {
-      Placement placement = new Placement(columns, leading, bits, curve, tree);
-      Row[] rows = new Row[packed.length];
-      Arrays.setAll(rows, row -> new Row(tree.leaf(packed[row]), placement.index(packed[row]), packed[row] & (1L << bits * ofCurve) - 1));
-      // Rows of one index come by their positions, so that the order of the sample does not count.
-      Arrays.sort(rows, Comparator.comparingInt(Row::leaf).thenComparingLong(Row::index).thenComparingLong(Row::packed));
-      costs[curve.ordinal()] = cost(rows, ofCurve, bits);
+    for (long[] rows : byLeaf(tree, packed)) {
+      for (Curve curve : Curve.values()) {
+        Placement placement = new Placement(columns, leading, bits, curve, tree);
+        costs[curve.ordinal()] += cost(rows, Arrays.stream(rows).map(placement::index).toArray(), ofCurve, bits);
+      }
     }
     return costs[Curve.HILBERT.ordinal()] < costs[Curve.ZORDER.ordinal()] ? Curve.HILBERT : Curve.ZORDER;
   }
 
-  private static long cost(Row[] rows, int columns, int bits) {
+  private static long[][] byLeaf(BoxTree tree, long[] packed) {
+    // There are as many files as leaves, or more.
+    int[] sizes = new int[tree.files()];
+    for (long row : packed) {
+      sizes[tree.leaf(row)]++;
+    }
+    long[][] rows = Arrays.stream(sizes).mapToObj(long[]::new).toArray(long[][]::new);
+    for (long row : packed) {
+      int leaf = tree.leaf(row);
+      rows[leaf][--sizes[leaf]] = row;
+    }
+    return rows;
+  }
+
+  private static long cost(long[] rows, long[] indexes, int columns, int bits) {
+    // Primitive longs are sorted several times as fast as rows. Rows of one index have one position: it counts in each of its runs.
+    long[] sorted = indexes.clone();
+    Arrays.sort(sorted);
     long cost = 0;
-    for (int from = 0; from < rows.length; ) {
-      int to = from + 1;
-      while (to < rows.length && rows[to].leaf() == rows[from].leaf()) {
-        to++;
+    for (int run = 0, start = 0; run < RUNS; run++) {
+      // The rows at places p of a leaf with p * RUNS / size = run.
+      int end = (int) (((run + 1L) * rows.length + RUNS - 1) / RUNS);
+      if (start < end) {
+        cost += (end - start) * extents(rows, indexes, sorted[start], sorted[end - 1], columns, bits);
       }
-      for (int run = 0, start = from; run < RUNS; run++) {
-        // The rows at places p of a leaf with p * RUNS / size = run.
-        int end = from + (int) (((run + 1L) * (to - from) + RUNS - 1) / RUNS);
-        cost += (end - start) * extents(rows, start, end, columns, bits);
-        start = end;
-      }
-      from = to;
+      start = end;
     }
     return cost;
   }
 
-  private static long extents(Row[] rows, int from, int to, int columns, int bits) {
-    long sum = 0;
-    for (int shift = 0; from < to && shift < bits * columns; shift += bits) {
-      long low = Long.MAX_VALUE;
-      long high = 0;
-      for (int i = from; i < to; i++) {
-        long position = rows[i].packed() >>> shift & (1L << bits) - 1;
-        low = Math.min(low, position);
-        high = Math.max(high, position);
+  /** The sum of the extents of the rows whose index is between two. */
+  private static long extents(long[] rows, long[] indexes, long first, long last, int columns, int bits) {
+    long[] low = new long[columns];
+    long[] high = new long[columns];
+    Arrays.fill(low, Long.MAX_VALUE);
+    for (int i = 0; i < rows.length; i++) {
+      if (first <= indexes[i] && indexes[i] <= last) {
+        for (int column = 0; column < columns; column++) {
+          long position = rows[i] >>> bits * column & (1L << bits) - 1;
+          low[column] = Math.min(low[column], position);
+          high[column] = Math.max(high[column], position);
+        }
       }
-      sum += high - low;
     }
-    return sum;
+    return Arrays.stream(high).sum() - Arrays.stream(low).sum();
   }
 }

@@ -14,6 +14,9 @@ public final class JobPlanner {
   /** What a task writes at most, if that is more than one file: its start and end take as long as some of these. */
   private static final long MOST_BYTES_OF_SMALL_FILES = 32L << 20;
 
+  /** What a task reads at most to sort it all at once, which is what one reads by default. */
+  private static final long MOST_BYTES_IN_PLACE = 128L << 20;
+
   /** Tasks for each core at least, if one writes several files, so that all are busy to the end. */
   private static final int TASKS_PER_CORE = 4;
 
@@ -33,11 +36,13 @@ public final class JobPlanner {
   }
 
   /** What the groups of a job have in common: how they are read, and the settings of Iceberg's writers. */
-  private record Kind(boolean isInPlace, int outputSpecId, long maxFileSize, boolean hasFewerFiles) {}
+  private record Kind(
+      boolean isInPlace, boolean isOneFile, int outputSpecId, long maxFileSize, boolean hasFewerFiles) {}
 
   private static final class Open {
     private final List<LaidOutGroup> groups = new ArrayList<>();
     private final boolean isInPlace;
+    private int mostFiles;
     private long files;
     private long bytes;
 
@@ -53,6 +58,7 @@ public final class JobPlanner {
 
     void add(LaidOutGroup group) {
       groups.add(group);
+      mostFiles = Math.max(mostFiles, group.layout().files());
       files += group.layout().files();
       bytes += group.group().inputFilesSizeInBytes();
     }
@@ -62,23 +68,42 @@ public final class JobPlanner {
     JobPlanner planner = new JobPlanner(limits);
     // With a group for each core, none is idle while another reads.
     boolean areMany = groups.stream().filter(LaidOutGroup::isOneFile).count() >= limits.parallelism;
+    // A group of several files would keep as many cores busy: it takes a job of more groups.
+    long small = groups.stream().filter(JobPlanner::isSmall).count();
+    boolean areManySmall = Math.min(small, limits.groups) >= TASKS_PER_CORE * limits.parallelism;
     for (LaidOutGroup each : groups) {
-      boolean isInPlace = each.isOneFile() && (areMany || each.group().inputFileNum() <= MOST_FILES_IN_A_ROW);
+      boolean isInPlace =
+          each.isOneFile()
+              ? areMany || each.group().inputFileNum() <= MOST_FILES_IN_A_ROW
+              : areManySmall && isSmall(each);
       planner.add(each, isInPlace);
     }
     return planner.jobs.stream().map(planner::closed).toList();
   }
 
+  /** Whether a task may read all of it, and sort it into its files. */
+  private static boolean isSmall(LaidOutGroup group) {
+    return !group.changesSpec() && group.group().inputFilesSizeInBytes() <= MOST_BYTES_IN_PLACE;
+  }
+
   private GroupJob closed(Open job) {
+    if (job.isInPlace) {
+      return new GroupJob(job.groups, true, job.mostFiles);
+    }
     long bytesOfFile = Math.max(1, job.bytes / job.files);
     long smallFiles =
         Math.min(MOST_BYTES_OF_SMALL_FILES / bytesOfFile, job.files / (TASKS_PER_CORE * limits.parallelism));
-    return new GroupJob(job.groups, job.isInPlace, job.isInPlace ? 1 : (int) Math.max(1, smallFiles));
+    return new GroupJob(job.groups, false, (int) Math.max(1, smallFiles));
   }
 
   private void add(LaidOutGroup group, boolean isInPlace) {
     Kind kind =
-        new Kind(isInPlace, group.group().outputSpecId(), group.group().maxOutputFileSize(), group.hasFewerFiles());
+        new Kind(
+            isInPlace,
+            isInPlace && group.isOneFile(),
+            group.group().outputSpecId(),
+            group.group().maxOutputFileSize(),
+            group.hasFewerFiles());
     Open job = open.get(kind);
     // The rows of a group that changes its spec go to any partition.
     if (job == null || group.changesSpec() || !job.hasRoomFor(group, limits)) {

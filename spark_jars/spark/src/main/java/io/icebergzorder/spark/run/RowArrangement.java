@@ -57,7 +57,8 @@ final class RowArrangement {
     // Within one partition of the table its fields have one value each.
     boolean changesSpec = job.groups().stream().anyMatch(LaidOutGroup::changesSpec);
     int leading = changesSpec ? 0 : order.partition().size();
-    if (job.isInPlace() && leading == order.leadingOrders().size()) {
+    boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
+    if (areOneFile && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
       return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false);
     }
@@ -79,7 +80,7 @@ final class RowArrangement {
     Dataset<Row> found = located.select(columns.toArray(Column[]::new));
     Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
     Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    return new Arranged(sorted, rows.columns().length, !job.isInPlace());
+    return new Arranged(sorted, rows.columns().length, !areOneFile);
   }
 
   /** Rows that are alike in every clustering column are told apart by where they came from. */

@@ -14,6 +14,7 @@ import io.icebergzorder.core.Sample;
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.iceberg.BaseFileScanTask;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.DeleteFile;
@@ -78,6 +79,23 @@ class JobPlannerTest {
     assertTrue(JobPlanner.jobs(List.of(group(1, 32, 10)), LIMITS).get(0).isInPlace());
     // With a group for each core, all are busy anyway.
     assertTrue(JobPlanner.jobs(List.of(group(1, 33, 10), group(1, 33, 10)), LIMITS).get(0).isInPlace());
+  }
+
+  @Test
+  void manySmallGroupsOfSeveralFilesAreSortedWhereTheyAreRead() {
+    LaidOutGroup large = group(5, 2, 200L << 20);
+    List<LaidOutGroup> groups = IntStream.range(0, 8).mapToObj(i -> i == 0 ? large : group(1 + i % 3, 2, 100)).toList();
+    JobPlanner.Limits wide = new JobPlanner.Limits(100, 1_000, Long.MAX_VALUE, 2);
+    assertTrue(JobPlanner.jobs(groups, wide).stream().noneMatch(job -> job.isInPlace() && job.filesPerTask() > 1));
+    List<LaidOutGroup> more = Stream.concat(groups.stream(), Stream.of(group(2, 2, 100))).toList();
+    List<GroupJob> jobs = JobPlanner.jobs(more, wide);
+    assertEquals(List.of(false, true, true), jobs.stream().map(GroupJob::isInPlace).toList());
+    assertEquals(List.of(large), jobs.get(0).groups());
+    GroupJob several = jobs.get(1);
+    // A task for each group, whatever its files.
+    assertArrayEquals(IntStream.range(0, several.groups().size()).toArray(), several.groupsOfTasks());
+    assertTrue(several.groups().stream().allMatch(each -> each.layout().files() > 1));
+    assertEquals(1, jobs.get(2).filesPerTask());
   }
 
   @Test
