@@ -59,7 +59,7 @@ def test_what_is_no_plan_is_refused(home: Path, tmp_path: Path, monkeypatch: pyt
     assert "Cannot read the plan " in done.stderr
     monkeypatch.setattr("sys.stdin", io.StringIO("{}"))
     done = run_without_spark(home, "-", command="execute")
-    assert (done.returncode, "because it is no plan: it has no version" in done.stderr) == (2, True)
+    assert (done.returncode, "because version: Field required" in done.stderr) == (2, True)
 
 
 @pytest.mark.full

@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout_json import layout_hash
@@ -156,9 +156,14 @@ class RewritePlan:
         True
         >>> RewritePlan.from_json('{"version": 2}')
         Traceback (most recent call last):
-        iceberg_zorder.errors.InvalidInputError: Cannot read the plan, because it is of version 2, not of 1
+        iceberg_zorder.errors.InvalidInputError: Cannot read the plan, because version: Input should be 1
         """
-        return _read(text)
+        try:
+            return _Plan.model_validate_json(text).plan()
+        except ValidationError as error:
+            first = error.errors()[0]
+            why = [".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")]
+            raise InvalidInputError(f"Cannot read the plan, because {': '.join(filter(None, why))}") from error
 
     def __str__(self) -> str:
         return plan_text(self.to_dict())
@@ -286,7 +291,7 @@ class _Left(_Strict):
 class _Group(_Left):
     expected_data_files_count: int = Field(ge=1)
     spec_id: int
-    max_output_file_size_bytes: int
+    max_output_file_size_bytes: int = Field(ge=1)
     is_due: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
@@ -302,6 +307,7 @@ class _Group(_Left):
 
 
 class _Plan(_Strict):
+    version: Literal[1]
     table: str
     table_uuid: str
     branch: str
@@ -310,54 +316,40 @@ class _Plan(_Strict):
     spec_id: int
     sort_order: str
     where: str | None
-    where_is_sql: bool = True
+    where_is_sql: Literal[True] = True
     options: dict[str, str]
     case_sensitive: bool
     planned_at_ms: int
-    target_file_size_bytes: int | None
+    target_file_size_bytes: Annotated[int, Field(ge=1)] | None
     target_file_size_from: str | None
     message: str | None
     file_groups: list[_Group]
     left: list[_Left]
 
+    @model_validator(mode="after")
+    def check(self) -> _Plan:
+        of_groups = self.snapshot_id, self.target_file_size_bytes, self.target_file_size_from
+        if self.file_groups and None in of_groups:
+            raise ValueError("it has file groups, and no snapshot or size of new files")
+        paths = Counter(file.path for group in self.file_groups for file in group.data_files)
+        for path, times in paths.most_common(1):
+            if times > 1:
+                raise ValueError(f"data file {path} is there {times} times")
+        return self
 
-def _read(text: str) -> RewritePlan:
-    try:
-        found = json.loads(text)
-        version = found.get("version") if isinstance(found, dict) else None
-        if version != VERSION:
-            what = "it is no plan: it has no version" if version is None else f"it is of version {version}, not of 1"
-            raise InvalidInputError(f"Cannot read the plan, because {what}")
-        read = _Plan.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InvalidInputError(f"Cannot read the plan, because of its {place}: {first['msg']}") from error
-    except ValueError as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"Cannot read the plan, because it is no JSON: {error}") from error
-    if not read.where_is_sql:
-        raise InvalidInputError(
-            f"Cannot read the plan, because its condition {read.where} was given as an object, and is not in Spark SQL"
+    def plan(self) -> RewritePlan:
+        size, source = self.target_file_size_bytes, self.target_file_size_from
+        return RewritePlan(
+            self.table,
+            self.table_uuid,
+            self.snapshot_id,
+            self.schema_id,
+            self.spec_id,
+            RewriteSpec(
+                self.sort_order, self.where, self.options, self.branch, self.case_sensitive, at_ms=self.planned_at_ms
+            ),
+            tuple(replace(each.group(), index=number) for number, each in enumerate(self.file_groups, 1)),
+            tuple(each.group() for each in self.left),
+            self.message,
+            None if size is None or source is None else TargetSize(size, source, source),
         )
-    paths = Counter(file.path for group in read.file_groups for file in group.data_files)
-    for path, times in paths.items():
-        if times > 1:
-            raise InvalidInputError(f"Cannot read the plan, because data file {path} is there {times} times")
-    spec = RewriteSpec(
-        read.sort_order, read.where, read.options, read.branch, read.case_sensitive, at_ms=read.planned_at_ms
-    )
-    size, source = read.target_file_size_bytes, read.target_file_size_from
-    return RewritePlan(
-        read.table,
-        read.table_uuid,
-        read.snapshot_id,
-        read.schema_id,
-        read.spec_id,
-        spec,
-        tuple(replace(each.group(), index=number) for number, each in enumerate(read.file_groups, 1)),
-        tuple(each.group() for each in read.left),
-        read.message,
-        None if size is None or source is None else TargetSize(size, source, source),
-    )

@@ -105,13 +105,14 @@ def test_what_is_no_plan_is_refused(table: Table) -> None:
     by_object = plan_rewrite(table, BY, where=GreaterThan(term=Reference("p"), value=LongLiteral(0)), options=OPTIONS)
     assert execute(table, by_object).rewritten_data_files_count == 2
     for wrong, why in (
-        ("", "it is no JSON"),
-        ("[1]", "it is no plan: it has no version"),
-        (changed(text, version=2), "it is of version 2, not of 1"),
-        (changed(text, schema_id="0"), "of its schema_id: Input should be a valid integer"),
-        (changed(text, file_groups=empty), r"of its file_groups\.0\.data_files: "),
+        ("", "Invalid JSON: "),
+        ("[1]", "Input should be an object"),
+        (changed(text, version=2), "version: Input should be 1"),
+        (changed(text, schema_id="0"), "schema_id: Input should be a valid integer"),
+        (changed(text, file_groups=empty), r"file_groups\.0\.data_files: "),
+        (changed(text, target_file_size_bytes=None), "it has file groups, and no snapshot or size of new files"),
         (changed(text, file_groups=groups + groups[:1]), "data file .* is there 2 times"),
-        (by_object.to_json(), "its condition .* was given as an object, and is not in Spark SQL"),
+        (by_object.to_json(), "where_is_sql: Input should be True"),
     ):
         with pytest.raises(InvalidInputError, match=f"^Cannot read the plan, because {why}"):
             RewritePlan.from_json(wrong)

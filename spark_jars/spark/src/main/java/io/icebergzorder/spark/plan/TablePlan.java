@@ -147,12 +147,15 @@ public record TablePlan(
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
   public String limitMessage() {
-    int later = left.stream().filter(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE)).mapToInt(LeftGroup::dataFilesCount).sum();
-    return later == 0
-        ? ""
-        : String.format(
-            Locale.ROOT, " %,d more data files wait behind %s %s: raise it to reach them.", later, MAX_FILES_TO_REWRITE,
-            asked.options().all().get(MAX_FILES_TO_REWRITE));
+    List<LeftGroup> later = left.stream().filter(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE)).toList();
+    if (later.isEmpty()) {
+      return "";
+    }
+    int files = later.stream().mapToInt(LeftGroup::dataFilesCount).sum();
+    // The limit is that of the plan: maintenance has one of its own.
+    Object limit = later.get(0).reasons().get(0).parameters().get("max_files_to_rewrite");
+    return String.format(
+        Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", files, MAX_FILES_TO_REWRITE, limit);
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */
