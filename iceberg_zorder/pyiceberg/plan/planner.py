@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.commit.validation import USE_SPARK, check_format
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
@@ -29,8 +30,6 @@ from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.upkeep.settled import Settled
 from iceberg_zorder.upkeep.upkeep_request import finer
 
-NEWEST_FORMAT = 2
-_ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 _JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
 
 
@@ -70,11 +69,8 @@ class Planner:
         self._any_format = any_format
         self._options = options
         self._is_filtered = where is not None
-        if table.format_version > NEWEST_FORMAT and not any_format:
-            raise InvalidInputError(
-                f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
-                f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
-            )
+        if not any_format:
+            check_format(table)
         self.listing = Listing(table, where, case_sensitive=case_sensitive)
         """Lists the data files that may be rewritten."""
         size_rules(table, options)
@@ -184,7 +180,7 @@ class Planner:
         for task in group.tasks:
             for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
                 if file.file_format != FileFormat.PARQUET:
-                    self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {_ENGINE}")
+                    self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {USE_SPARK}")
 
     def _refuse(self, why: str) -> None:
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")
