@@ -67,6 +67,16 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, b
     return _within([_judged(found, settings, now) for found, settings in tables], budget)
 
 
+def with_room(decision: Decision, size: int | None) -> Decision:
+    """Let a table that was deferred have what rewrites before it left of the budget, in bytes; None is no limit."""
+    groups = within(decision.deferred, sum(each.size for each in decision.deferred) if size is None else size)
+    if decision.groups or not groups:
+        return decision
+    deferred = tuple(each for each in decision.deferred if each not in groups)
+    reason = "rewrites before it took less of the budget than planned"
+    return replace(decision, action="rewrite", reason=reason, groups=groups, deferred=deferred)
+
+
 def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
     """Take the file groups that are worth most, of so many bytes in all."""
     taken: list[FileGroupNeed] = []
@@ -127,7 +137,7 @@ def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
         for table, groups in taken.items()
     ]
     rest = []
-    for each in judged:
+    for each in (*map(of.__getitem__, deferred), *(each for each in judged if each.table not in deferred)):
         if each.table in taken:
             continue
         if each.groups:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from iceberg_zorder.errors import CatalogUnreachedError, InvalidInputError, RewriteConflictError
-from iceberg_zorder.maintain.decide import Decision, decide
+from iceberg_zorder.maintain.decide import Decision, decide, with_room
 from iceberg_zorder.maintain.events import (
     PASS_BEGAN,
     PASS_ENDED,
@@ -108,10 +108,14 @@ class MaintenancePass:
         observations = {each.table: each for each, _ in seen}
         reports: list[TableReport] = []
         decisions = decide(seen, began, self._policy.budget)
-        limit = self._policy.budget.bytes
+        limit, most = self._policy.budget.bytes, self._policy.budget.tables
         # The bytes of the budget that are not spoken for.
         spare = None if limit is None else limit - sum(each.size for each in decisions)
         for planned in decisions:
+            rewritten = sum(each.done is not None and each.done.rewritten_files > 0 for each in reports)
+            if planned.deferred and not planned.groups and not dry_run and (most is None or rewritten < most):
+                planned = with_room(planned, spare)
+                spare = None if spare is None else spare - planned.size
             decision = planned if spare is None else replace(planned, room=planned.size + max(0, spare))
             report = TableReport(decision.table, decision, observations[decision.table])
             self._tell(TABLE_DECIDED, described(report))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.report.data_files import DataFiles
@@ -42,10 +45,12 @@ class SnapshotFacts:
     operation: str
     summary: Mapping[str, str]
 
-    @property
+    @cached_property
     def is_layout(self) -> bool:
-        """Whether it is of a rewrite of ours."""
-        return COLUMNS in self.summary
+        """Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them."""
+        with suppress(InvalidInputError):
+            return bool(parse_sort_order(self.summary.get(COLUMNS, "")))
+        return False
 
     @property
     def is_rewrite(self) -> bool:
@@ -66,7 +71,8 @@ class SnapshotFacts:
     def target(self) -> tuple[int, str] | None:
         """Bytes that files of a rewrite of ours were to have, and who had said so, where it tells."""
         size, _, origin = self.summary.get(TARGET, "").partition(" ")
-        return (int(size), origin) if _NUMBER.fullmatch(size) and int(size) else None
+        # Files of one byte are refused, so that no rewrite has asked for them.
+        return (int(size), origin) if _NUMBER.fullmatch(size) and int(size) > 1 else None
 
     def count(self, key: str) -> int:
         """Read a number of the summary; 0 if it has none, or what is none."""
@@ -175,9 +181,9 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     1.0
     """
     told = [
-        (int(each.summary[DURATION]), int(each.summary[_REMOVED]))
+        (each.count(DURATION), each.count(_REMOVED))
         for each in reversed(snapshots)
-        if all(each.summary.get(key, "").isdecimal() for key in (DURATION, _REMOVED))
+        if all(_NUMBER.fullmatch(each.summary.get(key, "")) for key in (DURATION, _REMOVED))
     ][:_MEASURED_REWRITES]
     removed = sum(each for _, each in told)
     return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
@@ -189,7 +195,7 @@ def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotF
     Summaries tell how many files a snapshot removed, and not which: more than all others that can have been there.
     """
     added = last.count(_ADDED_FILES)
-    others = int(last.summary.get("total-data-files", added)) - added
+    others = max(0, last.count("total-data-files") - added)
     for each in later:
         if each.operation == REPLACE and each.count(_DELETED_FILES) > others:
             return each

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -44,17 +44,17 @@ _UNKNOWN_KINDS = {"=": "=", "<>": "other", "prefix": "prefix"}
 _UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 _FORMATS = {"%Y%m%d": "day", "%Y-%m-%d": "day", "%Y%m": "month", "%Y-%m": "month", "%Y": "year"}
 _FORMATS |= {"%Y-%m-%d %H": "hour", "%Y-%m-%d %H:%M": "minute", "%Y-%m-%d %H:%M:%S": "second"}
-_TEXTS = (Type.TEXT, Type.VARCHAR, Type.NVARCHAR, Type.CHAR, Type.NCHAR)
+_TEXTS = (Type.TEXT, Type.VARCHAR, Type.NVARCHAR)
 _WIDER = {
     "boolean": (Type.BOOLEAN,),
     "int": (Type.INT, Type.BIGINT, Type.DECIMAL, Type.DOUBLE),
-    "long": (Type.BIGINT, Type.DOUBLE),
-    "float": (Type.FLOAT, Type.DOUBLE),
+    "long": (Type.BIGINT,),
+    "float": (Type.FLOAT,),
     "double": (Type.DOUBLE,),
-    "decimal": (Type.DOUBLE,),
 }
-"""The types to which a cast keeps the order of another."""
+"""The types that have each value of another."""
 _TIMESTAMP_TYPES = exp.DataType.TEMPORAL_TYPES - {Type.DATE, Type.DATE32, Type.TIME, Type.TIMETZ}
+_COARSE = (Type.TIMESTAMP_S, Type.TIMESTAMP_MS, Type.SMALLDATETIME)
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,10 @@ class Conditions:
         return self._one_of(node, node.this, node.expressions, negated)
 
     def _nan(self, node: exp.IsNan, negated: bool) -> Understood:
-        found = IsNan(self._scalar(node.this).name)
-        return Understood(Not(found) if negated else found)
+        of = self._scalar(node.this)
+        if of.default is not None:
+            raise self._refused(node)
+        return Understood(Not(IsNan(of.name)) if negated else IsNan(of.name))
 
     def _comparison(self, whole: exp.Expr, left: exp.Expr, operator: str, right: exp.Expr) -> Understood:
         left, right = left.unnest(), right.unnest()
@@ -308,7 +310,10 @@ class Conditions:
         if not isinstance(node, _UNDERSTOOD) or not isinstance(of, exp.Expr) or not has_columns(of):
             raise self._refused(node)
         found = self._scalar(of)
-        if found.default is not None:
+        # A precision, such as of decimal(2, 0) or timestamp(0), may round or cut values, or make them NULL.
+        is_narrowing = isinstance(node, exp.Cast) and (node.to.expressions or node.to.this in _COARSE)
+        has_zone = node.args.get("zone") or (isinstance(node, exp.Datetime) and node.expression)
+        if found.default is not None or is_narrowing or has_zone:
             raise self._refused(node)
         if isinstance(node, exp.Cast) and not found.kind.startswith(("date", "timestamp")):
             is_text = found.kind == "string" and node.to.this in _TEXTS
@@ -333,6 +338,8 @@ class Conditions:
         if unit not in _UNITS or isinstance(node.args.get("unit"), exp.WeekStart):
             raise self._refused(node)
         coarser = max(unit, found.unit or unit, key=_UNITS.index)
+        if coarser != "week" and "week" in (unit, found.unit):
+            raise _NotUnderstoodError(f"{shown(node)} mixes weeks with months or years")
         return replace(found, unit=None if (coarser, found.kind, form) == ("day", "date", None) else coarser, form=form)
 
     def _unknown(self, scalar: _Scalar, operator: str) -> Understood:
@@ -356,6 +363,8 @@ class Conditions:
         """Compare what is rounded down to a unit of time."""
         if scalar.form is None:
             asked = _wall(as_moment(value, "timestamp_ntz").content)
+            if isinstance(value.content, str) and _UNITS.index(scalar.unit or "day") > 2 and asked.time() != time():
+                raise _NotUnderstoodError(f"{value} is no date")
         else:
             text = f"{value.content:04}" if isinstance(value.content, int) else str(value.content)
             asked = datetime.strptime(text, scalar.form)
@@ -400,7 +409,7 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
     --------
     >>> typed_comparison(("a",), "int", "<", Value("string", "5"))
     Comparison(column=('a',), operator='<', value=Value(type='integer', content=5))
-    >>> typed_comparison(("day",), "date", ">", Value("string", "2024-01-31 10:00:00"))
+    >>> typed_comparison(("day",), "date", ">", Value("timestamp_ntz", datetime(2024, 1, 31, 10)))
     Comparison(column=('day',), operator='>', value=Value(type='date', content=datetime.date(2024, 1, 31)))
     """
     content = value.content
@@ -410,12 +419,12 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
         return FALSE
     if base in ("int", "long", "decimal", "float", "double"):
         return _numeric(column, base, operator, value)
-    if base == "date" and not isinstance(as_moment(value).content, datetime):
-        return Comparison(column, operator, as_moment(value))
-    if base in ("date", "timestamp", "timestamptz"):
+    if base == "date":
+        return _day(column, operator, value)
+    if base in ("timestamp", "timestamptz"):
+        if base == "timestamp" and isinstance(content, str):
+            value = cast(value, "timestamp_ntz")
         moment = _wall(as_moment(value, "timestamp_ntz").content)
-        if base == "date":
-            return _day(column, operator, moment)
         zoned = Value("timestamp", moment.replace(tzinfo=timezone.utc))
         return Comparison(column, operator, zoned if base == "timestamptz" else Value("timestamp_ntz", moment))
     if base == "boolean" and str(content).lower() in ("true", "false") and is_equality:
@@ -432,9 +441,13 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
 
 def _numeric(column: Name, kind: str, operator: str, value: Value) -> Predicate:
     if isinstance(value.content, str):
-        value = cast(value, "double" if kind in ("float", "double") else "decimal", precision=76, scale=38)
+        to = {"float": "double", "double": "double", "decimal": "decimal"}.get(kind, "bigint")
+        value = cast(value, to, precision=76, scale=38)
     content = value.content
     if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
+        raise _not_compared(column, kind, value)
+    if kind == "long" and isinstance(content, float) and abs(content) >= 2**53:
+        # Several long values are this double.
         raise _not_compared(column, kind, value)
     if isinstance(content, int) or Decimal(content).is_finite():
         # As decimals are written for it: that is what the other side of a comparison is, once it is a double.
@@ -446,8 +459,15 @@ def _numeric(column: Name, kind: str, operator: str, value: Value) -> Predicate:
     return IsNan(column) if content != content else Comparison(column, operator, value)
 
 
-def _day(column: Name, operator: str, moment: datetime) -> Predicate:
-    """Compare a date with a moment."""
+def _day(column: Name, operator: str, value: Value) -> Predicate:
+    """Compare a date with a date or a moment."""
+    day = as_moment(value)
+    if not isinstance(day.content, datetime):
+        return Comparison(column, operator, day)
+    if isinstance(value.content, str):
+        # Dialects differ in whether its time of day counts.
+        raise _not_compared(column, "date", value)
+    moment = _wall(day.content)
     if moment != datetime.combine(moment, datetime.min.time()):
         if operator in ("=", "<>"):
             return FALSE if operator == "=" else Not(IsNull(column))

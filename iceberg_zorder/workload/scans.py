@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.oracle import Oracle
+from sqlglot.dialects.tsql import TSQL
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify_columns import qualify_columns
 from sqlglot.optimizer.qualify_tables import qualify_tables
@@ -14,6 +16,7 @@ from sqlglot.optimizer.scope import Scope, build_scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.constants import TRUNCATIONS
 from iceberg_zorder.workload.nodes import ORIGIN, columns_in, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 
@@ -24,6 +27,8 @@ _MOST_TABLES = 2_000
 """Of a statement: each name of a CTE or a view counts as the tables that its query reads."""
 _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
+_WEEKS_FROM_SUNDAY = {(Oracle, "DAY"), (TSQL, "WEEK")}
+_PLAIN = "plain"
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.Like)
 
 
@@ -81,6 +86,8 @@ def find_scans(
     for node in statement.walk():
         if isinstance(node, exp.Select | exp.Table) and (node.args.get("connect") or node.args.get("match")):
             raise InvalidInputError("it has CONNECT BY or MATCH_RECOGNIZE")
+        if isinstance(node, TRUNCATIONS) and (type(dialect), node.text("unit").upper()) in _WEEKS_FROM_SUNDAY:
+            node.set("unit", exp.var("WEEK_FROM_SUNDAY"))
         if isinstance(node, exp.Column) and node.args.get("join_mark"):
             raise InvalidInputError("it has (+), write LEFT JOIN")
     inliner = _Inliner(table, dialect, views, namespace)
@@ -241,6 +248,11 @@ class _Inliner:
         for condition in conditions:
             for each in conjuncts(condition):
                 each.meta.setdefault(ORIGIN, sql_of(each, self._dialect))
+        having = node.args.get("having")
+        aliases = {each.alias.lower() for each in node.expressions if each.alias and each.alias != each.this.name}
+        for each in conjuncts(having.this) if having is not None else ():
+            # Dialects differ in whether a name that is a column and an alias is the one or the other.
+            each.meta[_PLAIN] = not any(column.name.lower() in aliases for column in columns_in(each))
 
     def _replace(self, node: exp.Table, names: Mapping[str, View], inside: tuple[int, ...]) -> None:
         self._inline(node, names, inside)
@@ -399,7 +411,8 @@ def _is_cut(query: exp.Expr) -> bool:
     """Tell whether a query keeps some of its rows only, so that which ones depends on all."""
     distinct = query.args.get("distinct")
     is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
-    return is_first or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots"))
+    has_rownum = any(each.name.lower() == "rownum" for each in query.find_all(exp.Column))
+    return is_first or has_rownum or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots"))
 
 
 def _keys(select: exp.Select) -> list[list[exp.Expr]]:
@@ -444,13 +457,10 @@ def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp
     for key in ("where", "prewhere"):
         facts += conjuncts(select.args[key].this) if select.args.get(key) is not None else []
     having = select.args.get("having")
-    aliases = {each.alias for each in select.expressions if each.alias and each.alias != each.this.name}
     keys = _keys(select)[:1] if select.args.get("group") is not None else [[]]
     for each in conjuncts(having.this) if having is not None else ():
-        columns = list(columns_in(each))
-        # Dialects differ in whether a name that is a column and an alias is the one or the other.
-        is_plain = not any(column.name in aliases for column in columns)
-        if columns and is_plain and not each.find(exp.AggFunc) and all(_is_of(column, keys) for column in columns):
+        columns = list(columns_in(each)) if each.meta.get(_PLAIN) else []
+        if columns and not each.find(exp.AggFunc) and all(_is_of(column, keys) for column in columns):
             facts.append(each)
     before = {from_.alias_or_name, *(each.alias_or_name for each in joins)}
     for join in reversed(joins):

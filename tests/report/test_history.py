@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, layout_history
+from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, expected_seconds, layout_history
 
 OURS = {"zorder.columns": "a,b", "zorder.cuts": "adaptive"}
 
@@ -39,6 +39,20 @@ def test_a_rewrite_by_hilbert_is_one_by_zorder_where_cuts_are_adaptive(
     columns: str, cuts: str, sort_order: str, *, is_by: bool
 ) -> None:
     assert SnapshotFacts(1, 0, "replace", {"zorder.columns": columns, "zorder.cuts": cuts}).is_by(sort_order) is is_by
+
+
+@pytest.mark.parametrize("columns", ["", "a b", "zorder(", "`"])
+def test_a_summary_that_cannot_be_read_is_no_layout(columns: str) -> None:
+    told = {"zorder.columns": columns, "zorder.target-file-size": "1 option", "total-data-files": "x"}
+    found = SnapshotFacts(
+        1, 0, "replace", {**told, "zorder.rewrite-duration-ms": "9" * 5_000, "removed-files-size": "1"}
+    )
+    assert not found.is_layout
+    assert not found.is_rewrite
+    assert not found.is_by("zorder(a, b)")
+    assert found.target is None
+    assert expected_seconds([found], 1) is None
+    assert history([found, ours(2, total_data_files="x")], []).undone_by_snapshot_id is None
 
 
 def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:

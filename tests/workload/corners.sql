@@ -224,3 +224,6 @@ SELECT a FROM t WHERE b = (SELECT max(b) FROM t WHERE a = 1);
 SELECT a FROM t WHERE random() < 2 AND b = 1;
 SELECT a FROM t WHERE f > 1e0 AND f < 5.5 AND NOT (f = 2.25);
 SELECT a FROM t WHERE isnan(f) OR f > 3;
+SELECT a FROM t WHERE TRY_CAST(b AS DECIMAL(2, 2)) IS NULL OR coalesce(TRY_CAST(b AS DECIMAL(2, 2)), 0) = 0.5;
+SELECT a FROM t WHERE isnan(coalesce(f, 'nan'::DOUBLE)) OR date_trunc('week', date_trunc('month', ts)) = DATE '2024-01-29';
+SELECT b AS a, count(*) FROM t GROUP BY a, b HAVING a = 1;

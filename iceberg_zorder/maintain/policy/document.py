@@ -6,7 +6,6 @@ numbers that are none are texts, too.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import yaml
@@ -140,5 +139,5 @@ def _is_plain(value: object, written: str) -> bool:
     """Tell whether a value is what people mean: of YAML 1.1, 22:00 is the number 1320."""
     if isinstance(value, bool):
         return True
-    is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < _LARGEST
+    is_number = isinstance(value, int | float) and abs(value) < _LARGEST
     return is_number and ":" not in written

@@ -23,6 +23,7 @@ from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.rewritten_rows import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
+from iceberg_zorder.pyiceberg.commit.validation import check_format
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
@@ -30,7 +31,7 @@ from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec, branch_snapshot, check_format
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import known_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent

@@ -19,9 +19,8 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.renewal import adopt
 from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, load, retry_commit
-from iceberg_zorder.pyiceberg.commit.head import AlreadyCommittedError
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
-from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_lease, is_overtaken
+from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_format, check_lease, is_overtaken
 from iceberg_zorder.pyiceberg.compat.catalogs import submit
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import delete_files
@@ -60,7 +59,7 @@ class CommitAttempts:
         """
         try:
             return retry_commit(self._table.metadata.properties, self._attempt)
-        except AlreadyCommittedError:
+        except UnknownOutcomeError:  # the new files are in the table
             raise
         except BaseException as error:
             if self._pending:
@@ -80,6 +79,7 @@ class CommitAttempts:
         landed = self._landed()
         if landed is None:
             name, metadata = display_name(self._table), self._table.metadata
+            check_format(self._table)
             check_lease(name, metadata, self._writer.write_id)
             ref = metadata.refs.get(self._branch)
             head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None

@@ -15,7 +15,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, Manif
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import UnknownOutcomeError
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries, read_in_threads
 from iceberg_zorder.pyiceberg.content_files import (
     Partition,
@@ -27,10 +27,6 @@ from iceberg_zorder.pyiceberg.content_files import (
 
 EntryKey = tuple[str, int]
 """A delete file's path and its data sequence number."""
-
-
-class AlreadyCommittedError(InvalidInputError):
-    """A new data file is in the table, so it must not be deleted."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,10 @@ class HeadReader:
         for entry in entries:
             path = entry.data_file.file_path
             if path in self._added:
-                raise AlreadyCommittedError(
-                    f"Cannot commit the rewrite, because new data file {path} is in the table already"
+                raise UnknownOutcomeError(
+                    f"Cannot confirm the commit of the rewrite, because new data file {path} is in the table already, "
+                    "but not its snapshot: most likely it was committed, and its snapshot has expired since. No file "
+                    "was deleted. Look at the table before you run it again."
                 )
             (removed if path in self._removed else kept).append(entry)
         return DataManifest(manifest, tuple(removed), tuple(kept) if removed else (), _lowest(kept))

@@ -12,21 +12,35 @@ from collections.abc import Collection, Mapping
 
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
-from iceberg_zorder.errors import TakenOverError
+from iceberg_zorder.errors import InvalidInputError, TakenOverError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.markers import may_come_back
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_leased
 
+NEWEST_FORMAT = 2
+"""The newest format version of tables that PyIceberg writes."""
+USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 LEASE = "zorder.maintained-by"
 """The table property: the maintainer, the id of its write, and until when, with blanks between them."""
 
 
 class ConflictError(Exception):
     """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
+
+
+def check_format(table: Table) -> None:
+    """Refuse a table of a format version that PyIceberg does not write; it may have been upgraded since the plan."""
+    if table.format_version > NEWEST_FORMAT:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
+            f"{table.format_version} and PyIceberg writes versions 1 and 2: {USE_SPARK}"
+        )
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:

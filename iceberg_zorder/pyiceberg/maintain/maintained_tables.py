@@ -37,6 +37,7 @@ from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.commit.batches import CommitManager
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
+from iceberg_zorder.pyiceberg.commit.validation import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
@@ -46,7 +47,6 @@ from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer, change_n
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
 from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.rewrite import execute_in

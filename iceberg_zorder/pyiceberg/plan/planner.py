@@ -13,6 +13,7 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.commit.validation import USE_SPARK
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
@@ -21,7 +22,6 @@ from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
-    ENGINE,
     ResolvedSpec,
     RewriteSpec,
     branch_snapshot,
@@ -186,5 +186,5 @@ def _check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
             if file.file_format != FileFormat.PARQUET:
                 raise InvalidInputError(
                     f"Cannot rewrite data files of {display_name(table)}, because {file.file_path} is of format "
-                    f"{file.file_format.value} and not Parquet: {ENGINE}"
+                    f"{file.file_format.value} and not Parquet: {USE_SPARK}"
                 )

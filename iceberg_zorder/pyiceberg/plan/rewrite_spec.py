@@ -15,6 +15,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
+from iceberg_zorder.pyiceberg.commit.validation import check_format
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
@@ -34,9 +35,6 @@ from iceberg_zorder.request.table_defaults import (
 )
 from iceberg_zorder.rows.spill import check_directory
 from iceberg_zorder.workload.workload import Query
-
-NEWEST_FORMAT = 2
-ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 
 
 @dataclass(frozen=True)
@@ -111,15 +109,6 @@ def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
         check_directory(options.spill_directory)
     check_committable(table)
     return found
-
-
-def check_format(table: Table) -> None:
-    """Refuse a table that this engine cannot write; raises InvalidInputError."""
-    if table.format_version > NEWEST_FORMAT:
-        raise InvalidInputError(
-            f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
-            f"{table.format_version} and PyIceberg writes versions 1 and 2: {ENGINE}"
-        )
 
 
 def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> RowOrder:

@@ -23,8 +23,9 @@ from iceberg_zorder.maintain.notes import NOTES, Conflicts, Notes
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.read import parse_policy
+from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
+from iceberg_zorder.passes import run_pass
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.compat import catalogs
@@ -34,7 +35,7 @@ from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.current import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.run import rewrite_group
-from tests.maintain.lake import append_at_once, policy_of
+from tests.maintain.lake import append_at_once, lake_in, policy_of
 from tests.pyiceberg.lake import one_commit
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -398,3 +399,20 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
         each.error for each in MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run().tables if each.error
     ]
     assert "Cannot maintain lake.a.b.t, because column 'x of today' of the last rewrite (snapshot " in failed
+
+
+def test_what_a_rewrite_does_not_take_of_the_budget_goes_to_the_tables_without_room(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        tables = [lake.table(name, 8) for name in ("db.a", "db.b")]
+        size = max(sum(each.inspect.files()["file_size_in_bytes"].to_pylist()) for each in tables)
+        budget = f"budget: {{bytes: {size}, tables: 1}}\n"
+        lake.policy.write_text(lake.policy.read_text() + budget, encoding="utf-8")
+        tight = read_policy(lake.policy, {"LAKE_URI": lake.uri})
+        first, second = run_pass(tight, dry_run=True).tables
+        assert [each.decision and each.decision.action for each in (first, second)] == ["rewrite", "leave"]
+        for file in tmp_path.glob(f"warehouse/db/{first.table.name}/data/*.parquet"):
+            file.unlink()
+        failed, waited = run_pass(tight).tables
+    assert failed.error is not None
+    assert waited.done is not None
+    assert (failed.table, waited.table, waited.done.rewritten_files) == (first.table, second.table, 8)

@@ -2,6 +2,7 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -83,6 +84,16 @@ class SettledGoldenTest {
       small.get("rewrites").forEach(each -> written.add(each.asText(Gathering.NONE)));
       boolean[] gathered = MAPPER.convertValue(small.get("gathered"), boolean[].class);
       assertArrayEquals(gathered, Gathering.gathered(sizes, written), small.toString());
+    }
+  }
+
+  @Test
+  void summariesThatCannotBeReadAreNoLayouts() {
+    for (String columns : List.of("", "a b", "zorder(", "`")) {
+      SnapshotFacts found = new SnapshotFacts(1, 0, "replace", Map.of("zorder.columns", columns, "zorder.target-file-size", "1 option"));
+      assertFalse(found.isLayout());
+      assertFalse(found.isBy("zorder(a, b)"));
+      assertEquals(0, found.targetFileSize());
     }
   }
 

@@ -18,9 +18,13 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   private static final Pattern TOLD_TARGET = Pattern.compile("([0-9]{1,18})(?: (.*))?");
   private static final Pattern NUMBER = Pattern.compile("[0-9]{1,18}");
 
-  /** Whether it is of a rewrite of ours. */
+  /** Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them. */
   public boolean isLayout() {
-    return summary.containsKey(COLUMNS);
+    try {
+      return SortOrder.parse(summary.getOrDefault(COLUMNS, "")) != null;
+    } catch (IllegalArgumentException unreadable) {
+      return false;
+    }
   }
 
   /** How a rewrite of ours has cut its files; null where it does not tell. */
@@ -36,7 +40,9 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   /** The bytes that files of a rewrite of ours were to have; 0 where it does not tell. */
   public long targetFileSize() {
     Matcher told = TOLD_TARGET.matcher(summary.getOrDefault(TARGET, ""));
-    return told.matches() ? Long.parseLong(told.group(1)) : 0;
+    long size = told.matches() ? Long.parseLong(told.group(1)) : 0;
+    // Files of one byte are refused, so that no rewrite has asked for them.
+    return size > 1 ? size : 0;
   }
 
   /** Who had said how many bytes files of a rewrite of ours were to have; empty where it does not tell. */
