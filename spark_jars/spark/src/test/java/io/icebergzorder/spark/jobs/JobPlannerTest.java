@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.jobs;
 
 import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
