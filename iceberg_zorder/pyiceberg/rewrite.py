@@ -197,7 +197,8 @@ def sample(
     Raises
     ------
     InvalidInputError
-        When the plan is stale, a condition cannot be honoured, or bounds do not suffice that are asked to.
+        When the plan is stale, a condition cannot be honoured, or a column's bounds are missing or too short and
+        ``metrics-check`` is ``fail``.
     RewriteFailedError
         When a data file, or a delete file, cannot be read.
     """

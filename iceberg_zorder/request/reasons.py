@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,7 @@ class Reason:
 
 
 def words(reasons: Sequence[Reason]) -> str:
-    """Write reasons for people.
+    """Write reasons for people; those of a later version, or with other parameters, by their codes.
 
     Examples
     --------
@@ -61,7 +62,16 @@ because new files get no bounds of them unless metrics-check is fix: a (metrics 
     >>> words([Reason("no-gain", {"before": 0.2, "predicted": 0.206, "over": "columns"})])
     'a rewrite is not predicted to read less: scan fraction on average over the columns 20.0% today, 20.6% after; \
 rewrite-all rewrites it all the same'
+    >>> words([Reason("later", {"n": 1}), Reason("small", {})])
+    'later {"n": 1}; small {}'
     """
+    try:
+        return _known_words(reasons)
+    except (KeyError, TypeError, ValueError):
+        return "; ".join(f"{each.code} {json.dumps(each.parameters)}" for each in reasons)
+
+
+def _known_words(reasons: Sequence[Reason]) -> str:
     files = [each for each in reasons if each.code in _OF_FILES]
     said = [", ".join(map(_words, files)), *(_words(each) for each in reasons if each not in files)]
     new = next((each.parameters["new_spec_id"] for each in files if each.code == "other-spec"), None)
@@ -114,6 +124,6 @@ def _words(reason: Reason) -> str:
             f"attainable {of['attainable']:.1%}"
         )
     bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
-    # A later version may have other codes.
-    template = _WORDS.get(reason.code, reason.code)
-    return template.format(**of, ratio=ratio, averaged=averaged, bounds=bounds, without=without if missing else "")
+    return _WORDS[reason.code].format(
+        **of, ratio=ratio, averaged=averaged, bounds=bounds, without=without if missing else ""
+    )

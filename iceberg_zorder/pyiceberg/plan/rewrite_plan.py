@@ -136,7 +136,7 @@ class RewritePlan:
         Parameters
         ----------
         text : str
-            The JSON of a plan. Of a sampled one, what the sample has left stays left.
+            The JSON of a plan. File groups that a sample has left stay left.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class RewritePlan:
         Raises
         ------
         InvalidInputError
-            When it is no JSON, or no plan, of a version that is known.
+            When the text is no JSON, or no plan of a known version.
 
         Examples
         --------
@@ -178,11 +178,11 @@ class SampledPlan(RewritePlan):
     sampled_groups : tuple of SampledGroup
         The file groups with their layouts.
     order : RowOrder or None
-        The columns, after what rows that change their partition go by.
+        The sort order on the table; columns of the partition come first if files change their partition spec.
     kept, lengths : KeptBounds and tuple of int or None
-        What new files keep of the columns in bounds, and the bytes to which their sampled keys are cut.
+        The bounds that new files keep, by column, and the bytes at which sampled keys are cut.
     metrics : CheckedMetrics
-        The columns whose bounds do not serve.
+        The columns whose bounds are missing or too short.
     scan_fractions : Mapping of str to float
         By column, the scan fraction in [0, 1] that ``column = value`` is predicted to have among the new files of all
         groups, on average over the values of the rows: lower is better. Files that are left do not count; a column
@@ -316,7 +316,7 @@ class _Plan(_Strict):
     spec_id: int
     sort_order: str
     where: str | None
-    where_is_sql: Literal[True] = True
+    where_is_sql: bool = True
     options: dict[str, str]
     case_sensitive: bool
     planned_at_ms: int
@@ -328,6 +328,8 @@ class _Plan(_Strict):
 
     @model_validator(mode="after")
     def check(self) -> _Plan:
+        if not self.where_is_sql:
+            raise ValueError("its where is an expression of PyIceberg, which JSON does not hold: plan with SQL")
         of_groups = self.snapshot_id, self.target_file_size_bytes, self.target_file_size_from
         if self.file_groups and None in of_groups:
             raise ValueError("it has file groups, and no snapshot or size of new files")

@@ -112,7 +112,7 @@ def test_what_is_no_plan_is_refused(table: Table) -> None:
         (changed(text, file_groups=empty), r"file_groups\.0\.data_files: "),
         (changed(text, target_file_size_bytes=None), "it has file groups, and no snapshot or size of new files"),
         (changed(text, file_groups=groups + groups[:1]), "data file .* is there 2 times"),
-        (by_object.to_json(), "where_is_sql: Input should be True"),
+        (by_object.to_json(), "its where is an expression of PyIceberg"),
     ):
         with pytest.raises(InvalidInputError, match=f"^Cannot read the plan, because {why}"):
             RewritePlan.from_json(wrong)
