@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionSpec
@@ -96,7 +97,7 @@ class History:
             {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2", **properties},
         )
         assert parse(self.table.schema().model_dump(by_alias=True)) == schema
-        self.table.append(schema_to_pyarrow(self.table.schema()).empty_table())
+        self.table.append(pa.Table.from_batches([], schema_to_pyarrow(self.table.schema())))
         spec = [(each["name"], each["transform"]) for each in fields]
         self.log.append(f"{self.table.schema()} by {spec} {dict(properties)}")
 
