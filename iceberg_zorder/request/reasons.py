@@ -11,7 +11,8 @@ COLUMNS, QUERIES = "columns", "queries"
 """What scan fractions are averaged over."""
 OVER = {COLUMNS: "the columns", QUERIES: "the queries of the workload"}
 """The same in words."""
-WAITING = ("young", "max-files-to-rewrite")
+NOT_IN_PLAN = "not-in-plan"
+WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
 """Codes of files that are left for a later rewrite by the same request."""
 
 
@@ -105,6 +106,7 @@ _WORDS = {
     "came since{without}",
     "others-only": "a rewrite of them with the others would gain too little for its bytes",
     "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
+    NOT_IN_PLAN: "not in the plan that was read",
     "no-gain": "a rewrite is not predicted to read less: scan fraction on average over {averaged} {before:.1%} today, "
     "{predicted:.1%} after; rewrite-all rewrites it all the same",
 }

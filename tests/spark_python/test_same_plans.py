@@ -17,7 +17,8 @@ from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
 from iceberg_zorder.spark.plan import describe_plan
 from iceberg_zorder.spark.rewrite import execute_plan
-from tests.pyiceberg.committing import commit_files
+from iceberg_zorder.upkeep.settled import SETTLED_FROM
+from tests.pyiceberg.committing import commit_files, summary_of
 from tests.pyiceberg.lake import data_files, position_delete
 from tests.spark.tables import CATALOG
 
@@ -79,6 +80,17 @@ def test_either_engine_executes_the_plan_of_the_other(
     assert hashes[0] == hashes[1]
     assert without.rewritten_data_files_count == on_spark.rewritten_data_files_count
     assert without.added_data_files_count == on_spark.added_data_files_count
+
+
+def test_spark_leaves_to_the_next_rewrite_what_was_taken_out_of_a_plan(spark: SparkSession, table: Table) -> None:
+    options = {"min-input-files": "2", "target-file-size-bytes": "20000"}
+    plan = plan_rewrite(table, BY, options=options).to_dict()
+    assert [group["data_files_count"] for group in plan["file_groups"]] == [6, 3]
+    execute_plan(spark, FULL_NAME, json.dumps({**plan, "file_groups": plan["file_groups"][1:]}))
+    again = describe_plan(spark, FULL_NAME, BY, options=options)
+    assert [group["data_files_count"] for group in again["file_groups"]] == [6]
+    execute_plan(spark, FULL_NAME, json.dumps(again))
+    assert SETTLED_FROM in summary_of(table.refresh())
 
 
 def compared(plan: dict[str, Any]) -> dict[str, Any]:

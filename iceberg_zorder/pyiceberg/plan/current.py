@@ -8,16 +8,19 @@ from typing import TypeVar
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.plan.planner import key_of
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.plan.planner import check_formats, key_of
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, resolve_spec
 from iceberg_zorder.pyiceberg.plan.selection.target_size import LAST_LAYOUT
 from iceberg_zorder.pyiceberg.scan.history import ancestors, snapshots_to
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.request.reasons import NOT_IN_PLAN, Reason
 
 _Plan = TypeVar("_Plan", bound=RewritePlan)
 
@@ -76,9 +79,11 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     head = table.snapshot_by_name(plan.spec.branch)
     assert head is not None  # noqa: S101
     is_read = not plan.groups[0].tasks
+    # The filter of a plan that was read may mean something else here: text of timestamps is in the zone of a session.
+    listing = Listing(table) if is_read else work.listing
     if head.snapshot_id == plan.snapshot_id and not is_read:
         return plan
-    tasks = {task.data_file.file_path: task for task in work.listing.tasks(head)}
+    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     for group in plan.groups:
         for path, deletes in group.data_files.items():
             if path not in tasks:
@@ -96,7 +101,19 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
         groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
-        snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
+        snapshots = snapshots_to(work.table, _snapshot(work, plan))
         last = next((each.target for each in reversed(snapshots) if each.target), None)
         target = replace(target, origin=last[1] if last else target.source)
-    return replace(plan, groups=tuple(groups), target=target)
+    if not work.spec.any_format:
+        check_formats(work.table, groups)
+    # Somebody may have taken file groups out of it, which a later rewrite is to find.
+    planned = sum(each.data_files_count for each in (*groups, *plan.left))
+    missing = len(work.listing.tasks(_snapshot(work, plan))) - planned
+    others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
+    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target)
+
+
+def _snapshot(work: ResolvedSpec, plan: RewritePlan) -> Snapshot:
+    snapshot = work.table.snapshot_by_id(plan.snapshot_id or 0)
+    assert snapshot is not None  # noqa: S101
+    return snapshot

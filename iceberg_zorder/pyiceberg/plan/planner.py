@@ -77,7 +77,7 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     chosen, left, message = selector.select(scope, most)
     groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
-        _check_formats(table, groups)
+        check_formats(table, groups)
     if order is not None:
         order_of_groups(work, groups)
     return replace(
@@ -180,7 +180,8 @@ def _in_job_order(groups: Sequence[FileGroup], job_order: str) -> list[FileGroup
     return sorted(groups, key=values[by], reverse=direction == "desc") if by in values else [*groups]
 
 
-def _check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
+def check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
+    """Refuse files that are not Parquet; raises InvalidInputError."""
     for task in (task for group in groups for task in group.tasks):
         for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
             if file.file_format != FileFormat.PARQUET:

@@ -94,6 +94,16 @@ def test_what_a_sample_has_left_stays_left(catalog: SqlCatalog) -> None:
     assert (result.rewritten_data_files_count, result.message) == (0, json.loads(text)["message"])
 
 
+def test_files_that_were_taken_out_of_a_plan_are_found_by_the_next_rewrite(table: Table) -> None:
+    options = {"min-input-files": "2", "target-file-size-bytes": "20000"}
+    text = plan_rewrite(table, BY, options=options).to_json()
+    groups = json.loads(text)["file_groups"]
+    assert [len(each["data_files"]) for each in groups] == [6, 2]
+    execute(table, RewritePlan.from_json(changed(text, file_groups=groups[1:])))
+    assert SETTLED_FROM not in outcome(table)[0]
+    assert [group.data_files_count for group in plan_rewrite(table, BY, options=options).groups] == [6]
+
+
 def changed(text: str, **keys: Any) -> str:
     return json.dumps({**json.loads(text), **keys})
 

@@ -33,6 +33,7 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String SCAN_RATIO_LOW = "scan-ratio-low";
   public static final String OVER_BUDGET = "over-budget";
   public static final String OTHERS_ONLY = "others-only";
+  public static final String NOT_IN_PLAN = "not-in-plan";
   public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
   public static final String NO_GAIN = "no-gain";
 
@@ -108,6 +109,7 @@ public record Reason(String code, Map<String, Object> parameters) {
               + ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
               + notCounted();
       case OTHERS_ONLY -> "a rewrite of them with the others would gain too little for its bytes";
+      case NOT_IN_PLAN -> "not in the plan that was read";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
       case NO_GAIN -> "a rewrite is " + notLess() + "; rewrite-all rewrites it all the same";
       default -> code + " " + parameters;

@@ -132,7 +132,19 @@ public record StoredPlan(
     RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
     TargetSize size =
         TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
-    return new TablePlan(request, start, history, size, groups, left, message);
+    return new TablePlan(request, start, history, size, groups, isNothing ? left : leftOf(start, request, groups), message);
+  }
+
+  /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
+  private List<LeftGroup> leftOf(StartingPoint start, ResolvedRequest request, List<FileGroup> groups) {
+    int planned =
+        groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
+    int missing = start.list(request).size() - planned;
+    List<LeftGroup> all = new ArrayList<>(left);
+    if (missing != 0) {
+      all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));
+    }
+    return all;
   }
 
   RewriteRequest request(String table) {

@@ -160,7 +160,8 @@ public record TablePlan(
 
   /** Whether nothing is left for a later rewrite by the same request. */
   public boolean isWhole() {
-    return left.stream().noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE));
+    return left.stream()
+        .noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE) || each.isFor(Reason.NOT_IN_PLAN));
   }
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
