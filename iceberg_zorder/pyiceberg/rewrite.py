@@ -206,7 +206,7 @@ def sample(
     conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
     with renewed(table):
         work, plan = current(table, plan)
-        sampled = plan if isinstance(plan, SampledPlan) else _sampled(work, plan, progress)
+        sampled = _sampled(work, plan, progress)
     fields = [table.schema().find_field(each) for each in sampled.order.field_ids] if sampled.order else []
     scans = (predicate_scan(*each, sampled.groups, sampled.sampled_groups, fields) for each in conditions)
     return replace(sampled, predicates=tuple(scans)) if conditions else sampled
@@ -249,8 +249,7 @@ def execute_in(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
 def carry_out(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
     """Sample, fit, write and commit, and plan again what conflicts take; raises as :func:`rewrite_data_files`."""
     if work.options.layout.dry_run:
-        sampled = plan if isinstance(plan, SampledPlan) else _sampled(work, plan, run.progress)
-        return _dry_run_result(sampled)
+        return _dry_run_result(_sampled(work, plan, run.progress))
     if not plan.groups:
         return RewriteResult(0, 0, 0, 0, 0, plan.message)
     with run.telling_what_stands():
@@ -293,7 +292,9 @@ def _spec(
 
 
 def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> SampledPlan:
-    """Sample a plan for its user to look at."""
+    """Sample a plan for its user to look at, unless it is sampled."""
+    if isinstance(plan, SampledPlan):
+        return plan
     if plan.groups:
         progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
     try:

@@ -78,11 +78,11 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     table = work.table
     head = table.snapshot_by_name(plan.spec.branch)
     assert head is not None  # noqa: S101
-    is_read = not plan.groups[0].tasks
+    is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
+    if is_same and not is_read:
+        return plan
     # The filter of a plan that was read may mean something else here: text of timestamps is in the zone of a session.
     listing = Listing(table) if is_read else work.listing
-    if head.snapshot_id == plan.snapshot_id and not is_read:
-        return plan
     tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     for group in plan.groups:
         for path, deletes in group.data_files.items():
@@ -90,11 +90,15 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
                 raise _stale(table, f"data file {path} is no longer in the table")
             if tasks[path].delete_paths != deletes:
                 raise _stale(table, f"the deletes of data file {path} have changed since")
-    return _with_tasks(work, plan, tasks) if is_read else plan
+    if not is_read:
+        return plan
+    # Those of the plan's snapshot and filter, which are listed once more only where they may be others.
+    in_question = tasks.values() if is_same and work.spec.where is None else work.listing.tasks(_snapshot(work, plan))
+    return _with_tasks(work, plan, tasks, len(in_question))
 
 
-def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask]) -> _Plan:
-    """Have a plan that was read know its files, and where the size of new ones is from."""
+def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask], in_question: int) -> _Plan:
+    """Have a plan that was read know its files, where the size of new ones is from, and how many files it lacks."""
     groups = []
     for group in plan.groups:
         found = tuple(tasks[path] for path in group.data_files)
@@ -108,7 +112,7 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
         check_formats(work.table, groups)
     # Somebody may have taken file groups out of it, which a later rewrite is to find.
     planned = sum(each.data_files_count for each in (*groups, *plan.left))
-    missing = len(work.listing.tasks(_snapshot(work, plan))) - planned
+    missing = in_question - planned
     others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
     return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target)
 
