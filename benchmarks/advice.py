@@ -31,9 +31,9 @@ from iceberg_zorder.advice.advice import Advice, JudgedLayout
 from iceberg_zorder.advice.advise import best_of
 from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
-from iceberg_zorder.pyiceberg.clustering.advice import queries_today
-from iceberg_zorder.pyiceberg.file_groups import size_of
-from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.files import size_of
+from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.reporting.advice import queries_today
 from iceberg_zorder.workload.workload import Query, Workload
 
 DATA = Path("benchmark-data")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.content_files import bounds
+from iceberg_zorder.pyiceberg.files import bounds
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from benchmarks.bounds import file_bounds
 from benchmarks.sets import SETS, BenchmarkSet
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import PyIceberg
 from tests.fuzz.lakes import lake

@@ -29,9 +29,9 @@ from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.maintain.decide import within
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.metrics.scan_fraction import drawn_evenly
 from iceberg_zorder.pyiceberg import execute, rewrite_data_files
 from iceberg_zorder.pyiceberg.maintain.observe import observe
-from iceberg_zorder.report.scan_fraction import drawn_evenly
 
 PAGE, FIGURES = Path("docs/benchmarks-ranking.md"), Path("docs/benchmarks-ranking.json")
 SHARES = (0.1, 0.25, 0.5)

@@ -33,7 +33,7 @@ from benchmarks.without_jvm import machine, measure
 from iceberg_zorder.pyiceberg import plan_rewrite, report
 from iceberg_zorder.spark import report as report_with_spark
 from iceberg_zorder.spark.catalogs import spark_catalog
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import describe_plan
 
 PAGE, FIGURES = Path("docs/benchmarks-reports.md"), Path("docs/benchmarks-reports.json")
 FILES = 100_000

@@ -35,8 +35,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from benchmarks.bounds import file_bounds
+from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 
 COLUMNS = ("l_shipdate", "l_partkey", "l_suppkey")
 MIB = 1024 * 1024

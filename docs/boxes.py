@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from pyspark.sql import SparkSession
 
 from benchmarks.bounds import FileBounds, file_bounds
-from iceberg_zorder.report.scan_fraction import scan_fraction
+from iceberg_zorder.metrics.scan_fraction import scan_fraction
 from iceberg_zorder.spark import configure_spark
 from quickstart.data import CATALOG, FULL_NAME, TABLE, Warehouse, generate, load
 

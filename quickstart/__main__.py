@@ -27,9 +27,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from iceberg_zorder.pyiceberg import report as clustering_report
-from iceberg_zorder.render.report_page import report_page
+from iceberg_zorder.render.pages import report_page
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.spark.failures import failure_message
+from iceberg_zorder.spark.call import failure_message
 from iceberg_zorder.spark.local import local_session
 from quickstart.data import FULL_NAME, TABLE, Warehouse, generate, load
 from quickstart.measure import Comparison, Fingerprint, Measurement, fingerprint, measure

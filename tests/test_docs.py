@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import iceberg_zorder.cli.app
-from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.rewrite.options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
 

@@ -1,4 +1,4 @@
-"""Data flows one way, and so do the imports: layout -> request -> rows -> engines -> command line."""
+"""Data flows one way, and so do the imports: layout -> rewrite -> sort -> engines -> command line."""
 
 from __future__ import annotations
 
@@ -13,29 +13,24 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 # Each room may import from rooms before it, and from none after or beside it.
 STAGES = [
     {"errors", "printable"},
-    {"layout.growth", "sample"},
-    {"layout"},
-    {"request"},
+    {"layout", "sample"},
+    {"rewrite"},
     {"render"},
-    {"report", "rows", "workload"},
-    {"advice", "upkeep"},
+    {"metrics", "sort", "workload"},
+    {"advice", "select"},
     {"maintain.policy"},
     {"maintain"},
     {"pyiceberg.compat"},
-    {
-        "pyiceberg.content_files",
-        "pyiceberg.display",
-        "pyiceberg.file_names",
-        "pyiceberg.progress",
-        "pyiceberg.properties",
-    },
-    {"pyiceberg.nested_fields"},
-    {"pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},
-    {"pyiceberg.commit", "pyiceberg.read", "pyiceberg.write"},
-    {"pyiceberg.kept_bounds", "pyiceberg.partitions", "pyiceberg.scan"},
+    {"pyiceberg.files"},
+    {"pyiceberg.catalog"},
+    {"pyiceberg.commit"},
+    {"pyiceberg.bounds"},
+    {"pyiceberg.read", "pyiceberg.write"},
+    {"pyiceberg.partitions"},
+    {"pyiceberg.listing"},
     {"pyiceberg.plan"},
     {"pyiceberg.run"},
-    {"pyiceberg.clustering", "pyiceberg.rewrite"},
+    {"pyiceberg.reporting", "pyiceberg.rewrite"},
     {"pyiceberg.maintain"},
     {"pyiceberg"},
     {"spark"},
@@ -47,7 +42,7 @@ STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 # Spark's tables are reported on by the measures of PyIceberg's.
 BUILDS_ON = {"spark": {"pyiceberg"}}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg", "airflow": "airflow"}
-CORE = {"advice", "errors", "printable", "layout", "sample", "request", "report", "rows", "upkeep", "workload"}
+CORE = {"advice", "errors", "printable", "layout", "sample", "rewrite", "metrics", "select", "sort", "workload"}
 CORE_MAY_IMPORT = {"numpy", "pyarrow", "pydantic", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
@@ -102,11 +97,11 @@ def test_imports_go_one_way() -> None:
 
 
 def test_a_wrong_import_is_noticed() -> None:
-    assert faults("layout.keys", {"iceberg_zorder.rows.spill"})
+    assert faults("layout.keys", {"iceberg_zorder.sort.spill"})
     assert faults("layout.layout", {"pyspark.sql"})
     assert faults("pyiceberg.read.reader", {"iceberg_zorder.pyiceberg.plan.planner"})
     assert faults("pyiceberg.rewrite", {"iceberg_zorder.spark.session"})
-    assert faults("rows.spill", {"pyiceberg.table"})
+    assert faults("sort.spill", {"pyiceberg.table"})
     assert faults("cli.app", {"pyiceberg.catalog"})
     assert faults("layout.boundaries", {"rich"})
     assert faults("maintain.policy.read", {"iceberg_zorder.pyiceberg.rewrite"})
@@ -123,7 +118,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_importing_the_package_and_its_core_starts_no_engine() -> None:
     program = (
-        "import sys, iceberg_zorder, iceberg_zorder.layout.layout_json, iceberg_zorder.cli.app; "
+        "import sys, iceberg_zorder, iceberg_zorder.layout.layout, iceberg_zorder.cli.app; "
         "import iceberg_zorder.maintain.policy.document; "
         "print(sorted(sys.modules))"
     )

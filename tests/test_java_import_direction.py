@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> measure -> plan -> request -> queries -> internals."""
+"""The Spark engine's Java packages import one way: sql -> api -> run -> layout, commit, metrics -> plan -> request -> internals."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ PACKAGE = "io.icebergzorder.spark"
 STAGES: list[set[str]] = [
     {"", "core"},
     {"internals", "bounds"},
-    {"queries"},
     {"request"},
     {"plan"},
-    {"measure"},
-    {"sample", "commit", "jobs", "report"},
+    {"layout", "commit", "metrics"},
     {"run"},
     {"api"},
-    {"procedure"},
+    {"sql"},
 ]
 # The same of the core's.
-CORE_STAGES = ["core", "core.boxes", "core.report", "core.upkeep"]
+CORE_STAGES = ["core", "core.workload", "core.metrics", "core.select"]
 STAGE_OF = {package: stage for stage, packages in enumerate(STAGES) for package in packages}
-SEAMS_MAY_IMPORT = {"procedure", "internals"}
+SEAMS_MAY_IMPORT = {"sql", "internals"}
 
 FILES = sorted((ROOT / "spark" / "src" / "main" / "java").rglob("*.java"))
 SEAMS = sorted(file for name in ("spark-3.5", "spark-4") for file in (ROOT / name / "src" / "main").rglob("*.java"))
@@ -77,9 +75,9 @@ def test_the_core_knows_no_engine_and_its_imports_go_one_way() -> None:
 
 def test_a_wrong_import_is_noticed() -> None:
     assert faults("plan", f"import {PACKAGE}.run.Rewrite;")
-    assert faults("commit", f"import {PACKAGE}.sample.Sampler;")
+    assert faults("commit", f"import {PACKAGE}.layout.Sampler;")
     assert faults("request", f"import {PACKAGE}.plan.TablePlan;")
     assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")
-    assert faults("", f"import {PACKAGE}.procedure.Procedures;")
+    assert faults("", f"import {PACKAGE}.sql.Procedures;")
     assert not faults("run", f"import {PACKAGE}.plan.TablePlan;")
     assert not faults("plan", f"import {PACKAGE}.request.RewriteRequest;")

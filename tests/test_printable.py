@@ -15,9 +15,9 @@ from iceberg_zorder.cli.commands.tables import show_properties, show_result
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.printable import printable
-from iceberg_zorder.render.report_page import report_page
+from iceberg_zorder.render.pages import report_page
 from iceberg_zorder.render.report_text import comparison_renderable, report_text
-from iceberg_zorder.request.result import ColumnScan, RewriteResult
+from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
 from tests.golden.cases import golden
 from tests.golden.report_cases import report_of
 
@@ -81,7 +81,7 @@ def test_what_the_command_line_says() -> None:
     output = Output("text", stdout=stdout, stderr=stderr)
     show_properties(HOSTILE, {"zorder.columns": f"{HOSTILE}\nb"}, output)
     output.warning(f"{HOSTILE}\nforged")
-    output.told(HOSTILE)
+    output.note(HOSTILE)
     output.failure(Failure("Error", f"{HOSTILE}\nthe second line", 1))
     output.interrupted(HOSTILE)
     result = RewriteResult(1, 1, 1, 0, 0, HOSTILE, (ColumnScan(HOSTILE, 1.0, None, None),))

@@ -17,7 +17,7 @@ from pyiceberg.utils.config import Config
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.request.rewrite_options import PYICEBERG_ONLY
+from iceberg_zorder.rewrite.options import PYICEBERG_ONLY
 from iceberg_zorder.workload.readers.files import FORMATS
 from tests.cli.processes import run_here
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
@@ -142,7 +142,7 @@ def test_report_of_the_command_line(events: Table, lake_dir: Path) -> None:
     told = {name for row in rows("docs/report.md", "| key |")[1:] for name in re.findall(r"`(\w+)`", " ".join(row))}
     assert set(keys(found)) <= told
     codes = {row[0].strip("`") for row in rows("docs/report.md", "| code |")[1:]}
-    source = (REPOSITORY / "iceberg_zorder/report/findings.py").read_text(encoding="utf-8")
+    source = (REPOSITORY / "iceberg_zorder/metrics/findings.py").read_text(encoding="utf-8")
     assert codes == set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOMS = ("advice", "layout", "maintain/policy", "render", "report", "request", "rows", "sample", "upkeep")
+ROOMS = ("advice", "layout", "maintain/policy", "metrics", "render", "rewrite", "sample", "select", "sort")
 IMPORT = """
 import importlib, pathlib, sys
 import tests.conftest

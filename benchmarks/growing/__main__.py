@@ -23,7 +23,7 @@ from benchmarks.without_jvm import machine
 from benchmarks.workloads.ours import Grown, to_grow
 from benchmarks.workloads.pairs import PAIRS
 from iceberg_zorder.layout.box_tree import BoxTree, Split
-from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
+from iceberg_zorder.layout.fit import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 
 DATA, PAGE = Path("benchmark-data"), Path("docs/benchmarks-growing.md")
 ROWS, QUERIES, SEED, FILES = 200_000, 500, 2, 2_000

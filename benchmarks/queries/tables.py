@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.queries.sets import QuerySet
 from iceberg_zorder.pyiceberg import advise
-from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.request.rewrite_options import KNOWN_OPTIONS
+from iceberg_zorder.pyiceberg.listing.listing import scanned_table
+from iceberg_zorder.rewrite.options import KNOWN_OPTIONS
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json

@@ -20,15 +20,14 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
-from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
-from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.request.rewrite_options import RewriteOptions
-from iceberg_zorder.upkeep.gain import choose, rows_to_spread
-from iceberg_zorder.upkeep.gathering import rewrite_budget
-from iceberg_zorder.upkeep.group_cuts import cut_groups
-from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, finer
+from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.pyiceberg.files import DataFileTask
+from iceberg_zorder.pyiceberg.plan.selection import SizeRules
+from iceberg_zorder.rewrite.options import RewriteOptions
+from iceberg_zorder.select.gain import UpkeepRequest, choose, finer, rows_to_spread
+from iceberg_zorder.select.group_cuts import cut_groups
+from iceberg_zorder.select.settled import rewrite_budget
 
 PAGE = Path("docs/benchmarks-hard-cases.md")
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100

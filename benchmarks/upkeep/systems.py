@@ -21,9 +21,9 @@ from benchmarks.upkeep.figures import DELTA, ICEBERG, OURS, OURS_PYICEBERG, File
 from benchmarks.upkeep.rows import Growing
 from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_with_pyiceberg
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files as rewrite_with_spark
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import describe_plan
 
 APPENDED_FILES = 4
 """Files of an append, each with rows from all over it."""

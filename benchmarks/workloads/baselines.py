@@ -17,7 +17,7 @@ from benchmarks.workloads.measure import Files
 from benchmarks.workloads.tables import NULL, Keys, Query
 from iceberg_zorder.layout.boundaries import find_boundaries
 from iceberg_zorder.layout.curve import position_bits
-from iceberg_zorder.layout.grow import grow
+from iceberg_zorder.layout.fit import grow
 from iceberg_zorder.layout.keys import NULL as NULL_STATE
 from iceberg_zorder.layout.keys import KeyColumn
 

@@ -15,8 +15,8 @@ from iceberg_zorder.advice.workload_cuts import choose_columns
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
 from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
-from iceberg_zorder.layout.grow import WORKLOAD_TOLERANCE, grow
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.fit import WORKLOAD_TOLERANCE, grow
+from iceberg_zorder.layout.split_costs import QueryBoxes
 
 _BOUNDARIES = 4096
 

@@ -13,8 +13,8 @@ from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
 from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
 from iceberg_zorder.advice.workload_cuts import workload_cuts
+from iceberg_zorder.layout.box_tree import EVEN
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.layout.cuts import EVEN
 
 LEAST_SAVING = 0.1
 """A rewrite is advised where queries read a tenth less for it."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median_low
 
-from iceberg_zorder.request.predicate import Name
-from iceberg_zorder.workload.boxes.box import Box
+from iceberg_zorder.rewrite.predicate import Name
+from iceberg_zorder.workload.boxes import Box
 
 _OF_ITS_SHAPE = 1 / 8
 _OF_THE_MEDIAN = 4
@@ -53,7 +53,7 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
 
     Examples
     --------
-    >>> from iceberg_zorder.workload.boxes.key_ranges import KeyRange
+    >>> from iceberg_zorder.workload.boxes import KeyRange
     >>> box = Box(((("a",), KeyRange((0, 1), (0, 2))),))
     >>> queries = [JudgedQuery(f"a = {number}", 1.0, (box,), ((("a",), "="),)) for number in range(3)]
     >>> [[(each.filter, each.weight) for each in half] for half in halves(queries)]

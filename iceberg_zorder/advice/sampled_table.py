@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.report.ranks import Kept
-from iceberg_zorder.workload.boxes.key_ranges import Edge
+from iceberg_zorder.metrics.data_files import Kept
+from iceberg_zorder.workload.boxes import Edge
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.tails import reached
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE
-from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, KeyRange
+from iceberg_zorder.workload.boxes import EVERYTHING, KeyRange
 
 _MOST_CELLS = 1 << 24
 
@@ -117,8 +117,8 @@ def files_read(files: SimulatedFiles, boxes: RankedBoxes) -> tuple[npt.NDArray[n
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
     >>> from iceberg_zorder.layout.keys import encode
     >>> from iceberg_zorder.layout.sample import Sample
-    >>> from iceberg_zorder.request.predicate import parse_predicate
-    >>> from iceberg_zorder.workload.boxes.boxes import boxes_of
+    >>> from iceberg_zorder.rewrite.predicate import parse_predicate
+    >>> from iceberg_zorder.workload.boxes import boxes_of
     >>> sample = Sample((encode(pa.array([1, 2, 7, 9]), "long"),))
     >>> rows, size = np.array([4]), np.array([100])
     >>> table = SampledTable(

@@ -20,14 +20,11 @@ from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
 from iceberg_zorder.layout.box_tree import Positions, Split
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS
-from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, grow
-from iceberg_zorder.layout.growth.extents import Extents
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
-from iceberg_zorder.layout.growth.query_costs import QueryCosts
+from iceberg_zorder.layout.fit import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, LayoutRequest, fit, grow
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.workload.boxes.position_boxes import query_boxes
+from iceberg_zorder.layout.split_costs import Extents, QueryBoxes, QueryCosts
+from iceberg_zorder.workload.boxes import query_boxes
 
 _MOST_TRIED = 12
 """Of so many columns some are chosen."""

@@ -57,7 +57,7 @@ class Output:
             left = left.replace(warning, "")
         return " ".join(left.split())
 
-    def told(self, message: str) -> None:
+    def note(self, message: str) -> None:
         """Show what else was done."""
         if not self._quiet:
             self._line(message)

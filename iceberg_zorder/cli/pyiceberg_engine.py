@@ -11,13 +11,12 @@ from typing import Any
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.configuration import load_table
-from iceberg_zorder.pyiceberg.catalog.retry import why
-from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.pyiceberg.catalog import load_table, why
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.reporting.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,14 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
 from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.spark.call import SparkCall
+from iceberg_zorder.rewrite.result import RewriteResult
+from iceberg_zorder.spark.call import SparkCall, failure_message
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.clustering import report
-from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
-from iceberg_zorder.spark.plan import describe_plan, dry_run
-from iceberg_zorder.spark.rewrite import execute_plan, rewrite_data_files
+from iceberg_zorder.spark.rewrite import describe_plan, dry_run, execute_plan, rewrite_data_files
 
 if TYPE_CHECKING:
     from iceberg_zorder.spark.call import SparkSession

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties, has_tables
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, catalog_properties, has_tables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.arguments import name_parts
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.options import name_parts
+from iceberg_zorder.rewrite.result import RewriteResult
 
 
 @dataclass(frozen=True)

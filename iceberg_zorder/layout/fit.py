@@ -1,23 +1,355 @@
-"""Fit a layout to a sample."""
+"""Fit a layout to a sample: boundaries, then a box tree grown from the sample's positions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.compute as pc
 
 from iceberg_zorder.layout.boundaries import find_boundaries
-from iceberg_zorder.layout.box_tree import ADAPTIVE
+from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree, EvenCuts, Leaf, Positions, Split, even_cuts
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.curve import HILBERT, ZORDER, position_bits
-from iceberg_zorder.layout.cuts import EvenCuts, even_cuts
-from iceberg_zorder.layout.grow import WORKLOAD_SHARE, grow, tighter_curve
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, curve_index, position_bits
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout, LayoutColumn, global_index
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.layout.split_costs import Costs, Ends, Extents, QueryBoxes, QueryCosts
+
+WORKLOAD_SHARE = 0.95
+"""The share of the queries that a workload is taken to know."""
+
+WORKLOAD_TOLERANCE = 0.5
+"""How far files lie from the mean where a workload is known: what it spares is worth less even sizes."""
+
+_RUNS = 8
+"""Runs of rows in a leaf that the two curves are compared by."""
+
+_POINTS = 9
+"""Split points tried for each share of the files."""
+
+_PLACES = np.arange(1.0, _POINTS + 1.0)
+
+_ENDS = 12
+"""Ends of queries tried, the heaviest ones."""
+
+_FIRST = np.ones(1, np.bool_)
+
+_Integers = npt.NDArray[np.int64]
+_Edges = npt.NDArray[np.uint16]
+
+
+def grow(
+    positions: Positions,
+    bits: int,
+    files: int,
+    *,
+    tolerance: float,
+    weights: Sequence[float],
+    leading: int = 0,
+    workload: QueryBoxes | None = None,
+    workload_share: float = WORKLOAD_SHARE,
+) -> BoxTree:
+    """Grow a tree with a wanted number of files on the positions of sampled rows, by active column.
+
+    A file's share of the rows lies within ``tolerance`` of the mean; where no split keeps to it, the most even one is
+    taken. The leading columns are split first, one after the other. The ``workload`` has ``workload_share`` of the
+    queries; the others are taken to ask for values of rows, by each column as often as its weight says. Equal rows are
+    in one leaf; a leaf has several files where its sampled rows are all equal.
+
+    Examples
+    --------
+    >>> x, y = (axis.ravel() for axis in np.meshgrid(np.arange(8) * 8192, np.arange(8) * 8192))
+    >>> tree = grow([x, y], 16, 4, tolerance=0.25, weights=[1.0, 1.0])
+    >>> [node for node in tree.nodes if isinstance(node, Split)]
+    [Split(column=0, start=32768), Split(column=1, start=32768), Split(column=1, start=32768)]
+
+    Nine queries out of ten ask for the first value of ``y``, the others for the second:
+
+    >>> lower, upper = np.array([[0, 0], [0, 8192]]), np.array([[65535, 65535], [0, 8192]])
+    >>> workload = QueryBoxes(lower, upper, np.array([0, 1]), np.array([9.0, 1.0]))
+    >>> tree = grow([x, y], 16, 4, tolerance=0.5, weights=[1.0, 1.0], workload=workload)
+    >>> [node for node in tree.nodes if isinstance(node, Split)]
+    [Split(column=1, start=8192), Split(column=1, start=24576), Split(column=1, start=40960)]
+    """
+    table = np.stack(positions).astype(np.uint16) if len(positions) else np.empty((0, 0), np.uint16)
+    below = [np.concatenate(([0], np.cumsum(np.bincount(column, minlength=1 << bits)))) for column in table]
+    extents = Extents(below[leading:], weights[leading:])
+    costs: Costs = extents
+    if workload is not None and table[leading:].size:
+        of_queries = QueryCosts(below, workload, extents, share=workload_share, leading=leading)
+        costs = of_queries if of_queries.are_any else extents
+    grower = _Grower(len(table), bits, leading, FileSizes(table.shape[1] / files, tolerance))
+    grower.node(table, files, costs)
+    return BoxTree(tuple(grower.nodes))
+
+
+def tighter_curve(tree: BoxTree, positions: Positions, bits: int, leading: int = 0) -> str:
+    """Choose the curve that orders the rows inside the leaves in tighter runs, z-order of equal ones.
+
+    Each leaf's sampled rows are put in the order of each curve and cut into 8 even runs; a curve's cost is the sum,
+    over all runs and columns, of largest less smallest position, times the run's rows.
+
+    Examples
+    --------
+    >>> tighter_curve(BoxTree((Leaf(1, (0,), (9,)),)), [np.arange(10)], 4)
+    'zorder'
+    """
+    columns = len(positions) - leading
+    if not 2 <= columns <= MAX_HILBERT_COLUMNS or not len(positions[0]):
+        return ZORDER
+    leaf = tree.leaf(positions)
+    stretched = [tree.rescaled(column, positions[column], leaf, bits) for column in range(leading, len(positions))]
+    costs = [_runs_cost(curve_index(curve, stretched, bits), leaf, positions[leading:]) for curve in (ZORDER, HILBERT)]
+    return HILBERT if costs[1] < costs[0] else ZORDER
+
+
+def _runs_cost(index: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], positions: Positions) -> int:
+    # Rows of one index come by their positions, so that the order of the sample does not count.
+    order = np.lexsort((*reversed(positions), index, leaf))
+    ordered = leaf[order]
+    sizes = np.bincount(ordered)
+    place = np.arange(len(ordered)) - (np.cumsum(sizes) - sizes)[ordered]
+    starts = np.flatnonzero(np.diff(ordered * _RUNS + place * _RUNS // sizes[ordered], prepend=-1))
+    rows = np.diff(starts, append=len(ordered))
+    return sum(
+        int((rows * (np.maximum.reduceat(each[order], starts) - np.minimum.reduceat(each[order], starts))).sum())
+        for each in positions
+    )
+
+
+class _Candidate(NamedTuple):
+    cost: float
+    column: int
+    start: int
+    files: int
+
+
+class _Tried(NamedTuple):
+    """Splits of a column: by split its column, start, and rows and files on the left side.
+
+    The smallest and largest positions on both sides have shape (sides, columns, splits).
+    """
+
+    columns: _Integers
+    starts: _Edges
+    cuts: _Integers
+    shares: _Integers
+    lows: _Edges
+    highs: _Edges
+
+
+@dataclass(frozen=True)
+class FileSizes:
+    """How many sampled rows a file may have: on average, and how far a file may lie from that, as a share of it."""
+
+    mean: float
+    tolerance: float
+
+    @property
+    def least(self) -> float:
+        """The fewest rows of a file."""
+        return (1.0 - self.tolerance) * self.mean
+
+    @property
+    def most(self) -> float:
+        """The most rows of a file."""
+        return (1.0 + self.tolerance) * self.mean
+
+    def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
+        """Find whether so many rows can be in so many files."""
+        tolerated: npt.NDArray[np.bool_] = (files * self.least <= rows) & (rows <= files * self.most)
+        return tolerated
+
+    def cuts(self, ordered: _Edges, files: int, ends: Ends) -> tuple[_Integers, _Integers]:
+        """List the rows to try on the left side of a split of sorted positions, and its files.
+
+        About a quarter, a half and three quarters of the files are tried with up to 9 evenly spread cuts each, and as
+        many files as fit with the cuts at the 12 heaviest ends.
+
+        Examples
+        --------
+        >>> ends = Ends(np.array([7]), np.array([1.0]))
+        >>> FileSizes(4.0, 0.25).cuts(np.arange(16, dtype=np.uint16), 4, ends)
+        (array([ 3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13,  7]), array([1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 2]))
+        """
+        rows = len(ordered)
+        starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        half, quarter = files // 2, max(1, files // 4)
+        tried = [share for share in (half - quarter, half, half + quarter) if 1 <= share < files]
+        low = [max(share * self.least, rows - (files - share) * self.most) for share in tried]
+        high = [min(share * self.most, rows - (files - share) * self.least) for share in tried]
+        first = np.searchsorted(starts, low, side="left").tolist()
+        end = np.searchsorted(starts, high, side="right").tolist()
+        cuts, shares = [], []
+        for share, lowest, highest, begin, stop in zip(tried, low, high, first, end, strict=True):
+            allowed = starts[begin:stop]
+            if stop - begin > _POINTS:
+                targets = lowest + (highest - lowest) * _PLACES / 10.0
+                allowed = allowed[_without_repeats(_nearest(allowed, targets))]
+            cuts.append(allowed)
+            shares.append(np.full(len(allowed), share))
+        if len(ends.starts):
+            of_ends = self._cuts_at(ends, ordered, files)
+            cuts.append(of_ends)
+            shares.append(_nearest_shares(of_ends, rows, files))
+        return np.concatenate(cuts), np.concatenate(shares)
+
+    def _cuts_at(self, ends: Ends, ordered: _Edges, files: int) -> _Integers:
+        """List the rows on the left side of the heaviest ends; of equal ones the first."""
+        rows = len(ordered)
+        # A count by weight adds one after the other.
+        weights = np.bincount(np.searchsorted(ordered, ends.starts), weights=ends.weights, minlength=rows)
+        cuts = np.flatnonzero(weights[1:rows]) + 1
+        shares = _nearest_shares(cuts, rows, files)
+        cuts = cuts[self.tolerate(cuts, shares) & self.tolerate(rows - cuts, files - shares)]
+        return np.sort(cuts[np.argsort(-weights[cuts], kind="stable")[:_ENDS]])
+
+
+def _nearest_shares(cuts: _Integers, rows: int, files: int) -> _Integers:
+    """Round the files for so many of the rows to the nearest number, in integers."""
+    return np.minimum(np.maximum((2 * files * cuts + rows) // (2 * rows), 1), files - 1)
+
+
+def _nearest(sorted_values: _Integers, targets: npt.NDArray[np.float64]) -> _Integers:
+    """Find the place of the value nearest to each target, the lower one of two."""
+    above = np.minimum(np.searchsorted(sorted_values, targets, side="left"), len(sorted_values) - 1)
+    below = np.maximum(above - 1, 0)
+    nearer = sorted_values[above] - targets < targets - sorted_values[below]
+    return np.where(nearer, above, below)
+
+
+def _without_repeats(ordered: _Integers) -> _Integers:
+    """Leave equal neighbours out: np.unique sorts once more, and takes several times as long for so few."""
+    others: _Integers = ordered[np.concatenate((_FIRST[: len(ordered)], ordered[1:] != ordered[:-1]))]
+    return others
+
+
+class _Grower:
+    def __init__(self, columns: int, bits: int, leading: int, sizes: FileSizes) -> None:
+        self.nodes: list[Split | Leaf] = []
+        self._columns = columns
+        self._top = (1 << bits) - 1
+        self._leading = leading
+        self._sizes = sizes
+
+    def node(self, table: _Edges, files: int, costs: Costs) -> None:
+        """Add the node of some sampled rows, and all nodes below it."""
+        best = None
+        if files > 1 and table.size:
+            costs = costs.inside(table.min(axis=1), table.max(axis=1))
+            best = self._best(table, files, costs)
+        if best is None:
+            self.nodes.append(self._leaf(table, files))
+            return
+        self.nodes.append(Split(best.column, best.start))
+        left = table[best.column] < best.start
+        self.node(table[:, left], best.files, costs)
+        self.node(table[:, ~left], files - best.files, costs)
+
+    def _leaf(self, table: _Edges, files: int) -> Leaf:
+        if not table.size:
+            return Leaf(files, (0,) * self._columns, (self._top,) * self._columns)
+        return Leaf(files, tuple(table.min(axis=1).tolist()), tuple(table.max(axis=1).tolist()))
+
+    def _best(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
+        """Find the split with the least cost within the tolerance, else the most even one, else none."""
+        for column in range(self._leading):
+            if table[column].min() < table[column].max():
+                best = self._between_values(table, files, column)
+                if best:
+                    return best
+                break
+        return self._within_tolerance(table, files, costs) or self._most_even(table, files)
+
+    def _within_tolerance(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
+        """Find the split of a clustering column with the least cost within the tolerance."""
+        tried = [
+            self._tried(table, files, column, costs.ends(column)) for column in range(self._leading, self._columns)
+        ]
+        tried = [each for each in tried if len(each.cuts)]
+        if not tried:
+            return None
+        columns, starts, cuts, shares = (
+            np.concatenate(each) for each in zip(*[(t.columns, t.starts, t.cuts, t.shares) for t in tried], strict=True)
+        )
+        # First all left sides, then all right ones.
+        lows = np.concatenate([each.lows[side] for side in (0, 1) for each in tried], axis=1)
+        highs = np.concatenate([each.highs[side] for side in (0, 1) for each in tried], axis=1)
+        expected = costs.of(lows, highs, np.concatenate((shares, files - shares)))
+        total = cuts * expected[: len(cuts)] + (table.shape[1] - cuts) * expected[len(cuts) :]
+        place = int(total.argmin())
+        return _Candidate(float(total[place]), int(columns[place]), int(starts[place]), int(shares[place]))
+
+    def _tried(self, table: _Edges, files: int, column: int, ends: Ends) -> _Tried:
+        """List the splits of a column that are tried, with the boxes on both sides."""
+        order = np.argsort(table[column], kind="stable")
+        ordered = table.take(order, axis=1)
+        cuts, shares = self._sizes.cuts(ordered[column], files, ends)
+        edges = _without_repeats(np.sort(cuts))
+        place = np.searchsorted(edges, cuts)
+        # The rows between two edges are looked at once, however many cuts they lie left or right of.
+        segments = np.concatenate(([0], edges))
+        lows = np.minimum.reduceat(ordered[self._leading :], segments, axis=1)
+        highs = np.maximum.reduceat(ordered[self._leading :], segments, axis=1)
+        return _Tried(
+            np.full(len(cuts), column),
+            ordered[column, cuts],
+            cuts,
+            shares,
+            np.stack((_left_of_edges(np.minimum, lows)[:, place], _right_of_edges(np.minimum, lows)[:, place])),
+            np.stack((_left_of_edges(np.maximum, highs)[:, place], _right_of_edges(np.maximum, highs)[:, place])),
+        )
+
+    def _between_values(self, table: _Edges, files: int, column: int) -> _Candidate | None:
+        """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
+
+        How uneven the files come out counts in sixteenths of the mean, so that of many splits about as good the most
+        central one is taken and the tree stays flat.
+        """
+        rows = table.shape[1]
+        ordered = np.sort(table[column], kind="stable")
+        cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        shares = _nearest_shares(cuts, rows, files)
+        kept = self._sizes.tolerate(cuts, shares) & self._sizes.tolerate(rows - cuts, files - shares)
+        cuts, shares = cuts[kept], shares[kept]
+        if not len(cuts):
+            return None
+        mean = self._sizes.mean
+        left, right = np.abs(cuts / shares - mean), np.abs((rows - cuts) / (files - shares) - mean)
+        uneven = np.floor(np.maximum(left, right) / mean * 16.0)
+        place = int(np.lexsort((np.abs(2 * shares - files), uneven))[0])
+        return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
+
+    def _most_even(self, table: _Edges, files: int) -> _Candidate | None:
+        """Find the split with any share of the files that is the most even."""
+        best = None
+        rows = table.shape[1]
+        for column in range(self._columns):
+            ordered = np.sort(table[column], kind="stable")
+            cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+            if not len(cuts):
+                continue
+            shares = _nearest_shares(cuts, rows, files)
+            uneven = np.abs(cuts * files - shares * rows) / np.minimum(shares, files - shares)
+            place = int(uneven.argmin())
+            if best is None or uneven[place] < best.cost:
+                best = _Candidate(float(uneven[place]), column, int(ordered[cuts[place]]), int(shares[place]))
+        return best
+
+
+def _left_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
+    """Reduce, for each edge between two segments, shape (columns, segments), all segments on its left."""
+    reduced: _Edges = extreme.accumulate(segments, axis=1)[:, :-1]
+    return reduced
+
+
+def _right_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
+    """Reduce the segments on the right of each edge: in a mirror they are on its left."""
+    return _left_of_edges(extreme, segments[:, ::-1])[:, ::-1]
 
 
 @dataclass(frozen=True)

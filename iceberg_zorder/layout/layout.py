@@ -1,18 +1,21 @@
-"""The layout: boundaries, curve and cuts, everything needed to send a row to its file and its place in it."""
+"""A layout: boundaries, curve and cuts, which send a row to its file and its place in it; and its JSON and hash."""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.boundaries import Boundaries
-from iceberg_zorder.layout.box_tree import BoxTree
+from iceberg_zorder.layout.box_tree import ADAPTIVE, EVEN, BoxTree, EvenCuts, Split
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import curve_index
-from iceberg_zorder.layout.cuts import EvenCuts
 from iceberg_zorder.layout.sample import Sample
 
 
@@ -107,3 +110,66 @@ def global_index(
     if len(positions) == leading:
         return index
     return index << bits * (len(positions) - leading) | curve_index(curve, positions[leading:], bits)
+
+
+VERSION = 1
+
+
+def to_json(layout: Layout) -> str:
+    """Write the canonical JSON: keys sorted, no spaces, integers and texts only.
+
+    Examples
+    --------
+    >>> to_json(Layout((), 0, ("x",), 0, "zorder", EvenCuts(())))
+    '{"bits":0,"columns":[],"curve":"zorder","cuts":{"kind":"even","starts":[]},"left_out":["x"],"prefix":0,"version":1}'
+    """
+    return json.dumps(
+        {
+            "bits": layout.bits,
+            "columns": [
+                {
+                    "boundaries": _boundaries_to_json(column.boundaries),
+                    "name": column.column.name,
+                    "positions": column.positions.tolist(),
+                    "type": column.column.type,
+                }
+                for column in layout.columns
+            ],
+            "curve": layout.curve,
+            "cuts": _cuts_to_json(layout.cuts),
+            "left_out": list(layout.left_out),
+            "prefix": layout.leading,
+            "version": VERSION,
+        },
+        ensure_ascii=False,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+
+
+def layout_hash(layout: Layout) -> str:
+    """SHA-256 of the canonical JSON in UTF-8, as 64 lower-case hexadecimal digits.
+
+    Examples
+    --------
+    >>> layout_hash(Layout((), 0, ("x",), 0, "zorder", EvenCuts(())))[:8]
+    'd0271cb8'
+    """
+    return hashlib.sha256(to_json(layout).encode()).hexdigest()
+
+
+def _boundaries_to_json(boundaries: Boundaries) -> list[int] | list[str]:
+    if isinstance(boundaries.keys, np.ndarray):
+        integers: list[int] = boundaries.keys.tolist()
+        return integers
+    return [key.hex() for key in boundaries.keys.to_pylist()]
+
+
+def _cuts_to_json(cuts: EvenCuts | BoxTree) -> dict[str, Any]:
+    if isinstance(cuts, EvenCuts):
+        return {"kind": EVEN, "starts": list(cuts.starts)}
+    return {
+        "boxes": [list(itertools.chain(*zip(leaf.lower, leaf.upper, strict=True))) for leaf in cuts.leaves],
+        "kind": ADAPTIVE,
+        "tree": [[node.column, node.start] if isinstance(node, Split) else node.files for node in cuts.nodes],
+    }

@@ -113,7 +113,7 @@ def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decis
 
 
 def _rank(group: FileGroupNeed) -> tuple[bool, float, int, int]:
-    return not group.is_due, -group.worth, group.size, group.index
+    return not group.must_rewrite, -group.worth, group.size, group.index
 
 
 def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
@@ -218,6 +218,8 @@ def _timed(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) 
         when = "no rewrite yet" if since is None else f"last rewrite {since:%Y-%m-%d %H:%M:%SZ}"
         told.append((is_over, f"interval {triggers.interval}: {when}"))
     if triggers.cron is not None:
-        is_due = since is None or cron_due(triggers.cron, since, now, zone)
-        told.append((is_due, f"cron {triggers.cron}: {'due' if is_due else 'not due'} since the last rewrite"))
+        must_rewrite = since is None or cron_due(triggers.cron, since, now, zone)
+        told.append(
+            (must_rewrite, f"cron {triggers.cron}: {'due' if must_rewrite else 'not due'} since the last rewrite")
+        )
     return told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from iceberg_zorder.maintain.notes import Conflicts
-from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.rewrite.options import RewriteOptions
 
 
 @dataclass(frozen=True, order=True)
@@ -36,7 +36,7 @@ class FileGroupNeed:
     size: int
     worth: float
     """The bytes that a filter is expected to read less afterwards for each byte of it."""
-    is_due: bool
+    must_rewrite: bool
     """Whether it is to be rewritten for its deletes or its partition spec, whatever is gained."""
     reason: str
     is_for_reads: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from iceberg_zorder.report.history import DURATION, SnapshotFacts
+from iceberg_zorder.metrics.history import DURATION, SnapshotFacts
 
 _FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
 

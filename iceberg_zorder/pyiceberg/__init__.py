@@ -11,11 +11,11 @@ report              says how well a table is clustered, and what a rewrite would
 advise              says by what to cluster a table, from its workload, and what that is worth
 """
 
-from iceberg_zorder.pyiceberg.clustering.advice import advise
-from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.reporting.advice import advise
+from iceberg_zorder.pyiceberg.reporting.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 
 __all__ = [
     "RewritePlan",

@@ -20,11 +20,11 @@ from pyiceberg.types import UUIDType
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, domain, encode
-from iceberg_zorder.pyiceberg.compat.schemas import arrow_transform
-from iceberg_zorder.pyiceberg.content_files import identity
+from iceberg_zorder.pyiceberg.compat import arrow_transform
+from iceberg_zorder.pyiceberg.files import identity
 from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
-from iceberg_zorder.rows.equal_rows import comparable
-from iceberg_zorder.rows.nested import leaf
+from iceberg_zorder.sort.codecs import leaf
+from iceberg_zorder.sort.equal_rows import comparable
 
 
 class Partitions:

@@ -21,26 +21,23 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.renewal import renewed
+from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.current import current
-from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
-from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.files import PLAN, Progress, display_name, silent
+from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.plan.layouts import fit_plan, predicate_scan
+from iceberg_zorder.pyiceberg.plan.planner import current, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
 )
-from iceberg_zorder.pyiceberg.plan.scan_fractions import predicate_scan
-from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
-from iceberg_zorder.pyiceberg.run.runner import RewriteRun, joined
-from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.run import RewriteRun, joined
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
-from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
-from iceberg_zorder.request.result import ColumnScan, RewriteResult
-from iceberg_zorder.request.rewrite_messages import DRY_RUN
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rewrite.messages import DRY_RUN
+from iceberg_zorder.rewrite.options import OptionValue, option_text, sort_order_text
+from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
+from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger("iceberg_zorder")
 _ATTEMPTS = 3
@@ -78,7 +75,7 @@ def rewrite_data_files(
     case_sensitive : bool, optional
         Whether names of columns differ by case.
     progress : Progress, optional
-        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.progress`.
+        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.files`.
 
     Returns
     -------
@@ -112,7 +109,7 @@ column: it has user_id, ts
     spec = _spec(table, columns, where, options, branch, case_sensitive)
     with renewed(table):
         work, plan = plan_spec(table, spec)
-        return carry_out(RewriteRun(table, plan.spec, progress), work, plan)
+        return run_plan(RewriteRun(table, plan.spec, progress), work, plan)
 
 
 def plan_rewrite(
@@ -223,7 +220,7 @@ def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> 
         The plan, of this engine or of Spark's, which :meth:`RewritePlan.from_json` reads. What other operations change
         while it is executed is planned again.
     progress : Progress, optional
-        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.progress`.
+        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.files`.
 
     Returns
     -------
@@ -237,16 +234,16 @@ def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> 
     RewriteFailedError
         As :func:`rewrite_data_files`.
     """
-    return execute_in(RewriteRun(table, plan.spec, progress), plan)
+    return execute_with(RewriteRun(table, plan.spec, progress), plan)
 
 
-def execute_in(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
+def execute_with(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
     """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends."""
     with renewed(run.table):
-        return carry_out(run, *current(run.table, plan))
+        return run_plan(run, *current(run.table, plan))
 
 
-def carry_out(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
+def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
     """Sample, fit, write and commit, and plan again what conflicts take; raises as :func:`rewrite_data_files`."""
     if work.options.layout.dry_run:
         return _dry_run_result(_sampled(work, plan, run.progress))

@@ -20,7 +20,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     --------
     >>> from dataclasses import asdict
     >>> from rich.console import Console
-    >>> from iceberg_zorder.request.result import ColumnScan, RewriteResult
+    >>> from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
     >>> result = RewriteResult(6, 2, 1000, 0, 0, scan_fractions=(ColumnScan("a", 1.0, 0.25, None),))
     >>> _, fractions = result_tables(asdict(result))
     >>> Console(width=60).print(fractions)  # doctest: +NORMALIZE_WHITESPACE

@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
         name="pyspark",
     ) from error
 
-from iceberg_zorder.request.result import ColumnScan, RewriteResult
+from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
 from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark

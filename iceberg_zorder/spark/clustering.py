@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.given_table import given_table
-from iceberg_zorder.pyiceberg.clustering.report import CommandArguments, report_of
-from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.arguments import name_parts
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.pyiceberg.catalog import given_table
+from iceberg_zorder.pyiceberg.reporting.report import CommandArguments, report_of
+from iceberg_zorder.rewrite.options import name_parts
+from iceberg_zorder.spark.call import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
 from iceberg_zorder.spark.rewrite import RewriteCall, rewrite_statement
 
 

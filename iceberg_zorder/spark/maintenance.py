@@ -21,11 +21,9 @@ from iceberg_zorder.maintain.policy.settings import (
     RemoveOrphanFiles,
     RewriteManifests,
 )
-from iceberg_zorder.spark.call import SparkCall
+from iceberg_zorder.spark.call import SparkCall, failure_message, procedure_call, string_literal
 from iceberg_zorder.spark.catalogs import SparkCatalog
-from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session
-from iceberg_zorder.spark.procedures import procedure_call, string_literal
 from iceberg_zorder.spark.rewrite import execute_plan
 
 _T = TypeVar("_T")

@@ -15,8 +15,19 @@ from sqlglot import exp
 from sqlglot.optimizer.simplify import UnsupportedUnit
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.request.predicate import Comparison, Constant, IsNan, IsNull, Name, Not, Predicate, StartsWith
-from iceberg_zorder.request.predicate_values import NULL, Value, cast
+from iceberg_zorder.rewrite.predicate import (
+    NULL,
+    Comparison,
+    Constant,
+    IsNan,
+    IsNull,
+    Name,
+    Not,
+    Predicate,
+    StartsWith,
+    Value,
+    cast,
+)
 from iceberg_zorder.workload.constants import (
     DATES,
     TIMESTAMPS,

@@ -11,8 +11,7 @@ from sqlglot.helper import to_int
 from sqlglot.optimizer.simplify import UnsupportedUnit, datetime_floor, interval
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.request.predicate import TYPES, literal_value
-from iceberg_zorder.request.predicate_values import NULL, Value, cast, negative
+from iceberg_zorder.rewrite.predicate import NULL, TYPES, Value, cast, literal_value, negative
 from iceberg_zorder.workload.nodes import shown
 
 DATES = (exp.Date, exp.TsOrDsToDate, exp.DateStrToDate)

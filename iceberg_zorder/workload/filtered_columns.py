@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
     And,
     Comparison,
     Constant,
@@ -28,7 +28,7 @@ def filtered_columns(predicate: Predicate) -> Kinds:
 
     Examples
     --------
-    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> from iceberg_zorder.rewrite.predicate import parse_predicate
     >>> filtered_columns(parse_predicate("a = 1 AND a < 5 AND (b = 2 OR b > 7 AND c = 1)"))
     {('a',): '=', ('b',): 'range'}
     """

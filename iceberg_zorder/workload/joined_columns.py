@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import Workload
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
     And,
     Comparison,
     Constant,
@@ -22,8 +22,8 @@ from iceberg_zorder.request.predicate import (
     Or,
     Predicate,
     StartsWith,
+    Value,
 )
-from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.predicate_text import predicate_text, value_text
 
 TRUE, FALSE = Constant(True), Constant(False)
@@ -36,7 +36,7 @@ def normal_form(predicate: Predicate) -> Predicate:
 
     Examples
     --------
-    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> from iceberg_zorder.rewrite.predicate import parse_predicate
     >>> def normal(text):
     ...     return predicate_text(normal_form(parse_predicate(text)))
     >>> normal("b < 3 AND NOT (a <> 2 AND a <> 1) AND b IS NOT NULL")

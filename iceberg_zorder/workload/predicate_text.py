@@ -1,4 +1,4 @@
-"""Predicates as text of Spark SQL, which :func:`~iceberg_zorder.request.predicate.parse_predicate` reads back."""
+"""Predicates as text of Spark SQL, which :func:`~iceberg_zorder.rewrite.predicate.parse_predicate` reads back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from sqlglot.dialects.spark import Spark
 
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
     And,
     Comparison,
     Constant,
@@ -23,8 +23,8 @@ from iceberg_zorder.request.predicate import (
     Or,
     Predicate,
     StartsWith,
+    Value,
 )
-from iceberg_zorder.request.predicate_values import Value
 
 _PLAIN_PREFIX = re.compile(r"[^%_\\]+")
 
@@ -36,7 +36,7 @@ def predicate_text(predicate: Predicate) -> str:
 
     Examples
     --------
-    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> from iceberg_zorder.rewrite.predicate import parse_predicate
     >>> text = predicate_text(parse_predicate("a=1 and (`user id` in (1,2) or not s like 'x%')"))
     >>> text
     "a = 1 AND (`user id` IN (1, 2) OR s NOT LIKE 'x%')"

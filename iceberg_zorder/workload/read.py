@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.request.predicate import parse_predicate
-from iceberg_zorder.workload.boxes.boxes import boxes_of
+from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.workload.boxes import boxes_of
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain

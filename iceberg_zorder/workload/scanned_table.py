@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.rewrite.predicate import Name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlglot import exp
 
-from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
 from iceberg_zorder.workload.nodes import ORIGIN, columns_in, path_of, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text

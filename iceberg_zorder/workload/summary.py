@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from iceberg_zorder.layout.columns import parse_name
-from iceberg_zorder.request.predicate import Constant, Name, parse_predicate
+from iceberg_zorder.rewrite.predicate import Constant, Name, parse_predicate
 from iceberg_zorder.workload.filtered_columns import Kinds, filtered_columns, narrowest
 from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.predicate_text import column_text

@@ -23,7 +23,7 @@ class Query:
     Parameters
     ----------
     filter : str
-        A condition of Spark SQL, as :func:`~iceberg_zorder.request.predicate.parse_predicate` takes it; ``TRUE`` for
+        A condition of Spark SQL, as :func:`~iceberg_zorder.rewrite.predicate.parse_predicate` takes it; ``TRUE`` for
         a full scan.
     weight : float
         How many scans have it, in [0, inf).

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import NameReader
-from iceberg_zorder.request.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import (
     FULL_SCAN,

@@ -15,8 +15,8 @@ from iceberg_zorder.advice.workload_cuts import WorkloadCuts, workload_cuts
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.request.predicate import parse_predicate
-from iceberg_zorder.workload.boxes.boxes import boxes_of
+from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.workload.boxes import boxes_of
 
 ROWS, FILES = 6_000, 24
 COLUMNS = tuple(ClusteringColumn((name,), "long") for name in "abc")

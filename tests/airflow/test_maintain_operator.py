@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from iceberg_zorder.pyiceberg.commit.validation import LEASE
-from iceberg_zorder.pyiceberg.run.runner import commit_properties
+from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
+from iceberg_zorder.pyiceberg.run import commit_properties
 from tests.airflow.dags import run_tasks
 from tests.maintain.lake import POLICY, Lake, rows_of
 from tests.pyiceberg.committing import operations, summary_of
@@ -142,7 +142,7 @@ def test_a_task_that_is_killed_leaves_nothing_behind(
         signal.raise_signal(number)
         return commit_properties(*arguments)
 
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.run.runner.commit_properties", killed)
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.run.commit_properties", killed)
     done = run_tasks(maintain(str(lake.policy)).replace(")", ", execution_timeout=timedelta(hours=1))"))
     assert done.states == {"maintain": "failed"}
     assert type(done.failure).__name__ == kind

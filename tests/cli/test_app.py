@@ -18,7 +18,7 @@ from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
 from iceberg_zorder.cli.spark_engine import SparkEngine
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 
 CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
 

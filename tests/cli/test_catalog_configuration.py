@@ -12,7 +12,7 @@ from pyiceberg.utils.config import Config
 
 from iceberg_zorder.cli.table import named_table
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
+from iceberg_zorder.pyiceberg.catalog import catalog_properties
 from tests.cli.processes import run_here
 
 YAML = """

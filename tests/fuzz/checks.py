@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz import filters
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import Engine, PyIceberg

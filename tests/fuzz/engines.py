@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.histories import NAME
 from tests.fuzz.lakes import Lake
@@ -88,7 +88,7 @@ def small_limits(small: Mapping[str, int]) -> Iterator[dict[str, str]]:
         options = {}
         for name, value in small.items():
             if name == "memory":
-                stack.enter_context(patch("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1))
+                stack.enter_context(patch("iceberg_zorder.rewrite.options.SMALLEST_MEMORY_LIMIT", 1))
                 options["memory-limit-bytes"] = str(value)
             else:
                 stack.enter_context(patch(name, value))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyiceberg.io import load_file_io
 from pyiceberg.manifest import DATA_FILE_TYPE, ManifestEntry, ManifestEntryStatus, ManifestFile, read_manifest_list
 
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from iceberg_zorder.pyiceberg.compat import read_entries
 from tests.fuzz.transforms import result_type
 from tests.fuzz.types import (
     Leaf,

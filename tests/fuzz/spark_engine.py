@@ -14,7 +14,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import RIGHTLY_REFUSED, Outcome
 from tests.fuzz.lakes import Lake

@@ -28,8 +28,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.pyiceberg.compat.catalogs import submit
-from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
+from iceberg_zorder.pyiceberg.compat import submit, write_entries, write_list
 from tests.fuzz.model import (
     DATA,
     EQUALITY_DELETES,

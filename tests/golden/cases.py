@@ -20,14 +20,13 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import find_boundaries
 from iceberg_zorder.layout.box_tree import Split
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.grow import grow
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.fit import LayoutRequest, fit, grow
 from iceberg_zorder.layout.keys import VALUE, KeyColumn, encode
-from iceberg_zorder.layout.layout_json import layout_hash, to_json
+from iceberg_zorder.layout.layout import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.request.metrics_check import KeyPool, separation
-from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
+from iceberg_zorder.layout.split_costs import QueryBoxes
+from iceberg_zorder.rewrite.metrics_check import KeyPool, separation
+from iceberg_zorder.rewrite.sort_order import parse_column_weights, parse_sort_order
 from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
 
 ARROW = {

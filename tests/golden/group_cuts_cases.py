@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from iceberg_zorder.upkeep.group_cuts import cut_groups
+from iceberg_zorder.select.group_cuts import cut_groups
 from tests.golden.report_cases import BoundsOf
 from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cases
 

@@ -12,9 +12,18 @@ from typing import Any
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.workload.boxes.box import Box, cover
-from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, NANS, NOT_NAN, NOT_NULL, NULLS, Edge, KeyRange
-from iceberg_zorder.workload.boxes.position_boxes import position_boxes
+from iceberg_zorder.workload.boxes import (
+    EVERYTHING,
+    NANS,
+    NOT_NAN,
+    NOT_NULL,
+    NULLS,
+    Box,
+    Edge,
+    KeyRange,
+    cover,
+    position_boxes,
+)
 from tests.golden.cases import Column
 
 VALUES: dict[str, list[Any]] = {

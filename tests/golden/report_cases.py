@@ -10,11 +10,11 @@ import numpy as np
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_name
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
-from iceberg_zorder.report.history import SnapshotFacts, layout_history
-from iceberg_zorder.report.measure import FileSizes, TableFacts, clustering_report
-from iceberg_zorder.report.spread_rows import spread_rows
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
+from iceberg_zorder.metrics.measure import FileSizes, TableFacts, clustering_report
+from iceberg_zorder.metrics.spread_rows import spread_rows
 from tests.golden.cases import arrow, keys_as_json
 
 SPREAD = 40

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.gathering import gathered, rewrite_budget, rewrites_to
-from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key, workload_key
+from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.select.settled import (
+    REQUEST,
+    REWRITE_ID,
+    SETTLED_FROM,
+    Settled,
+    gathered,
+    request_key,
+    rewrite_budget,
+    rewrites_to,
+    workload_key,
+)
 
 _KEYS: tuple[dict[str, Any], ...] = (
     {"sort_order": "zorder(a, b)", "where": "", "ids": (1, 0), "target": 100, "options": {}, "properties": {}},

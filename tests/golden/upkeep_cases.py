@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
-from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.request.metrics_check import beginning
-from iceberg_zorder.upkeep.gain import Choice, choose
-from iceberg_zorder.upkeep.gathering import NO_CAP
-from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
+from iceberg_zorder.metrics.data_files import DataFiles
+from iceberg_zorder.rewrite.metrics_check import beginning
+from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose
+from iceberg_zorder.select.settled import NO_CAP
 from tests.golden.cases import golden
 from tests.golden.report_cases import BoundsOf, layout_document, layout_of
 

@@ -11,11 +11,9 @@ import numpy as np
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE
-from iceberg_zorder.upkeep.gain import choose
-from iceberg_zorder.upkeep.gathering import NO_CAP
-from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest
-from iceberg_zorder.workload.boxes.box import Box
-from iceberg_zorder.workload.boxes.key_ranges import KeyRange
+from iceberg_zorder.select.gain import AskedQueries, UpkeepRequest, choose
+from iceberg_zorder.select.settled import NO_CAP
+from iceberg_zorder.workload.boxes import Box, KeyRange
 from tests.golden.cases import Column
 from tests.golden.position_box_cases import VALUES, box_as_json, random_box
 from tests.golden.report_cases import BoundsOf

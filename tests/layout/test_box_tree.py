@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iceberg_zorder.layout.box_tree import BoxTree, Leaf
 from iceberg_zorder.layout.curve import position_bits
-from iceberg_zorder.layout.grow import grow, tighter_curve
+from iceberg_zorder.layout.fit import grow, tighter_curve
 
 BITS = 6
 ROWS = st.integers(1, 3).flatmap(

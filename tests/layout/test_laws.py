@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
+from iceberg_zorder.layout.box_tree import even_cuts
 from iceberg_zorder.layout.curve import HILBERT, curve_index, position_bits, zorder_index
-from iceberg_zorder.layout.cuts import even_cuts
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
 from iceberg_zorder.layout.sample import cut, sampled_bytes
 from tests.golden.cases import ARROW

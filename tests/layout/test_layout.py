@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.layout.layout_json import layout_hash
+from iceberg_zorder.layout.layout import layout_hash
 from iceberg_zorder.layout.sample import Sample
 from tests.layout.test_laws import arrow, long_column
 

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.grow import grow
-from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.fit import LayoutRequest, fit, grow
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.layout.split_costs import QueryBoxes
 
 BITS = 6
 TOP = 2**BITS - 1

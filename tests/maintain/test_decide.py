@@ -106,8 +106,8 @@ def test_nothing_to_rewrite_says_what_the_plan_says() -> None:
     assert (decision.action, decision.reason) == ("leave", "Nothing.")
 
 
-def group(index: int, size: int, saved: float, *, is_due: bool = False) -> FileGroupNeed:
-    return FileGroupNeed(index, 2, size, saved / size, is_due, "")
+def group(index: int, size: int, saved: float, *, must_rewrite: bool = False) -> FileGroupNeed:
+    return FileGroupNeed(index, 2, size, saved / size, must_rewrite, "")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
 
 
 def test_what_is_due_comes_before_what_gains() -> None:
-    tables = [table("a", group(1, 100, 99.0)), table("b", group(1, 100, 0.0, is_due=True))]
+    tables = [table("a", group(1, 100, 99.0)), table("b", group(1, 100, 0.0, must_rewrite=True))]
     pairs = [(each, ANY) for each in tables]
     found = decide(pairs, NOW, Budget(bytes=100))
     assert [(each.table.name, each.action) for each in found] == [("b", "rewrite"), ("a", "leave")]

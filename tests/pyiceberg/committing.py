@@ -40,8 +40,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
-from iceberg_zorder.pyiceberg.compat.catalogs import submit
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries, write_entries, write_list
+from iceberg_zorder.pyiceberg.compat import read_entries, submit, write_entries, write_list
 
 AnyCatalog = TypeVar("AnyCatalog", bound=SqlCatalog)
 POSITION_DELETES = Schema(

@@ -20,17 +20,17 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
-from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, resolve
+from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
+from iceberg_zorder.rewrite.options import rewrite_options
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
+from iceberg_zorder.sort.memory_budget import MemoryBudget
 from tests.pyiceberg.committing import POSITION_DELETES, head_of, new_file
 
 
@@ -99,7 +99,7 @@ def planned(table: Table, options: Mapping[str, str], where: Any = None) -> Rewr
     return select(ResolvedSpec(table, spec, rewrite_options(options), Listing(table, where)))
 
 
-def row_order(table: Table, by: str, *, output_spec: int | None = None) -> RowOrder:
+def row_order(table: Table, by: str, *, output_spec: int | None = None) -> ResolvedSortOrder:
     spec = table.spec() if output_spec is None else table.specs()[output_spec]
     return resolve(table, parse_sort_order(by), output_spec=spec)
 

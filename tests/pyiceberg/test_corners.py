@@ -15,8 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.progress import Progress
+from iceberg_zorder.pyiceberg.files import Progress, identity
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
 from tests.pyiceberg.committing import commit_files, entries_of, head_of
 from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete

@@ -16,9 +16,8 @@ from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
-from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.run import runner
-from iceberg_zorder.pyiceberg.run.rewrite_group import rewrite_group
+from iceberg_zorder.pyiceberg import rewrite_data_files, run
+from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.pyiceberg.committing import commit_files, head_of, on_disk, operations, summary_of
 from tests.pyiceberg.lake import equality_delete, local, one_commit
 
@@ -187,7 +186,7 @@ class TestConflicts:
                 events.pop(0)()
             return files
 
-        monkeypatch.setattr(runner, "rewrite_group", eventful)
+        monkeypatch.setattr(run, "rewrite_group", eventful)
         return events
 
     def test_an_append_survives(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
@@ -289,7 +288,7 @@ class TestFailures:
                 raise OSError("disk on fire")
             return rewrite_group(context, group, layout)
 
-        monkeypatch.setattr(runner, "rewrite_group", failing)
+        monkeypatch.setattr(run, "rewrite_group", failing)
         result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
         assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
         assert rows(table) == before
@@ -355,7 +354,7 @@ class TestFailures:
                 update.delete_column("a")
             return files
 
-        monkeypatch.setattr(runner, "rewrite_group", eventful)
+        monkeypatch.setattr(run, "rewrite_group", eventful)
         with pytest.raises(
             RewriteFailedError,
             match=r"because Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",

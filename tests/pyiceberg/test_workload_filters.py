@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from iceberg_zorder.pyiceberg.scan import requested_workload
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.pyiceberg.listing import requested_workload
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.workload.workload import Query
 from tests.pyiceberg.lake import data_files
 

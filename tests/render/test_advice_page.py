@@ -9,8 +9,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from iceberg_zorder.advice.advice import Advice, Caution, FileSize, JudgedLayout, RewriteCost
-from iceberg_zorder.render.advice_page import advice_page
 from iceberg_zorder.render.advice_text import advice_renderables
+from iceberg_zorder.render.pages import advice_page
 
 EVIL = "<script>document.title='evil'</script>\x1b[31m"
 

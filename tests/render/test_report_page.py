@@ -16,9 +16,9 @@ from matplotlib.image import imread
 from playwright.sync_api import Page, sync_playwright
 from pyiceberg.catalog.sql import SqlCatalog
 
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
-from iceberg_zorder.render.report_page import report_page
-from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.render.pages import report_page
 
 CHROMIUM = shutil.which("chromium")
 EVIL = "<script>document.title='evil'</script>"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceberg_zorder.sample.row_hash import hash_bytes, row_hashes
+from iceberg_zorder.sample.sampled_row_groups import hash_bytes, row_hashes
 
 KNOWN = [
     ("", 1, 0, -8673170612841321393, -7914824762130383993),

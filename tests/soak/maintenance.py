@@ -29,7 +29,7 @@ import yaml
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.file_names import is_of_write
+from iceberg_zorder.pyiceberg.files import is_of_write
 from tests.soak.streams import TABLES, Journal, live_rows, make_tables, write
 from tests.stack.servers import postgresql, seaweedfs
 

@@ -187,7 +187,7 @@ def test_a_plan_in_json_is_executed_as_the_plan_that_wrote_it(spark: SparkSessio
     found = json.loads(text)
     codes = {reason["code"] for group in found["file_groups"] for reason in group["reasons"]}
     assert (codes, {each["code"] for left in found["left"] for each in left["reasons"]}) == (
-        {"rewrite-all", "limited"},
+        {"rewrite-all", "file-limit"},
         {"max-files-to-rewrite"},
     )
     assert json.loads(written(table, text).toJson()) == found

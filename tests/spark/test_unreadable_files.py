@@ -15,8 +15,7 @@ from pyspark import InheritableThread
 from pyspark.sql import Row, SparkSession
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.spark.plan import describe_plan
-from iceberg_zorder.spark.rewrite import rewrite_data_files
+from iceberg_zorder.spark.rewrite import describe_plan, rewrite_data_files
 from tests.spark.events import Event, event_log
 from tests.spark.tables import Table, create, local_path, untouched
 from tests.spark.test_faults import corrupt

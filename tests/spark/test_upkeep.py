@@ -7,7 +7,7 @@ import re
 import pytest
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.request.reasons import Reason, words
+from iceberg_zorder.rewrite.messages import Reason, words
 from tests.spark.tables import Table, create, unchanged, untouched
 
 ROWS = "SELECT id, hash(id) AS a, hash(id, 1) AS b FROM range({first}, {last}, 1, {files})"
@@ -67,7 +67,7 @@ def test_some_of_the_files_may_be_enough(spark: SparkSession) -> None:
         "afterwards",
         group.reason(),
     )
-    assert others.reason() == "a rewrite of them with the others would gain too little for its bytes"
+    assert others.reason() == "rewriting them, too, would save too little for their bytes"
     assert alone.reason() == "scan fraction 100.0% is at most max-scan-ratio 1.5 times the attainable 100.0%"
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import describe_plan
 from tests.spark.tables import Table, create, unchanged
 
 ROWS = "SELECT id * 7919 % 20011 AS a, id * 104729 % 19997 AS b, repeat('x', 40) AS s FROM range(0, 20000, 1, 4)"

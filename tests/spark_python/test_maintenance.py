@@ -21,8 +21,7 @@ from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.passes import run_pass
-from iceberg_zorder.pyiceberg.commit.markers import MARKERS
-from iceberg_zorder.pyiceberg.commit.validation import LEASE
+from iceberg_zorder.pyiceberg.commit.snapshot import LEASE, MARKERS
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, choose_engine
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.maintain.lake import lake_in

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.request.arguments import option_text, sort_order_text
+from iceberg_zorder.rewrite.options import option_text, sort_order_text
 from iceberg_zorder.spark import RewriteResult, rewrite_data_files
 from iceberg_zorder.spark.rewrite import checked_call, rewrite_statement
 

@@ -14,10 +14,9 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.request.predicate import parse_predicate
-from iceberg_zorder.workload.boxes.boxes import boxes_of
-from iceberg_zorder.workload.boxes.key_ranges import Edge
+from iceberg_zorder.pyiceberg.listing.listing import scanned_table
+from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.workload.boxes import Edge, boxes_of
 from tests.spark.tables import CATALOG
 from tests.spark_python.where import create
 
@@ -111,7 +110,7 @@ def in_java(spark: SparkSession, table: Table, texts: Sequence[str]) -> dict[str
     schema = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name).schema()
     expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression
     boxes, mapper = (
-        jvm.io.icebergzorder.spark.queries.ConditionBoxes.of,
+        jvm.io.icebergzorder.spark.request.ConditionBoxes.of,
         jvm.com.fasterxml.jackson.databind.ObjectMapper(),
     )
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.sample.row_hash import row_hashes
+from iceberg_zorder.sample.sampled_row_groups import row_hashes
 
 
 def test_spark_hashes_the_same(spark: SparkSession) -> None:

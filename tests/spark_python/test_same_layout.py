@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.layout_json import layout_hash
+from iceberg_zorder.layout.layout import layout_hash
 from iceberg_zorder.pyiceberg import plan_rewrite, sample
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
-from iceberg_zorder.pyiceberg.plan.row_order import resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
-from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.pyiceberg.plan.sort_order import resolve
+from iceberg_zorder.rewrite.options import rewrite_options
+from iceberg_zorder.rewrite.result import RewriteResult
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
 from tests.pyiceberg.committing import commit_files, head_of, summary_of
 from tests.pyiceberg.lake import equality_delete, planned

@@ -11,10 +11,10 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg import report as report_without_spark
-from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.spark import report, rewrite_data_files
-from iceberg_zorder.spark.procedures import procedure_call, string_literal
+from iceberg_zorder.spark.call import procedure_call, string_literal
 from tests.golden.report_cases import shared_figures
 from tests.spark.tables import CATALOG
 

@@ -13,9 +13,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
-from iceberg_zorder.request.reasons import Reason, words
-from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.request.rewrite_messages import why_nothing_of
+from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
+from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files
 from tests.pyiceberg.committing import summary_of
 from tests.spark.tables import CATALOG

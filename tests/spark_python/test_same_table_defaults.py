@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import plan_rewrite
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import describe_plan
 from tests.spark.tables import CATALOG
 
 TABLE = f"{CATALOG}.db.same_defaults"

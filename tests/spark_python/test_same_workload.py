@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.rewrite import describe_plan
 from tests.spark.tables import CATALOG, local_path
 from tests.workload.test_cases import cases
 

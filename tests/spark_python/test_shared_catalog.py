@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
-from iceberg_zorder.pyiceberg.content_files import single_path
+from iceberg_zorder.pyiceberg.files import single_path
 from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_identifier
-from iceberg_zorder.request.arguments import name_parts
-from iceberg_zorder.spark.procedures import procedure_call, string_literal
+from iceberg_zorder.rewrite.options import name_parts
+from iceberg_zorder.spark.call import procedure_call, string_literal
 
 TEXTS = [
     "",

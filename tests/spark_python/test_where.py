@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.spark.failures import failure_message
+from iceberg_zorder.spark.call import failure_message
 from tests.pyiceberg.lake import planned
 from tests.spark.tables import CATALOG
 from tests.spark_python.where import condition, create

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from iceberg_zorder.request.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import find_scans
 from iceberg_zorder.workload.statement_filters import scan_filter

@@ -18,7 +18,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, encode
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
     And,
     Comparison,
     Constant,
@@ -30,13 +30,10 @@ from iceberg_zorder.request.predicate import (
     Or,
     Predicate,
     StartsWith,
+    Value,
     parse_predicate,
 )
-from iceberg_zorder.request.predicate_values import Value
-from iceberg_zorder.workload.boxes.box import Box
-from iceberg_zorder.workload.boxes.boxes import boxes_of
-from iceberg_zorder.workload.boxes.key_ranges import NOT_NULL, Edge
-from iceberg_zorder.workload.boxes.position_boxes import position_boxes
+from iceberg_zorder.workload.boxes import NOT_NULL, Box, Edge, boxes_of, position_boxes
 from tests.workload.truth import truth
 
 UTC = timezone.utc

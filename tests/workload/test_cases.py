@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from iceberg_zorder.request.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.readers.statements import StatementReader
 from iceberg_zorder.workload.scanned_table import ScannedTable
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
+    NULL,
     And,
     Comparison,
     Constant,
@@ -22,9 +23,9 @@ from iceberg_zorder.request.predicate import (
     Or,
     Predicate,
     StartsWith,
+    Value,
     parse_predicate,
 )
-from iceberg_zorder.request.predicate_values import NULL, Value
 from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.predicate_text import predicate_text

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.readers.statements import split
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.fuzz.seeds import seeds

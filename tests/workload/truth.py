@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from iceberg_zorder.request.predicate import (
+from iceberg_zorder.rewrite.predicate import (
     And,
     Comparison,
     Constant,

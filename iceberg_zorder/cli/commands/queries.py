@@ -18,11 +18,11 @@ from iceberg_zorder.cli.pyiceberg_engine import failures
 from iceberg_zorder.cli.table import NamedTable
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import advise as advise_on
-from iceberg_zorder.pyiceberg.catalog.configuration import load_table
-from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.pyiceberg.catalog import load_table
+from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
-from iceberg_zorder.request.predicate_values import as_timestamp
+from iceberg_zorder.rewrite.predicate import as_timestamp
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
 from iceberg_zorder.workload.scanned_table import ScannedTable
@@ -115,7 +115,7 @@ def advise(
     told = replace(advice, command=table.pasted(advice.command), preparation=table.pasted(advice.preparation)).to_dict()
     if page is not None:
         # It is an extra, and takes a while to import.
-        from iceberg_zorder.render.advice_page import advice_page
+        from iceberg_zorder.render.pages import advice_page
 
         replace_text(page, advice_page(told), flag="--html")
 
@@ -125,5 +125,5 @@ def advise(
 
     output.show(told, render)
     if page is not None:
-        output.told(f"Wrote {page}")
+        output.note(f"Wrote {page}")
     return 0

@@ -21,16 +21,16 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.maintain.past_rewrites import rewrites_of
 from iceberg_zorder.printable import printable
-from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties, load_table
+from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_table
+from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot, remember
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
-from iceberg_zorder.request.plan_text import plan_text
-from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.rewrite.messages import plan_text
+from iceberg_zorder.rewrite.result import RewriteResult
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
 
 def asked_for(by: str | None, where: str | None, options: dict[str, str], branch: str | None) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
     reports = [found] if before is None else [before, found]
     if page is not None:
         # It is an extra, and takes a while to import.
-        from iceberg_zorder.render.report_page import report_page
+        from iceberg_zorder.render.pages import report_page
 
         replace_text(page, report_page([(each.to_dict(), each.boxes) for each in reports]), flag="--html")
     after, earlier = found.to_dict(), None if before is None else before.to_dict()
@@ -122,7 +122,7 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
 
     output.show(after if earlier is None else {**after, "compared_with": earlier}, render)
     if page is not None:
-        output.told(f"Wrote {page}")
+        output.note(f"Wrote {page}")
     return 0
 
 

@@ -14,7 +14,7 @@ from iceberg_zorder.maintain.policy.policy import Policy, Rule
 from iceberg_zorder.maintain.policy.problems import Path, Problems
 from iceberg_zorder.maintain.policy.settings import PolicyFile
 from iceberg_zorder.maintain.policy.settings_reader import check_options, merged, policy_file, read_settings
-from iceberg_zorder.request.arguments import spelled_alike
+from iceberg_zorder.rewrite.options import spelled_alike
 
 _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 

@@ -14,14 +14,15 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.problems import Path, Problems, reason
 from iceberg_zorder.maintain.policy.settings import PolicyFile, TableSettings
 from iceberg_zorder.maintain.policy.written import shown
-from iceberg_zorder.request.arguments import option_text, spelled_alike
-from iceberg_zorder.request.rewrite_options import (
+from iceberg_zorder.rewrite.options import (
     KNOWN_OPTIONS,
     MEMORY_LIMIT,
     SMALLEST_MEMORY_LIMIT,
     RewriteOptions,
     domain_faults,
+    option_text,
     rewrite_options,
+    spelled_alike,
 )
 
 _FORMS = {

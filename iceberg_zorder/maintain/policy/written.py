@@ -17,8 +17,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.problems import reason
 from iceberg_zorder.maintain.policy.relative_dates import folded
 from iceberg_zorder.maintain.policy.schedule import HourRange, check_cron, time_zone
-from iceberg_zorder.request.arguments import option_text, sort_order_text
-from iceberg_zorder.request.measures import duration, size
+from iceberg_zorder.rewrite.measures import duration, size
+from iceberg_zorder.rewrite.options import option_text, sort_order_text
 from iceberg_zorder.workload.readers.files import FORMATS
 from iceberg_zorder.workload.readers.statements import dialect_of
 

@@ -16,8 +16,8 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import UnknownOutcomeError
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries, read_in_threads
-from iceberg_zorder.pyiceberg.content_files import (
+from iceberg_zorder.pyiceberg.compat import read_entries, read_in_threads
+from iceberg_zorder.pyiceberg.files import (
     Partition,
     is_unpartitioned,
     partition_of,

@@ -1,34 +1,184 @@
-"""Make the snapshot that replaces data files: its manifests, its manifest list and its summary."""
+"""The snapshot that replaces data files: validation against writers, manifests, manifest list, summary, markers."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from pyiceberg.manifest import (
     DataFile,
+    DataFileContent,
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table, TableProperties
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import (
     Operation,
     Snapshot,
     SnapshotSummaryCollector,
     Summary,
+    ancestors_of,
     update_snapshot_summaries,
 )
 
+from iceberg_zorder.errors import InvalidInputError, TakenOverError
+from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.commit.head import DataManifest, EntryKey, Head, entry_key
-from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
-from iceberg_zorder.pyiceberg.file_names import manifest_list_name, manifest_name
-from iceberg_zorder.pyiceberg.properties import whole_number
-from iceberg_zorder.upkeep.settled import REWRITE_ID
+from iceberg_zorder.pyiceberg.compat import write_entries, write_list
+from iceberg_zorder.pyiceberg.files import (
+    display_name,
+    is_leased,
+    is_unpartitioned,
+    manifest_list_name,
+    manifest_name,
+    partition_of,
+    sequence_number,
+    single_path,
+)
+from iceberg_zorder.select.settled import REWRITE_ID
+
+MARKERS = {
+    "polaris.internal.conflict-resolution.by-operation-type.replace": "rollback",
+    "lakekeeper.rollbackable": "true",
+}
+"""In a snapshot's summary: what Polaris and Lakekeeper go by."""
+
+
+_ROW_IDS_SINCE = 3
+
+
+def markers_of(format_version: int) -> dict[str, str]:
+    """Say what marks a rewrite of a table of a format version: nothing of one whose rows have ids.
+
+    A catalog that rolls a rewrite back does not give the ids free that it has taken. Polaris then answers to the writer
+    that its commit is wrong (400, up to 1.7), where it would else try again; Lakekeeper does not roll back.
+    """
+    return dict(MARKERS) if format_version < _ROW_IDS_SINCE else {}
+
+
+def is_marked(snapshot: Snapshot) -> bool:
+    """Tell whether a catalog may roll a snapshot back."""
+    summary = snapshot.summary
+    if summary is None or summary.operation != Operation.REPLACE:
+        return False
+    return any((summary.additional_properties.get(key) or "").lower() == value for key, value in MARKERS.items())
+
+
+def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
+    """Tell whether a catalog may make a snapshot the head of a branch again."""
+    heads = (metadata.snapshot_by_id(ref.snapshot_id) for ref in metadata.refs.values())
+    runs = (takewhile(is_marked, ancestors_of(head, metadata)) for head in heads)
+    return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)
+
+
+NEWEST_FORMAT = 2
+"""The newest format version of tables that PyIceberg writes."""
+USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+LEASE = "zorder.maintained-by"
+"""The table property: the maintainer, the id of its write, and until when, with blanks between them."""
+
+
+class ConflictError(Exception):
+    """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
+
+
+def check_format(table: Table) -> None:
+    """Refuse a table of a format version that PyIceberg does not write; it may have been upgraded since the plan."""
+    if table.format_version > NEWEST_FORMAT:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
+            f"{table.format_version} and PyIceberg writes versions 1 and 2: {USE_SPARK}"
+        )
+
+
+def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
+    """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned."""
+    if is_leased(write_id) and write_id not in metadata.properties.get(LEASE, "").split():
+        raise TakenOverError(
+            f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
+            " stopped for longer than its lease, or has worked for longer. What it had not committed was left undone."
+        )
+
+
+def check_history(metadata: TableMetadata, head: Snapshot, ours: Collection[int], branch: str) -> None:
+    """Check that a branch goes on from the snapshot that a rewrite started from, though that may be expired."""
+    for snapshot in ancestors_of(head, metadata):
+        if snapshot.snapshot_id in ours or snapshot.parent_snapshot_id in ours:
+            return
+    raise ConflictError(
+        f"snapshot {next(iter(ours))}, which the rewrite started from, is no longer in the known history of branch"
+        f" {branch}"
+    )
+
+
+def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
+    """Tell whether a snapshot that a table does not have can never get there, for its sequence number is taken.
+
+    So ends an attempt during which another branch was written, for which PyIceberg's catalogs raise no exception of
+    their own. A number that only marked rewrites have taken may be free again.
+    """
+    if isinstance(metadata, TableMetadataV1) or metadata.last_sequence_number < (snapshot.sequence_number or 0):
+        return False
+    return not may_come_back(snapshot.parent_snapshot_id, metadata)
+
+
+def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:
+    """Check that the files to remove are at the head as they were in the starting snapshot."""
+    # A file that was added again later would not have the position deletes that the rewrite has applied.
+    same = [entry for entry in head.removed if sequence_number(entry) <= (start.sequence_number or 0)]
+    there = Counter(entry.data_file.file_path for entry in same)
+    wanted = Counter(file.file_path for file in removed)
+    if missing := sorted(wanted - there):
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ConflictError(f"data file {missing[0]}{more} is no longer there")
+    if twice := sorted(Counter(entry.data_file.file_path for entry in head.removed) - wanted):
+        raise ConflictError(f"data file {twice[0]} is there more than once")
+
+
+def check_deletes(
+    head: Head,
+    added: Collection[DataFile],
+    specs: Mapping[int, PartitionSpec],
+    start: Snapshot,
+    *,
+    use_starting_sequence_number: bool,
+) -> None:
+    """Check that delete files added since the starting snapshot delete the same rows of new files as of old ones."""
+    removed = [entry.data_file for entry in head.removed]
+    paths = {file.file_path for file in removed}
+    partitions = {partition_of(file) for file in removed}
+    new_partitions = {partition_of(file) for file in added}
+    spec_ids = {file.spec_id for file in (*removed, *added)}
+    for entry in head.delete_entries:
+        file = entry.data_file
+        if sequence_number(entry) <= (start.sequence_number or 0):
+            continue
+        partition = partition_of(file)
+        if file.content == DataFileContent.POSITION_DELETES:
+            kind = "position"
+            path = single_path(file)
+            applies = path in paths if path is not None else partition in partitions
+        else:
+            kind = "equality"
+            everywhere = is_unpartitioned(specs[file.spec_id])
+            if not use_starting_sequence_number:
+                applies = everywhere or partition in partitions
+            else:
+                # In one spec a row stays in its partition. From one spec to another it may leave the partition that
+                # the delete is for, or enter it.
+                moved = spec_ids != {file.spec_id}
+                applies = not everywhere and moved and partition in partitions | new_partitions
+        if applies:
+            raise ConflictError(
+                f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
+            )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.catalog import load_first
 
 _LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*(?P<rest>.*)", re.DOTALL)

@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from pyiceberg.table import Table
 
 from iceberg_zorder.maintain.notes import Notes
-from iceberg_zorder.pyiceberg.catalog.renewal import RenewedIO, refresh
-from iceberg_zorder.pyiceberg.compat.listing import list_files
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import is_of_write, is_written_at
+from iceberg_zorder.pyiceberg.catalog import RenewedIO, refresh
+from iceberg_zorder.pyiceberg.compat import list_files
+from iceberg_zorder.pyiceberg.files import display_name, is_of_write, is_written_at
 from iceberg_zorder.pyiceberg.maintain.lease import change_notes, last_commit, table_address
 
 _LOG = logging.getLogger("iceberg_zorder")

@@ -29,13 +29,11 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
 from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.catalog.retry import load
-from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.commit.validation import LEASE
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.upkeep.settled import REWRITE_ID
+from iceberg_zorder.pyiceberg.catalog import load, refresh
+from iceberg_zorder.pyiceberg.commit.replacement import change_properties
+from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
+from iceberg_zorder.pyiceberg.files import display_name, is_written_at, new_write_id
+from iceberg_zorder.select.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]

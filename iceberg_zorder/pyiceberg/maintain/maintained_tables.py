@@ -32,30 +32,26 @@ from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import FollowUp, RemoveOrphanFiles, TableSettings
-from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
-from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
-from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
-from iceberg_zorder.pyiceberg.commit.batches import CommitManager
-from iceberg_zorder.pyiceberg.commit.markers import markers_of
-from iceberg_zorder.pyiceberg.commit.validation import NEWEST_FORMAT
-from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_first, reaching
+from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
+from iceberg_zorder.pyiceberg.commit.snapshot import NEWEST_FORMAT, markers_of
+from iceberg_zorder.pyiceberg.compat import configured, load_catalog
+from iceberg_zorder.pyiceberg.files import FileGroup, Progress, display_name, silent
+from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
 from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer, change_notes
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.plan.current import current
+from iceberg_zorder.pyiceberg.plan.planner import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
-from iceberg_zorder.pyiceberg.progress import Progress, silent
-from iceberg_zorder.pyiceberg.rewrite import execute_in
-from iceberg_zorder.pyiceberg.run.runner import RewriteRun
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.plan.sort_order import last_sort_order
+from iceberg_zorder.pyiceberg.reporting.new_layout import NewLayouts
+from iceberg_zorder.pyiceberg.rewrite import execute_with
+from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
-from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
-from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
-from iceberg_zorder.upkeep.settled import REWRITE_ID
+from iceberg_zorder.rewrite.options import MEMORY_LIMIT, SPILL_DIRECTORY
+from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.select.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -330,7 +326,7 @@ def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
     """Execute a plan."""
     commits, message = run.commits, None
     try:
-        message = execute_in(run, plan).message
+        message = execute_with(run, plan).message
         if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
             raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
     except StalePlanError as error:

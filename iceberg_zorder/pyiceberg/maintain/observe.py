@@ -12,18 +12,18 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
-from iceberg_zorder.pyiceberg.catalog.renewal import renewed
-from iceberg_zorder.pyiceberg.clustering.new_layout import spec_of
-from iceberg_zorder.pyiceberg.clustering.report import report
-from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
+from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
+from iceberg_zorder.pyiceberg.catalog import renewed
+from iceberg_zorder.pyiceberg.files import FileGroup, size_of
+from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
-from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
-from iceberg_zorder.report.history import REPLACE, SnapshotFacts
-from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.pyiceberg.plan.selection import SizeRules, size_rules
+from iceberg_zorder.pyiceberg.reporting.new_layout import spec_of
+from iceberg_zorder.pyiceberg.reporting.report import report
+from iceberg_zorder.rewrite.options import rewrite_options
 
 _NOT_WORTH = "what is to rewrite would not save its queries enough within pays-within"
 
@@ -167,6 +167,6 @@ def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None
         # No more can be saved than is read.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)
     sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
-    is_for_reads = not group.is_due and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)
-    figures = len(group.tasks), group.input_size, worth, group.is_due
+    is_for_reads = not group.must_rewrite and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)
+    figures = len(group.tasks), group.input_size, worth, group.must_rewrite
     return FileGroupNeed(group.index, *figures, group.reason, is_for_reads)

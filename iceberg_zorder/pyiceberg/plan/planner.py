@@ -1,24 +1,27 @@
-"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition."""
+"""Plan a rewrite: choose data files by sizes, deletes, age and gain, and group them by partition.."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 from urllib.parse import quote_plus
 
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.commit.validation import USE_SPARK
-from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
-from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.errors import InvalidInputError, StalePlanError
+from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.pyiceberg.bounds import KeptBounds
+from iceberg_zorder.pyiceberg.catalog import refresh
+from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
+from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, Partition, display_name, partition_of
+from iceberg_zorder.pyiceberg.listing.listing import Listing, ancestors, snapshots_to
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
@@ -28,15 +31,20 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     completed,
     resolve_spec,
 )
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.selection import Selector
-from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
-from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.request.metrics_check import FIX
-from iceberg_zorder.upkeep.settled import Settled, request_key
-from iceberg_zorder.upkeep.upkeep_request import finer
+from iceberg_zorder.pyiceberg.plan.selection import (
+    LAST_LAYOUT,
+    Selector,
+    SizeRules,
+    TargetSize,
+    found_target,
+    given_target,
+    size_rules,
+)
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
+from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, Reason
+from iceberg_zorder.rewrite.metrics_check import FIX
+from iceberg_zorder.select.gain import finer
+from iceberg_zorder.select.settled import Settled, request_key
 
 
 def plan_spec(
@@ -89,7 +97,7 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     )
 
 
-def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> RowOrder:
+def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
     """Have rows ordered by the partitions that they go to, and refuse what cannot be partitioned by."""
     assert work.order is not None  # noqa: S101
     if all(group.partition is not None for group in groups):
@@ -99,7 +107,7 @@ def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> RowOrder
     return replace(work.order, partition=partition_columns(schema, spec))
 
 
-def key_of_request(work: ResolvedSpec, order: RowOrder, target: TargetSize) -> str:
+def key_of_request(work: ResolvedSpec, order: ResolvedSortOrder, target: TargetSize) -> str:
     """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
     # A file with a workload may say something else by the next time.
     options = {**work.spec.options, **({"workload": work.workload.key} if work.workload else {})}
@@ -151,7 +159,7 @@ def _again(
 
 
 def _settled(
-    work: ResolvedSpec, order: RowOrder, snapshots: Sequence[SnapshotFacts], target: TargetSize
+    work: ResolvedSpec, order: ResolvedSortOrder, snapshots: Sequence[SnapshotFacts], target: TargetSize
 ) -> Settled | None:
     """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""
     if work.options.layout.metrics_check == FIX and KeptBounds.of(work.table, order.named).missing:
@@ -169,7 +177,7 @@ def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) 
         spec_id=work.output_spec_id,
         expected_output_files=sizes.expected_output_files(finer(size) if files.is_finer else size),
         max_output_file_size=sizes.write_max_file_size,
-        is_due=any(map(sizes.is_due, files.tasks)),
+        must_rewrite=any(map(sizes.must_rewrite, files.tasks)),
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
 
@@ -189,3 +197,104 @@ def check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
                     f"Cannot rewrite data files of {display_name(table)}, because {file.file_path} is of format "
                     f"{file.file_format.value} and not Parquet: {USE_SPARK}"
                 )
+
+
+_Plan = TypeVar("_Plan", bound=RewritePlan)
+
+
+def current(table: Table, plan: _Plan) -> tuple[ResolvedSpec, _Plan]:
+    """Check a plan against the table as it is now; returns what it is asked for there, and the plan with its files.
+
+    Raises
+    ------
+    StalePlanError
+        When the plan is of another table, a planned file is gone or has other deletes, the schema or the partition spec
+        has changed, or the branch is another one.
+    InvalidInputError
+        When the table's properties do not allow any more what was planned.
+    """
+    try:
+        refresh(table)
+        why = _why_stale(table, plan)
+    except NoSuchTableError:
+        why = "the table was dropped since"
+    if why:
+        raise _stale(table, why)
+    work = resolve_spec(table, plan.spec)
+    return work, _listed(work, plan) if plan.groups else plan
+
+
+def _stale(table: Table, why: str) -> StalePlanError:
+    return StalePlanError(
+        f"Cannot execute the plan of {display_name(table)}, because {why}. Nothing was rewritten: plan again."
+    )
+
+
+def _why_stale(table: Table, plan: RewritePlan) -> str | None:
+    """Say why a plan cannot be executed any more, as far as the table's metadata tells."""
+    uuid = str(table.metadata.table_uuid)
+    if uuid != plan.table_uuid:
+        return f"it is of table {plan.table} with UUID {plan.table_uuid}, and this one has UUID {uuid}"
+    if not plan.groups:
+        return None
+    if table.schema().schema_id != plan.schema_id:
+        return "its schema has changed since"
+    if table.spec().spec_id != plan.spec_id or not {each.spec_id for each in plan.groups} <= table.specs().keys():
+        return "its partition spec has changed since"
+    ref = table.refs().get(plan.spec.branch)
+    if ref is None or plan.snapshot_id is None:
+        return f"branch {plan.spec.branch} was dropped since"
+    history = (each.snapshot_id for each in ancestors(table, table.snapshot_by_id(ref.snapshot_id)))
+    if plan.snapshot_id not in history:
+        return f"snapshot {plan.snapshot_id} is no longer in the history of branch {plan.spec.branch}"
+    return None
+
+
+def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
+    """List the files of a plan, unless it has them as the newest snapshot has them."""
+    table = work.table
+    head = table.snapshot_by_name(plan.spec.branch)
+    assert head is not None  # noqa: S101
+    is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
+    if is_same and not is_read:
+        return plan
+    # The filter of a plan that was read may mean something else here: text of timestamps is in the zone of a session.
+    listing = Listing(table) if is_read else work.listing
+    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
+    for group in plan.groups:
+        for path, deletes in group.data_files.items():
+            if path not in tasks:
+                raise _stale(table, f"data file {path} is no longer in the table")
+            if tasks[path].delete_paths != deletes:
+                raise _stale(table, f"the deletes of data file {path} have changed since")
+    if not is_read:
+        return plan
+    # Those of the plan's snapshot and filter, which are listed once more only where they may be others.
+    in_question = tasks.values() if is_same and work.spec.where is None else work.listing.tasks(_snapshot(work, plan))
+    return _with_tasks(work, plan, tasks, len(in_question))
+
+
+def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask], in_question: int) -> _Plan:
+    """Have a plan that was read know its files, where the size of new ones is from, and how many files it lacks."""
+    groups = []
+    for group in plan.groups:
+        found = tuple(tasks[path] for path in group.data_files)
+        groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None))
+    target = plan.target
+    if target is not None and target.source == LAST_LAYOUT:
+        snapshots = snapshots_to(work.table, _snapshot(work, plan))
+        last = next((each.target for each in reversed(snapshots) if each.target), None)
+        target = replace(target, origin=last[1] if last else target.source)
+    if not work.spec.any_format:
+        check_formats(work.table, groups)
+    # Somebody may have taken file groups out of it, which a later rewrite is to find.
+    planned = sum(each.data_files_count for each in (*groups, *plan.left))
+    missing = in_question - planned
+    others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
+    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target)
+
+
+def _snapshot(work: ResolvedSpec, plan: RewritePlan) -> Snapshot:
+    snapshot = work.table.snapshot_by_id(plan.snapshot_id or 0)
+    assert snapshot is not None  # noqa: S101
+    return snapshot

@@ -11,16 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.layout_json import layout_hash
-from iceberg_zorder.pyiceberg.file_groups import FileGroup, SampledGroup
-from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.layout.layout import layout_hash
+from iceberg_zorder.pyiceberg.bounds import KeptBounds
+from iceberg_zorder.pyiceberg.files import FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
-from iceberg_zorder.request.metrics_check import CheckedMetrics
-from iceberg_zorder.request.plan_text import plan_text
-from iceberg_zorder.request.reasons import WAITING, Reason
-from iceberg_zorder.request.result import PredicateScan, WorkloadScan
+from iceberg_zorder.pyiceberg.plan.selection import TargetSize
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
+from iceberg_zorder.rewrite.messages import WAITING, Reason, plan_text
+from iceberg_zorder.rewrite.metrics_check import MetricsFindings
+from iceberg_zorder.rewrite.result import PredicateScan, WorkloadScan
 
 VERSION = 1
 
@@ -177,11 +176,11 @@ class SampledPlan(RewritePlan):
     ----------
     sampled_groups : tuple of SampledGroup
         The file groups with their layouts.
-    order : RowOrder or None
+    order : ResolvedSortOrder or None
         The sort order on the table; columns of the partition come first if files change their partition spec.
     kept, lengths : KeptBounds and tuple of int or None
         The bounds that new files keep, by column, and the bytes at which sampled keys are cut.
-    metrics : CheckedMetrics
+    metrics : MetricsFindings
         The columns whose bounds are missing or too short.
     scan_fractions : Mapping of str to float
         By column, the scan fraction in [0, 1] that ``column = value`` is predicted to have among the new files of all
@@ -200,10 +199,10 @@ class SampledPlan(RewritePlan):
     """
 
     sampled_groups: tuple[SampledGroup, ...] = ()
-    order: RowOrder | None = None
+    order: ResolvedSortOrder | None = None
     kept: KeptBounds = field(default_factory=lambda: KeptBounds((), ()))
     lengths: tuple[int | None, ...] = ()
-    metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
+    metrics: MetricsFindings = field(default_factory=MetricsFindings)
     scan_fractions: Mapping[str, float] = field(default_factory=dict)
     scan_fractions_before: Mapping[str, float] = field(default_factory=dict)
     expected_seconds: float | None = None
@@ -237,7 +236,7 @@ def _chosen(group: FileGroup) -> dict[str, Any]:
         "expected_data_files_count": group.expected_output_files,
         "spec_id": group.spec_id,
         "max_output_file_size_bytes": group.max_output_file_size,
-        "is_due": group.is_due,
+        "must_rewrite": group.must_rewrite,
         **_reasons(group),
         "data_files": [{"path": path, "deletes": list(deletes)} for path, deletes in group.data_files.items()],
         "layout": None,
@@ -292,7 +291,7 @@ class _Group(_Left):
     expected_data_files_count: int = Field(ge=1)
     spec_id: int
     max_output_file_size_bytes: int = Field(ge=1)
-    is_due: bool
+    must_rewrite: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
     def group(self) -> FileGroup:
@@ -301,7 +300,7 @@ class _Group(_Left):
             spec_id=self.spec_id,
             expected_output_files=self.expected_data_files_count,
             max_output_file_size=self.max_output_file_size_bytes,
-            is_due=self.is_due,
+            must_rewrite=self.must_rewrite,
             data_files={each.path: tuple(each.deletes) for each in self.data_files},
         )
 

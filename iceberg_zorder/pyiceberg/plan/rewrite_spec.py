@@ -12,28 +12,26 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.commit.replacement import check_committable
-from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.commit.validation import check_format
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
-from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
-from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload, read_queries
+from iceberg_zorder.pyiceberg.catalog import refresh
+from iceberg_zorder.pyiceberg.commit.replacement import change_properties, check_committable
+from iceberg_zorder.pyiceberg.commit.snapshot import check_format
+from iceberg_zorder.pyiceberg.files import display_name
+from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
+from iceberg_zorder.pyiceberg.plan.selection import size_rules
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
-from iceberg_zorder.request.arguments import OptionValue, option_text
-from iceberg_zorder.request.metrics_check import FAIL
-from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
-from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.request.table_defaults import (
+from iceberg_zorder.rewrite.metrics_check import FAIL
+from iceberg_zorder.rewrite.options import OptionValue, RewriteOptions, option_text, rewrite_options
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
+from iceberg_zorder.rewrite.table_defaults import (
     COLUMNS_PROPERTY,
     OPTIONS_PROPERTY,
     check_remembered_workload,
     completed_options,
     options_property,
 )
-from iceberg_zorder.rows.spill import check_directory
+from iceberg_zorder.sort.spill import check_directory
 from iceberg_zorder.workload.workload import Query
 
 
@@ -61,7 +59,7 @@ class ResolvedSpec:
     spec: RewriteSpec
     options: RewriteOptions
     listing: Listing  # lists the data files that may be rewritten
-    order: RowOrder | None = None  # None of a plan by sizes and deletes alone
+    order: ResolvedSortOrder | None = None  # None of a plan by sizes and deletes alone
     workload: RequestedWorkload | None = None  # the queries that files are judged by, and laid out for
 
     @property
@@ -111,7 +109,7 @@ def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
     return found
 
 
-def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> RowOrder:
+def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> ResolvedSortOrder:
     """Resolve the sort order of a complete spec; raises InvalidInputError."""
     assert spec.sort_order is not None  # noqa: S101
     return resolve(

@@ -20,22 +20,19 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample, cut, tails
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
-from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds, key_pool
+from iceberg_zorder.pyiceberg.bounds import KeptBounds, key_pool
+from iceberg_zorder.pyiceberg.files import SAMPLE, DataFileTask, FileGroup, Progress, silent
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
-from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.metrics_check import FIX, KeyPool
-from iceberg_zorder.request.rewrite_options import SMALLEST_MEMORY_LIMIT
-from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
-from iceberg_zorder.rows.nested import leaf, type_at
-from iceberg_zorder.rows.threads import StoppedError, available_cores, run_together
-from iceberg_zorder.sample.row_hash import row_hashes
-from iceberg_zorder.sample.sampled_row_groups import ManifestFile, SampledRowGroup, sampled_row_groups
+from iceberg_zorder.rewrite.metrics_check import FIX, KeyPool
+from iceberg_zorder.rewrite.options import SMALLEST_MEMORY_LIMIT, ZOrderOptions
+from iceberg_zorder.sample.sampled_row_groups import ManifestFile, SampledRowGroup, row_hashes, sampled_row_groups
+from iceberg_zorder.sort.codecs import leaf, type_at
+from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
+from iceberg_zorder.sort.threads import StoppedError, available_cores, run_together
 
 _MOST_FILES = 2**31 - 1
 _LARGEST_HASH = 2**63 - 1
@@ -53,7 +50,7 @@ class SampleContext:
     """What the samples of all file groups share."""
 
     table: Table
-    order: RowOrder
+    order: ResolvedSortOrder
     options: ZOrderOptions
     progress: Progress = silent
     failed: Failed = reraised  # never told of two at a time

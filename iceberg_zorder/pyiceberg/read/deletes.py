@@ -17,12 +17,11 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.files import DataFileTask, Partition, partition_of
 from iceberg_zorder.pyiceberg.read.projection import convert, field_paths, file_fields
-from iceberg_zorder.rows.equal_rows import EqualRows
-from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
-from iceberg_zorder.rows.nested import leaf
+from iceberg_zorder.sort.codecs import leaf
+from iceberg_zorder.sort.equal_rows import EqualRows
+from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
 
 _BATCH_ROWS = 131_072
 _SMALL_BATCH_ROWS = 16_384

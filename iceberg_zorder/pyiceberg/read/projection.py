@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.schemas import MappedField, NameMapping, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat import MappedField, NameMapping, schema_to_pyarrow
 
 _Convert = Callable[[pa.Array], pa.Array]
 _FIELD_ID = b"PARQUET:field_id"

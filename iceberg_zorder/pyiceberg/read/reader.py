@@ -19,8 +19,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.files import DataFileTask
 from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, key_column, opened
 from iceberg_zorder.pyiceberg.read.projection import (
     FileField,
@@ -31,8 +31,8 @@ from iceberg_zorder.pyiceberg.read.projection import (
     file_fields,
     projection,
 )
-from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
-from iceberg_zorder.rows.nested import without_views
+from iceberg_zorder.sort.codecs import without_views
+from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
 
 BATCH_ROWS = 131_072
 BATCH_BYTES = 32 * 1024 * 1024

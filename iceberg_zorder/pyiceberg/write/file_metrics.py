@@ -25,9 +25,8 @@ from pyiceberg.types import (
     StructType,
 )
 
-from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, MetricsMode
-from iceberg_zorder.pyiceberg.nested_fields import children
-from iceberg_zorder.rows.nested import leaf
+from iceberg_zorder.pyiceberg.bounds import MetricsConfig, MetricsMode, children
+from iceberg_zorder.sort.codecs import leaf
 
 # Arrow's Parquet writer keeps no bounds that are longer.
 _LONGEST_STATISTIC = 4096

@@ -2,31 +2,228 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import math
 import posixpath
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import data_file_name, delete_files
-from iceberg_zorder.pyiceberg.metrics_config import metrics_config
-from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
-from iceberg_zorder.pyiceberg.write.dictionaries import compacted, leaves, worth_a_dictionary
+from iceberg_zorder.pyiceberg.bounds import metrics_config
+from iceberg_zorder.pyiceberg.catalog import whole_number
+from iceberg_zorder.pyiceberg.compat import partition_path, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.files import WRITE, Progress, data_file_name, delete_files, display_name, silent
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
-from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings, row_group_limit, row_group_size
 
 _LOG = logging.getLogger(__name__)
+_PARQUET = "write.parquet."
+_WITH_LEVELS = ("zstd", "gzip", "brotli")
+# Older versions of pyarrow lack these.
+_NEWER = ("max_rows_per_page", "bloom_filter_options")
+_KNOWN = inspect.signature(pq.ParquetWriter.__init__).parameters
+
+
+def row_group_size(table: Table) -> int:
+    """Tell how many bytes a row group may have."""
+    return _number(table.properties, "row-group-size-bytes", 128 * 1024 * 1024)
+
+
+def row_group_limit(table: Table) -> int:
+    """Tell how many rows a row group may have."""
+    return _number(table.properties, "row-group-limit", 1_048_576)
+
+
+def parquet_settings(table: Table) -> dict[str, Any]:
+    """Read a table's properties of Parquet files, as arguments of pyarrow's writer."""
+    properties = table.properties
+    codec = properties.get(_PARQUET + "compression-codec", "zstd").lower()
+    settings: dict[str, Any] = {
+        "compression": "none" if codec == "uncompressed" else codec,
+        "data_page_size": _number(properties, "page-size-bytes", 1024 * 1024),
+        "dictionary_pagesize_limit": _number(properties, "dict-size-bytes", 2 * 1024 * 1024),
+        "max_rows_per_page": _number(properties, "page-row-limit", 20_000),
+        "write_page_index": True,
+        "store_decimal_as_integer": True,
+        # Readers are to see Iceberg's types, not Arrow's.
+        "store_schema": False,
+    }
+    if settings["compression"] != "none" and not _is_codec(codec):
+        raise InvalidInputError(
+            f"Cannot set {_PARQUET}compression-codec to '{codec}', because pyarrow has no such codec"
+        )
+    if codec in _WITH_LEVELS and properties.get(_PARQUET + "compression-level"):
+        settings["compression_level"] = _number(properties, "compression-level", 0, least=None)
+    if blooms := _bloom_filters(table):
+        settings["bloom_filter_options"] = blooms
+        if "bloom_filter_options" not in _KNOWN:
+            _LOG.warning("Writing no bloom filters: this version of pyarrow has none")
+    return {name: value for name, value in settings.items() if name not in _NEWER or name in _KNOWN}
+
+
+def _is_codec(name: str) -> bool:
+    try:
+        return bool(pa.Codec.is_available(name))
+    except ValueError:
+        return False
+
+
+def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
+    """Size the bloom filters of columns so that none is larger than the table allows."""
+    enabled = _PARQUET + "bloom-filter-enabled.column."
+    bits = 8 * _number(table.properties, "bloom-filter-max-bytes", 1024 * 1024)
+    found = {}
+    for key, value in table.properties.items():
+        if key.startswith(enabled) and value.lower() == "true":
+            name = key[len(enabled) :]
+            fpp = _share(table.properties, f"bloom-filter-fpp.column.{name}", "0.01")
+            # Split block filters: the share of false positives is (1 - e^(-8 n / bits))^8.
+            most = max(1, int(-bits * math.log(1 - fpp ** (1 / 8)) / 8))
+            wanted = _number(table.properties, f"bloom-filter-ndv.column.{name}", most)
+            found[_parquet_path(table, name)] = {"ndv": min(wanted, most), "fpp": fpp}
+    return found
+
+
+def _parquet_path(table: Table, name: str) -> str:
+    try:
+        field_id = table.schema().find_field(name).field_id
+    except ValueError as error:
+        raise InvalidInputError(
+            f"Cannot write a bloom filter of column {name}, because the table has no such column"
+        ) from error
+    return sanitize_column_names(table.schema()).find_column_name(field_id) or name
+
+
+def _number(properties: Mapping[str, str], name: str, default: int, *, least: int | None = 1) -> int:
+    return whole_number(properties, _PARQUET + name, default, least=least)
+
+
+def _share(properties: Mapping[str, str], name: str, default: str) -> float:
+    text = properties.get(_PARQUET + name, default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise InvalidInputError(f"Cannot use {_PARQUET}{name} = '{text}', because it must be a number in (0, 1)")
+    return value
+
+
+_SAMPLED = 8192
+_LARGEST_SHARE = 0.75
+"""Of the bytes of the values: a dictionary that saves less is not worth the time."""
+
+
+def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
+    """Find the columns that are smaller with a dictionary, judging by some rows."""
+    rows = sum(batch.num_rows for batch in batches)
+    step = max(1, rows // _SAMPLED)
+    found = []
+    for place, field in enumerate(batches[0].schema):
+        if pa.types.is_nested(field.type):
+            found += [path for path, _ in leaves(field.name, field.type)]
+        elif _pays([_every(batch.column(place), step) for batch in batches], rows, limit):
+            found.append(field.name)
+    return found
+
+
+def compacted(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared."""
+    columns = [list(batch.columns) for batch in batches]
+    for place in range(batches[0].num_columns):
+        mine = [of for of in columns if pa.types.is_dictionary(of[place].type)]
+        if mine:
+            for of, small in zip(mine, _compacted([of[place] for of in mine]), strict=True):
+                of[place] = small
+    return [pa.RecordBatch.from_arrays(of, batch.schema.names) for of, batch in zip(columns, batches, strict=True)]
+
+
+def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]:
+    shared = arrays[0].dictionary
+    if not all(each.dictionary is shared or each.dictionary.equals(shared) for each in arrays):
+        return list(arrays)
+    is_used = np.zeros(len(shared), np.bool_)
+    for each in arrays:
+        is_used[each.indices.drop_null().to_numpy()] = True
+    if is_used.all():
+        return list(arrays)
+    places = pa.array(np.cumsum(is_used) - 1, arrays[0].type.index_type)
+    values = shared.take(pa.array(np.flatnonzero(is_used)))
+    return [pa.DictionaryArray.from_arrays(places.take(each.indices), values) for each in arrays]
+
+
+def _every(column: pa.Array, step: int) -> pa.Array:
+    """Take every so-manieth value: of strings some batches may have a dictionary, and others none."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+    return taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken
+
+
+def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
+    values = pa.chunked_array(sampled)
+    width = _width(values)
+    if width > limit:
+        return False
+    distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
+    # Where long values come again and again, and short ones once, different values are shorter than those of rows.
+    size = distinct * _width(pa.chunked_array([values.unique()]))
+    return size <= limit and size + rows * math.log2(max(2, distinct)) / 8 <= _LARGEST_SHARE * rows * width
+
+
+def estimated_distinct(sampled: int, distinct: int, rows: int) -> int:
+    """Estimate how many different values some rows have, all of them about equally often."""
+    if distinct == sampled:
+        return rows
+    low, high = float(distinct), float(sampled) * sampled
+    while high - low > 1:
+        middle = (low + high) / 2
+        # So many of them are in the sample on average.
+        low, high = (middle, high) if middle * -math.expm1(-sampled / middle) < distinct else (low, middle)
+    return max(distinct, round(low * -math.expm1(-rows / low)))
+
+
+def _width(values: pa.ChunkedArray) -> float:
+    """Tell how many bytes a value has in a file."""
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return 4 if kind.precision <= 9 else 8 if kind.precision <= 18 else 16
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_primitive(kind):
+        return max(1.0, float(kind.bit_width) / 8)
+    return 4.0 + float(pc.mean(pc.binary_length(values)).as_py() or 0)
+
+
+def leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Name the columns that Parquet makes of one, with their types.
+
+    Examples
+    --------
+    >>> list(leaves("a", pa.list_(pa.struct([("b", pa.int8())]))))
+    [('a.list.element.b', DataType(int8))]
+    """
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(kind):
+        yield from leaves(f"{path}.key_value.{kind.key_field.name}", kind.key_type)
+        yield from leaves(f"{path}.key_value.{kind.item_field.name}", kind.item_type)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path, kind
+
+
 _FORMAT = "write.format.default"
 _LOCATIONS, _OWN_LOCATIONS = "write.location-provider.impl", "write.py-location-provider.impl"
 

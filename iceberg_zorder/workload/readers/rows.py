@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.request.predicate_values import as_timestamp
+from iceberg_zorder.rewrite.predicate import as_timestamp
 
 QUERY = ("query", "querytext", "sql", "sqltext", "statement", "statementtext", "rawquery", "normalizedquery", "message")
 CONDITION = ("filter", "condition", "predicate", "where")

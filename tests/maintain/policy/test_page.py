@@ -18,7 +18,7 @@ from iceberg_zorder.maintain.policy.settings import (
     TableSettings,
     Triggers,
 )
-from iceberg_zorder.request.measures import duration
+from iceberg_zorder.rewrite.measures import duration
 from tests.maintain.policy.policies import ENVIRONMENT
 from tests.pages import PAGES, rows, snippets
 

@@ -9,7 +9,7 @@ import pytest
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.relative_dates import folded
-from iceberg_zorder.request.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # In Berlin it is 0:30 of 29 March already, the night in which the clocks go from 2:00 to 3:00.

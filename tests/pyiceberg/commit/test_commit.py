@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
-from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
+from iceberg_zorder.pyiceberg.compat import referenced_data_file
 from tests.pyiceberg.committing import (
     avro_files,
     commit,

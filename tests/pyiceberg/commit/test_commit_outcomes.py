@@ -25,8 +25,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient
+from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, is_not_committed, is_transient, load_table
 from tests.pyiceberg.committing import (
     avro_files,
     commit,

@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteConflictError
-from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_history
+from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError, check_history
 from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,

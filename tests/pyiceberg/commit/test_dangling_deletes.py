@@ -17,7 +17,7 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
-from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
+from iceberg_zorder.pyiceberg.files import partition_of, single_path
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, operations, paths_on_disk, summary_of
 from tests.pyiceberg.lake import data_file, equality_delete, planned, position_delete

@@ -7,16 +7,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite
-from iceberg_zorder.pyiceberg.commit.markers import MARKERS
-from iceberg_zorder.pyiceberg.commit.validation import is_overtaken
-from iceberg_zorder.pyiceberg.rewrite import execute_in
-from iceberg_zorder.pyiceberg.run.runner import RewriteRun
+from iceberg_zorder.pyiceberg.commit.snapshot import MARKERS, is_overtaken
+from iceberg_zorder.pyiceberg.rewrite import execute_with
+from iceberg_zorder.pyiceberg.run import RewriteRun
 from tests.pyiceberg.committing import head_of
 
 
 def rewrite_marked(table: Table, by: str) -> None:
     plan = plan_rewrite(table, by, options={"rewrite-all": "true", "target-file-size-bytes": "40000"})
-    execute_in(RewriteRun(table, plan.spec, summary=MARKERS), plan)
+    execute_with(RewriteRun(table, plan.spec, summary=MARKERS), plan)
 
 
 def test_whether_the_number_of_a_commit_is_taken_for_good(catalog: SqlCatalog) -> None:

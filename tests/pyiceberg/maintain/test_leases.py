@@ -24,15 +24,14 @@ from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
-from iceberg_zorder.pyiceberg.commit import attempts
-from iceberg_zorder.pyiceberg.commit.markers import MARKERS
-from iceberg_zorder.pyiceberg.commit.validation import LEASE
-from iceberg_zorder.pyiceberg.compat import catalogs
+from iceberg_zorder.pyiceberg import compat
+from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg.commit import replacement
+from iceberg_zorder.pyiceberg.commit.snapshot import LEASE, MARKERS
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.rewrite import execute_in
-from iceberg_zorder.pyiceberg.run import rewrite_group
+from iceberg_zorder.pyiceberg.rewrite import execute_with
 from tests.maintain.lake import append_at_once, policy_of
 from tests.pyiceberg.committing import head_id, head_of, operations, summary_of
 
@@ -203,10 +202,10 @@ _KILLED = """
 import os, signal, sys
 from datetime import datetime, timezone
 from pathlib import Path
-from iceberg_zorder.pyiceberg.commit import attempts
-from iceberg_zorder.pyiceberg.commit.markers import MARKERS
-from iceberg_zorder.pyiceberg.run import rewrite_group as rewriting
-from iceberg_zorder.pyiceberg.compat import catalogs
+from iceberg_zorder.pyiceberg.commit import replacement
+from iceberg_zorder.pyiceberg.commit.snapshot import MARKERS
+from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg import compat
 from tests.pyiceberg.maintain.test_leases import policy_of, run
 module = {"data files": rewriting._GroupRewrite, "manifests": None}[sys.argv[2]]
 def end(*args, **kwargs):
@@ -260,7 +259,7 @@ def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_
     catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_cleaned: bool
 ) -> None:
     """As with SIGSTOP, or with a machine that is suspended."""
-    write = rewrite_group._GroupRewrite.write
+    write = rewriting._GroupRewrite.write
 
     def stopped(*args: Any) -> Any:
         written = write(*args)
@@ -275,7 +274,7 @@ def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_
             assert not any(name.endswith("zorder.parquet") for name in files(tmp_path))
         return written
 
-    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", stopped)
+    monkeypatch.setattr(rewriting._GroupRewrite, "write", stopped)
     (report,) = run(policy_of(tmp_path)).tables
     assert (report.error, report.done) == (None, None)
     assert report.decision is not None
@@ -289,7 +288,7 @@ def test_what_the_catalog_may_still_grant_is_not_cleaned_up(
     catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_other_commit: bool
 ) -> None:
     """A maintainer is stopped when it has looked at its lease, and before the catalog gets what it asks for."""
-    submit, idle = catalogs.submit, policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
+    submit, idle = compat.submit, policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
 
     def stopped(*args: Any) -> None:
         if not is_other_commit or "stopped" not in asked:
@@ -307,7 +306,7 @@ def test_what_the_catalog_may_still_grant_is_not_cleaned_up(
         submit(*args)
 
     asked: list[str] = []
-    monkeypatch.setattr(attempts, "submit", stopped)
+    monkeypatch.setattr(replacement, "submit", stopped)
     (report,) = run(policy_of(tmp_path)).tables
     assert (report.done is not None) is not is_other_commit
     assert report.error is None
@@ -387,10 +386,10 @@ def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
     policy = policy_of(tmp_path)
 
     def silent(*args: Any, **named: Any) -> None:
-        execute_in(*args, **named)
+        execute_with(*args, **named)
         raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    monkeypatch.setattr(maintained_tables, "execute_in", silent)
+    monkeypatch.setattr(maintained_tables, "execute_with", silent)
     assert run(policy).has_failed
     monkeypatch.undo()
     assert [each.since for each in Notes.of(loaded(catalog).properties).abandoned.values()] == [NOW]

@@ -26,15 +26,14 @@ from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.passes import run_pass
-from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.commit import attempts
-from iceberg_zorder.pyiceberg.compat import catalogs
+from iceberg_zorder.pyiceberg import compat, rewrite_data_files
+from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg.commit import replacement
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.plan.current import current
+from iceberg_zorder.pyiceberg.plan.planner import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.run import rewrite_group
 from tests.maintain.lake import append_at_once, lake_in, policy_of
 from tests.pyiceberg.lake import one_commit
 
@@ -133,7 +132,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
 
     pays = "scan-ratio 1.2: a rewrite pays", False
     with monkeypatch.context() as context:
-        context.setattr(maintained_tables, "execute_in", conflict)
+        context.setattr(maintained_tables, "execute_with", conflict)
         assert one_pass(0) == pays
         assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:
@@ -251,15 +250,17 @@ def test_what_was_committed_before_a_failure_is_told(
     catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts(catalog, 4)
-    submit, commits = catalogs.submit, iter(range(10))
+    submit, commits = compat.submit, iter(range(10))
 
     def silent(*arguments: Any) -> None:
         submit(*arguments)
         if next(commits) == 2:
-            monkeypatch.setattr(attempts.CommitAttempts, "_load", lambda _: (_ for _ in ()).throw(OSError("no answer")))
+            monkeypatch.setattr(
+                replacement.CommitAttempts, "_load", lambda _: (_ for _ in ()).throw(OSError("no answer"))
+            )
             raise OSError("no answer")
 
-    monkeypatch.setattr(attempts, "submit", silent)
+    monkeypatch.setattr(replacement, "submit", silent)
     found = passed(replace(policy, defaults={"options": {"max-concurrent-file-group-rewrites": 1}}))
     assert found.error is not None
     assert "Cannot tell whether the rewrite" in found.error
@@ -276,14 +277,14 @@ def test_to_lose_all_to_writers_is_a_conflict(
     catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch, kept: int, why: str
 ) -> None:
     made = table(catalog, "a.b.t")
-    write = rewrite_group._GroupRewrite.write
+    write = rewriting._GroupRewrite.write
 
     def meanwhile(*arguments: Any) -> Any:
         found = write(*arguments)
         made.refresh().overwrite(made.scan().to_arrow()[:kept])
         return found
 
-    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", meanwhile)
+    monkeypatch.setattr(rewriting._GroupRewrite, "write", meanwhile)
     found = passed(policy)
     assert found.is_conflict
     assert found.error is not None

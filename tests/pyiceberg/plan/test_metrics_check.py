@@ -16,7 +16,7 @@ from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from tests.pyiceberg.committing import make_catalog
 from tests.pyiceberg.lake import data_files, one_commit
 
@@ -359,7 +359,7 @@ def test_a_commit_whose_answer_is_lost_is_found(counting: Counting) -> None:
 
 
 def test_an_outcome_that_is_not_known(counting: Counting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.catalog.retry._PATIENCE", 1)
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.catalog._PATIENCE", 1)
     table = CUT["urls"].table(counting)
     before = len(list(tmp_path.rglob("*.parquet")))
 

@@ -20,10 +20,10 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
+from iceberg_zorder.pyiceberg.files import PATH_FIELD
+from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
 from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, planned, position_delete
 
@@ -56,9 +56,8 @@ def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
     none = plan(table, min_input_files="7")
     assert none.groups == ()
     assert none.message == (
-        "Nothing to rewrite in lake.db.t: 6 data files are left (below min-file-size-bytes 12,582,912, but less than "
-        "min-input-files 7 and no more than target-file-size-bytes 16,777,216, no fewer after a rewrite, or left so by "
-        "one with less beside them). To rewrite them anyway, set option rewrite-all to true."
+        "Nothing to rewrite in lake.db.t: 6 data files are left (below min-file-size-bytes 12,582,912, but fewer than "
+        "min-input-files 7 and together at most target-file-size-bytes 16,777,216, or a rewrite would leave no fewer). To rewrite them anyway, set option rewrite-all to true."
     )
     in_order = plan(table, target_file_size_bytes=str(size))
     assert in_order.message == (

@@ -16,8 +16,8 @@ from pyiceberg.types import LongType
 
 from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, local, position_delete
 

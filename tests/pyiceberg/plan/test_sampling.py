@@ -13,12 +13,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.files import FileGroup
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.read.deletes import opened
-from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.sample.row_hash import row_hashes
+from iceberg_zorder.rewrite.options import ZOrderOptions
+from iceberg_zorder.sample.sampled_row_groups import row_hashes
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, planned, position_delete, row_order
 

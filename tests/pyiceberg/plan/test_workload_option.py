@@ -16,11 +16,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.layout_json import to_json
+from iceberg_zorder.layout.layout import to_json
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
-from iceberg_zorder.request.result import WorkloadScan
+from iceberg_zorder.rewrite.result import WorkloadScan
 from tests.pyiceberg.lake import data_files, one_commit
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}

@@ -17,8 +17,8 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.read import deletes as module
 from iceberg_zorder.pyiceberg.read.deletes import DeletedRows
-from iceberg_zorder.rows import equal_rows
-from iceberg_zorder.rows.equal_rows import EqualRows
+from iceberg_zorder.sort import equal_rows
+from iceberg_zorder.sort.equal_rows import EqualRows
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_file, equality_delete, rewrite
 

@@ -13,10 +13,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.run import runner
-from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.pyiceberg import rewrite_data_files, run
+from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
+from iceberg_zorder.sort.memory_budget import MemoryBudget
 from tests.pyiceberg.committing import ids, on_disk
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
@@ -38,7 +37,7 @@ def table(catalog: SqlCatalog) -> Table:
 
 @pytest.fixture(autouse=True)
 def cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "available_cores", lambda: 4)
+    monkeypatch.setattr(run, "available_cores", lambda: 4)
 
 
 class Observed:
@@ -49,7 +48,7 @@ class Observed:
         self._expected, self._reached = expected, threading.Event()
         self.threads: set[int] = set()
         self._lock = threading.Lock()
-        monkeypatch.setattr(runner, "rewrite_group", self)
+        monkeypatch.setattr(run, "rewrite_group", self)
 
     def __call__(self, context: RewriteContext, group: Any, layout: Any) -> Any:
         with self._lock:
@@ -78,7 +77,7 @@ def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_
         budgets.append(self)
 
     monkeypatch.setattr(MemoryBudget, "__init__", recorded)
-    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 200_000)
+    monkeypatch.setattr("iceberg_zorder.rewrite.options.SMALLEST_MEMORY_LIMIT", 200_000)
     observed = Observed(monkeypatch)
     home = tmp_path / "spill"
     options: dict[str, Any] = {

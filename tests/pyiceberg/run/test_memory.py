@@ -18,7 +18,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
-from iceberg_zorder.rows.spill import Spill
+from iceberg_zorder.sort.spill import Spill
 from tests.disks import files_of_at_most
 from tests.pyiceberg.lake import data_files, one_commit, rewrite
 
@@ -176,7 +176,7 @@ def test_the_option_names_the_directory(
 
     monkeypatch.setattr(Spill, "_write", noted)
     # The smallest limit is too large for so few rows.
-    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1_000_000)
+    monkeypatch.setattr("iceberg_zorder.rewrite.options.SMALLEST_MEMORY_LIMIT", 1_000_000)
     options: dict[str, bool | int | float | str] = {
         "rewrite-all": True,
         "memory-limit-bytes": 1_000_000,

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
+from iceberg_zorder.pyiceberg.write.file_writer import parquet_settings
 from tests.pyiceberg.lake import rewrite
 
 

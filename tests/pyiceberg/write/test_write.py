@@ -13,7 +13,7 @@ from pyiceberg.types import BinaryType, StringType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.write.file_metrics import _incremented, _truncated
-from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
+from iceberg_zorder.pyiceberg.write.file_writer import parquet_settings
 from tests.pyiceberg.lake import rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("s", pa.string()), ("t", pa.struct([("b", pa.binary())]))])

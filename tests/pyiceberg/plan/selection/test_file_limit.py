@@ -107,7 +107,7 @@ def test_what_is_due_comes_first(catalog: SqlCatalog) -> None:
     options = {**TARGET, "max-files-to-rewrite": "2", "delete-file-threshold": "1", "rewrite-all": "false"}
     [group] = plan_rewrite(table, "a, b", options=options).groups
     assert {task.data_file.file_path for task in group.tasks} == {first.file_path, second.file_path}
-    assert group.is_due
+    assert group.must_rewrite
     assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 2
 
 

@@ -22,16 +22,14 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
+from iceberg_zorder.metrics.scan_fraction import LaidOutSample, scan_prediction
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
-from iceberg_zorder.pyiceberg.file_groups import GroupResult, SampledGroup
-from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
-from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
+from iceberg_zorder.pyiceberg.bounds import KeptBounds
+from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
+from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_layouts
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
-from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions
-from iceberg_zorder.report.scan_prediction import LaidOutSample, scan_prediction
-from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.reasons import Reason, words
-from iceberg_zorder.request.rewrite_messages import why_nothing_of
+from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
+from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.pyiceberg import lake
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order

@@ -74,7 +74,7 @@ def test_files_of_a_rewrite_wait_for_as_many_bytes(catalog: SqlCatalog, options:
     assert {*group.paths}.isdisjoint(own)
     assert len(group.tasks) == 6
     if options:
-        assert all("or left so by one with less beside them" in each.reason for each in plan.left)
+        assert {of.code for each in plan.left for of in each.reasons} == {"too-few-small"}
     # Larger than all that has come, and than all but one of it.
     table.append(spread(rng, 9_000))
     (group,) = plan_rewrite(table, "a, b", options=options).groups

@@ -20,8 +20,8 @@ from pyiceberg.transforms import IdentityTransform
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.current import current
-from iceberg_zorder.pyiceberg.scan.file_arrays import column_bounds
+from iceberg_zorder.pyiceberg.listing.listing import column_bounds
+from iceberg_zorder.pyiceberg.plan.planner import current
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs, mean, measured, values_of
 

@@ -22,17 +22,17 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String DELETES = "deletes";
   public static final String OTHER_SPEC = "other-spec";
   public static final String SCAN_RATIO = "scan-ratio";
-  public static final String PART = "part";
-  public static final String LIMITED = "limited";
+  public static final String SPLIT_GROUP = "split-group";
+  public static final String FILE_LIMIT = "file-limit";
 
   public static final String YOUNG = "young";
   public static final String SETTLED = "settled";
-  public static final String SMALL_LEFT = "small-left";
-  public static final String IN_ORDER = "in-order";
+  public static final String TOO_FEW_SMALL = "too-few-small";
+  public static final String SIZE_IN_RANGE = "size-in-range";
   public static final String OTHER_SPEC_UNKNOWN = "other-spec-unknown";
   public static final String SCAN_RATIO_LOW = "scan-ratio-low";
-  public static final String OVER_BUDGET = "over-budget";
-  public static final String OTHERS_ONLY = "others-only";
+  public static final String GAIN_TOO_SMALL = "gain-too-small";
+  public static final String NOT_WORTH_ADDING = "not-worth-adding";
   public static final String NOT_IN_PLAN = "not-in-plan";
   public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
   public static final String NO_GAIN = "no-gain";
@@ -66,7 +66,7 @@ public record Reason(String code, Map<String, Object> parameters) {
     StringBuilder text = new StringBuilder();
     Reason last = null;
     for (Reason reason : reasons) {
-      boolean isOfWhole = reason.code.equals(PART) || reason.code.equals(LIMITED);
+      boolean isOfWhole = reason.code.equals(SPLIT_GROUP) || reason.code.equals(FILE_LIMIT);
       text.append(last == null ? "" : isOfWhole ? newSpec(last) + "; " : ", ").append(reason.words());
       last = reason;
     }
@@ -85,18 +85,18 @@ public record Reason(String code, Map<String, Object> parameters) {
       case LARGE -> words("%,d files above max-file-size-bytes %,d", "files", "max_file_size_bytes");
       case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
-      case SCAN_RATIO -> scan("above") + ": expected to be " + percent("expected") + " afterwards" + notCounted();
-      case PART -> words("part %,d of %,d, cut for ", "number", "of") + bounds();
-      case LIMITED ->
+      case SCAN_RATIO -> scan("above") + ": expected to be " + percent("predicted") + " afterwards" + notCounted();
+      case SPLIT_GROUP -> words("part %,d of %,d, cut for ", "number", "of") + bounds();
+      case FILE_LIMIT ->
           words("%,d of its %,d files, for max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
       case SETTLED -> "as a rewrite by the same request left them, and nothing has come since";
-      case SMALL_LEFT ->
+      case TOO_FEW_SMALL ->
           words(
-              "below min-file-size-bytes %,d, but less than min-input-files %,d and no more than target-file-size-bytes %,d, no fewer"
-                  + " after a rewrite, or left so by one with less beside them",
+              "below min-file-size-bytes %,d, but fewer than min-input-files %,d and together at most target-file-size-bytes %,d,"
+                  + " or a rewrite would leave no fewer",
               "min_file_size_bytes", "min_input_files", "target_file_size_bytes");
-      case IN_ORDER ->
+      case SIZE_IN_RANGE ->
           words(
               "size between min-file-size-bytes %,d and max-file-size-bytes %,d, and no deletes above delete-file-threshold or"
                   + " delete-ratio-threshold",
@@ -104,11 +104,11 @@ public record Reason(String code, Map<String, Object> parameters) {
       case OTHER_SPEC_UNKNOWN ->
           "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
       case SCAN_RATIO_LOW -> scan("at most") + notCounted();
-      case OVER_BUDGET ->
+      case GAIN_TOO_SMALL ->
           scan("above")
-              + ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
+              + ", but no rewrite saves enough: it may take 17 bytes for each byte that was added since the last one"
               + notCounted();
-      case OTHERS_ONLY -> "a rewrite of them with the others would gain too little for its bytes";
+      case NOT_WORTH_ADDING -> "rewriting them, too, would save too little for their bytes";
       case NOT_IN_PLAN -> "not in the plan that was read";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
       case NO_GAIN -> "a rewrite is " + notLess() + "; rewrite-all rewrites it all the same";
@@ -132,7 +132,7 @@ public record Reason(String code, Map<String, Object> parameters) {
     return "scan fraction%s %s is %s max-scan-ratio %s times the attainable %s"
         .formatted(
             "queries".equals(parameters.get("over")) ? " on average over the queries of the workload" : "",
-            percent("today"),
+            percent("before"),
             how,
             BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString(),
             percent("attainable"));

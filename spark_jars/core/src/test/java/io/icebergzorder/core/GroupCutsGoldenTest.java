@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.icebergzorder.core.upkeep.GroupCuts;
-import io.icebergzorder.core.upkeep.UpkeepRequest;
+import io.icebergzorder.core.select.GroupCuts;
+import io.icebergzorder.core.select.UpkeepRequest;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;

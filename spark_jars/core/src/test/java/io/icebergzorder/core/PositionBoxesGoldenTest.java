@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.icebergzorder.core.boxes.KeyBox;
-import io.icebergzorder.core.boxes.KeyEdge;
-import io.icebergzorder.core.boxes.KeyRange;
-import io.icebergzorder.core.boxes.PositionBoxes;
+import io.icebergzorder.core.workload.KeyBox;
+import io.icebergzorder.core.workload.KeyEdge;
+import io.icebergzorder.core.workload.KeyRange;
+import io.icebergzorder.core.workload.PositionBoxes;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;

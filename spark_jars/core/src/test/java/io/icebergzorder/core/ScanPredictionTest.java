@@ -2,7 +2,7 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.icebergzorder.core.report.NewFiles;
+import io.icebergzorder.core.metrics.NewFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;

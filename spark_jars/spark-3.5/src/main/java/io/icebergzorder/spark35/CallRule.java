@@ -1,9 +1,9 @@
 package io.icebergzorder.spark35;
 
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.procedure.CallArguments;
-import io.icebergzorder.spark.procedure.Procedures;
-import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
+import io.icebergzorder.spark.sql.CallArguments;
+import io.icebergzorder.spark.sql.Procedures;
+import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

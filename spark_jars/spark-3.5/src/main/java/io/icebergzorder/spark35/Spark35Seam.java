@@ -1,8 +1,8 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.procedure.ParsedPlans;
-import io.icebergzorder.spark.procedure.Procedures;
-import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
+import io.icebergzorder.spark.sql.ParsedPlans;
+import io.icebergzorder.spark.sql.Procedures;
+import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.procedure.CallArguments;
-import io.icebergzorder.spark.procedure.Procedures;
-import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
+import io.icebergzorder.spark.sql.CallArguments;
+import io.icebergzorder.spark.sql.Procedures;
+import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.procedure.ParsedPlans;
+import io.icebergzorder.spark.sql.ParsedPlans;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;

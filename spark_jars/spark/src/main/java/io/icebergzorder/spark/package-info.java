@@ -2,7 +2,7 @@
  * The entry that Spark calls, which refers to no other class here. Imports go one way:
  *
  * <pre>
- *   procedure -> api -> run -> commit, sample -> plan -> request -> internals
+ *   sql -> api -> run -> layout, commit, metrics -> plan -> request -> internals
  * </pre>
  */
 package io.icebergzorder.spark;

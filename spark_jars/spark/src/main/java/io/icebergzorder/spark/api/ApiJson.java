@@ -3,8 +3,8 @@ package io.icebergzorder.spark.api;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.plan.StoredPlan;
@@ -59,7 +59,7 @@ final class ApiJson {
         "expected_data_files_count", group.expectedFiles(),
         "spec_id", planned.specId(),
         "max_output_file_size_bytes", planned.maxOutputFileSize(),
-        "is_due", planned.isDue(),
+        "must_rewrite", planned.mustRewrite(),
         "reasons", planned.reasons(),
         "reason", group.reason(),
         "data_files", planned.files().stream().map(PlannedFile::of).toList(),

@@ -2,17 +2,17 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
-import io.icebergzorder.spark.plan.LeftGroup;
+import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.SampledGroup;
+import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.Condition;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.Rewrite;
-import io.icebergzorder.spark.sample.SampledGroup;
-import io.icebergzorder.spark.sample.SampledPlan;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -301,7 +301,7 @@ public final class RewritePlan {
           ? sampled.nothing()
           : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
     }
-    Rewrite.Outcome outcome = Rewrite.execute(plan, sampled);
+    Rewrite.RewriteResult outcome = Rewrite.execute(plan, sampled);
     return outcome.result().isPresent()
         ? ZOrderResult.of(outcome)
         : new RewritePlan(plan, Optional.of(outcome.sampled()), List.of()).nothing();

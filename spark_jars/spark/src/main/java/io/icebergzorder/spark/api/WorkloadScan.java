@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.sample.SampledPlan;
+import io.icebergzorder.spark.layout.SampledPlan;
 import java.util.OptionalDouble;
 
 /**

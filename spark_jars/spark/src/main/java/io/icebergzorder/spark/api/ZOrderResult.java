@@ -41,7 +41,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   }
 
   /** Of a rewrite. */
-  static ZOrderResult of(Rewrite.Outcome outcome) {
+  static ZOrderResult of(Rewrite.RewriteResult outcome) {
     return new ZOrderResult(
         outcome.result().orElseThrow(),
         outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),

@@ -3,7 +3,7 @@ package io.icebergzorder.spark.bounds;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
-import io.icebergzorder.core.report.ColumnBounds;
+import io.icebergzorder.core.metrics.ColumnBounds;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.bounds;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.report.ColumnBounds;
+import io.icebergzorder.core.metrics.ColumnBounds;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.commit;
 
-import io.icebergzorder.core.upkeep.Settled;
+import io.icebergzorder.core.select.Settled;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.request.RewriteOptions;

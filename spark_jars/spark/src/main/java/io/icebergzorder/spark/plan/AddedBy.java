@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.metrics.SnapshotFacts;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -24,7 +24,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * @param maxOutputFileSize the bytes at which a file ends
  * @param expectedFiles how many files are expected to be written
  * @param reasons why the group was chosen
- * @param isDue whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
+ * @param mustRewrite whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
  */
 public record FileGroup(
     RewriteDataFiles.FileGroupInfo info,
@@ -33,7 +33,7 @@ public record FileGroup(
     long maxOutputFileSize,
     int expectedFiles,
     List<Reason> reasons,
-    boolean isDue) {
+    boolean mustRewrite) {
   /** Describes and numbers one file group after the other, as Iceberg does. */
   static Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering(Table table) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());

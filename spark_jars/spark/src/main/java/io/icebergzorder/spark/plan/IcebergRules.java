@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.report.TableFacts;
-import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.core.metrics.TableFacts;
+import io.icebergzorder.core.select.Gathering;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -95,11 +95,11 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
 
   /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
   boolean wants(FileScanTask file) {
-    return file.length() < sizes.least() || file.length() > sizes.most() || isDue(file);
+    return file.length() < sizes.least() || file.length() > sizes.most() || mustRewrite(file);
   }
 
   /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
-  boolean isDue(FileScanTask file) {
+  boolean mustRewrite(FileScanTask file) {
     return isOfOldSpec(file) || hasTooManyDeletes(file);
   }
 
@@ -129,7 +129,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
       return new HashSet<>(files);
     }
     Set<FileScanTask> called =
-        files.stream().filter(file -> file.length() > sizes.most() || isDue(file)).collect(Collectors.toCollection(HashSet::new));
+        files.stream().filter(file -> file.length() > sizes.most() || mustRewrite(file)).collect(Collectors.toCollection(HashSet::new));
     boolean isAnyElse = !called.isEmpty();
     List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
     boolean[] isTaken =
@@ -166,13 +166,13 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   /** Why small files are left. */
   Reason whySmall() {
     return Reason.of(
-        Reason.SMALL_LEFT,
+        Reason.TOO_FEW_SMALL,
         "min_file_size_bytes", sizes.least(), "min_input_files", sizes.minInputFiles(), "target_file_size_bytes", sizes.target());
   }
 
   /** Why other files are left. */
   Reason whyInOrder() {
-    return Reason.of(Reason.IN_ORDER, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
+    return Reason.of(Reason.SIZE_IN_RANGE, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
   }
 
   /** The bytes at which a new file ends. */

@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.core.report.SnapshotFacts;
-import io.icebergzorder.core.upkeep.Gathering;
-import io.icebergzorder.core.upkeep.Settled;
+import io.icebergzorder.core.metrics.SnapshotFacts;
+import io.icebergzorder.core.select.Gathering;
+import io.icebergzorder.core.select.Settled;
 import io.icebergzorder.spark.request.ResolvedReport;
-import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -65,7 +65,7 @@ public final class RewriteHistory {
   /** Which earlier rewrite to files of the same size wrote a data file, {@link Gathering#NONE} for others; and bytes for the next one. */
   record Like(Function<FileScanTask, String> rewriteOf, long budget) {}
 
-  Like like(RowOrder order, String workload, long target) {
+  Like like(ResolvedSortOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
     Map<Long, String> runs = Gathering.rewritesTo(snapshots, target);
     AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);

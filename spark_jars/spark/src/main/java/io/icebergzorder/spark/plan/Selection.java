@@ -4,19 +4,19 @@ import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.report.BoundedFiles;
-import io.icebergzorder.core.upkeep.Gain;
-import io.icebergzorder.core.upkeep.Gathering;
-import io.icebergzorder.core.upkeep.GroupCuts;
-import io.icebergzorder.core.upkeep.UpkeepRequest;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.select.Gain;
+import io.icebergzorder.core.select.Gathering;
+import io.icebergzorder.core.select.GroupCuts;
+import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.queries.FileCondition;
-import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.request.FileCondition;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
-import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -156,7 +156,7 @@ public final class Selection {
                     rules.maxOutputFileSize(),
                     rules.expectedOutputFiles(files.isFiner ? UpkeepRequest.finer(files.size()) : files.size()),
                     files.reasons,
-                    files.tasks.stream().anyMatch(rules::isDue)))
+                    files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
         .toList();
   }
@@ -177,7 +177,7 @@ public final class Selection {
     for (List<FileScanTask> files : partitions) {
       leave(only(files, isYounger), whyYoung);
       List<FileScanTask> old = only(files, isYounger.negate());
-      if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::isDue)) {
+      if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::mustRewrite)) {
         leave(old, Reason.of(Reason.SETTLED));
       } else if (!old.isEmpty()) {
         others.add(old);
@@ -228,16 +228,16 @@ public final class Selection {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
-        Gain.choose(described, flags(files, called::contains), flags(files, rules::isDue), budget, rows, upkeep);
+        Gain.choose(described, flags(files, called::contains), flags(files, rules::mustRewrite), budget, rows, upkeep);
     List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
       boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
-      leave(files, scan(isCapped ? Reason.OVER_BUDGET : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      leave(files, scan(isCapped ? Reason.GAIN_TOO_SMALL : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
-    leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.OTHERS_ONLY));
+    leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
     List<Reason> why =
         called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
@@ -268,7 +268,7 @@ public final class Selection {
 
   /** How files are judged and written: columns of which new files get no bounds do not count. */
   private UpkeepRequest upkeep(List<FileScanTask> files) {
-    RowOrder order = request.order();
+    ResolvedSortOrder order = request.order();
     List<ClusteringColumn> columns = order.named();
     PartitionMap<Boolean> found = PartitionMap.create(table.specs());
     files.forEach(file -> found.put(file.file().specId(), file.file().partition(), true));
@@ -304,7 +304,7 @@ public final class Selection {
     for (int[] places : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
-      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.PART, above)));
+      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.SPLIT_GROUP, above)));
     }
     return parts;
   }
@@ -316,15 +316,15 @@ public final class Selection {
     if (chosen.stream().mapToLong(group -> group.tasks.size()).sum() <= room) {
       return chosen;
     }
-    Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::isDue));
+    Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::mustRewrite));
     List<Files> taken = new ArrayList<>();
     for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.worth)).toList()) {
-      List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.isDue(file))).toList();
+      List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
       int count = Math.min(room, files.size());
       if (count == files.size()) {
         taken.add(group);
       } else if (count > 0) {
-        Reason part = Reason.of(Reason.LIMITED, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
+        Reason part = Reason.of(Reason.FILE_LIMIT, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
         taken.add(group.cut(files.subList(0, count), part));
       }
       leave(files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
@@ -362,10 +362,10 @@ public final class Selection {
   /** A reason by scan fractions, of which columns do not count that new files get no bounds of. */
   private Reason scan(String code, Gain.Choice choice, boolean isByQueries) {
     Map<String, Object> figures = new LinkedHashMap<>();
-    figures.put("today", choice.today());
+    figures.put("before", choice.today());
     figures.put("attainable", choice.attainable());
     if (code.equals(Reason.SCAN_RATIO)) {
-      figures.put("expected", choice.expected());
+      figures.put("predicted", choice.expected());
     }
     figures.put("max_scan_ratio", rules.maxScanRatio);
     figures.put("over", isByQueries ? "queries" : "columns");

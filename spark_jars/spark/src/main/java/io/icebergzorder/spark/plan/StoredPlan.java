@@ -63,7 +63,7 @@ public record StoredPlan(
       int specId,
       long maxOutputFileSizeBytes,
       int expectedDataFilesCount,
-      boolean isDue,
+      boolean mustRewrite,
       List<Reason> reasons) {
     /** Takes copies of the lists. */
     public Group {
@@ -170,7 +170,7 @@ public record StoredPlan(
               group.maxOutputFileSizeBytes,
               group.expectedDataFilesCount,
               group.reasons,
-              group.isDue));
+              group.mustRewrite));
     }
     return groups;
   }

@@ -3,16 +3,16 @@ package io.icebergzorder.spark.plan;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.report.SnapshotFacts;
-import io.icebergzorder.core.upkeep.RequestKey;
+import io.icebergzorder.core.metrics.SnapshotFacts;
+import io.icebergzorder.core.select.RequestKey;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
-import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
-import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -43,7 +43,7 @@ public record TablePlan(
     StartingPoint start,
     RewriteHistory history,
     TargetSize targetSize,
-    RowOrder order,
+    ResolvedSortOrder order,
     List<FileGroup> groups,
     List<LeftGroup> left,
     String whyNothing) {
@@ -59,7 +59,7 @@ public record TablePlan(
     this(asked, start, history, targetSize, order(asked, groups), groups, left, whyNothing);
   }
 
-  private static RowOrder order(ResolvedRequest asked, List<FileGroup> groups) {
+  private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
     Table table = asked.target().table();
     return groups.stream().anyMatch(FileGroup::changesSpec)
         ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))

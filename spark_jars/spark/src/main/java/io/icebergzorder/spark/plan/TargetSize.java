@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.core.report.TableFacts.FileSizes;
+import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Arrays;
 import java.util.HashMap;

@@ -2,8 +2,8 @@ package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ColumnWeight;
-import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.SortOrder;
@@ -49,7 +49,7 @@ public final class ClusteringColumns {
   }
 
   /** Resolves a sort order for files of a partition spec, whose identity columns, constant in a file, are ignored. */
-  static RowOrder resolve(
+  static ResolvedSortOrder resolve(
       CatalogTable target, SortOrder sortOrder, ZOrderOptions options, PartitionSpec outputSpec, boolean isForReport) {
     boolean refuses = !isForReport && options.refusesBadMetrics();
     return new ClusteringColumns(target.table(), outputSpec, target.isCaseSensitive(), refuses)
@@ -61,7 +61,7 @@ public final class ClusteringColumns {
     sortOrder.names().forEach(new ClusteringColumns(table, table.spec(), target.isCaseSensitive(), false)::find);
   }
 
-  private RowOrder order(SortOrder sortOrder, List<ColumnWeight> weights) {
+  private ResolvedSortOrder order(SortOrder sortOrder, List<ColumnWeight> weights) {
     List<ClusteringColumn> prefix = new ArrayList<>();
     List<PrefixOrder> prefixOrders = new ArrayList<>();
     for (PrefixColumn column : sortOrder.prefix()) {
@@ -86,7 +86,7 @@ public final class ClusteringColumns {
               sortOrder.columns().stream().map(parts -> String.join(".", parts)).collect(Collectors.joining(", ")),
               table.name()));
     }
-    return new RowOrder(
+    return new ResolvedSortOrder(
         List.of(), prefix, prefixOrders, columns, weights(weights, placeOf, columns.size()), sortOrder.curve(), ignored);
   }
 

@@ -2,7 +2,7 @@ package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.metrics.SnapshotFacts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +15,7 @@ import org.apache.iceberg.util.SnapshotUtil;
 
 /** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
 public record ResolvedReport(
-    CatalogTable target, List<SnapshotFacts> snapshots, RowOrder order, RewriteOptions options, String where, FileScope scope) {
+    CatalogTable target, List<SnapshotFacts> snapshots, ResolvedSortOrder order, RewriteOptions options, String where, FileScope scope) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
@@ -25,7 +25,7 @@ public record ResolvedReport(
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
-    RowOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
+    ResolvedSortOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
     FileScope scope = new FileScope(ResolvedRequest.filter(target, where), target.isCaseSensitive());
     return new ResolvedReport(target, snapshots, order, options, where, scope);
   }
@@ -60,7 +60,7 @@ public record ResolvedReport(
     if (order.named().stream().map(idOf).anyMatch(id -> then.findField(id) == null)) {
       return false;
     }
-    RowOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
+    ResolvedSortOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
     return layout.isBy(renamed.sortOrder());
   }
 

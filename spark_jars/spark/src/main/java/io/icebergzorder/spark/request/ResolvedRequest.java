@@ -4,8 +4,6 @@ import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.queries.Condition;
-import io.icebergzorder.spark.queries.Workload;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -28,7 +26,7 @@ public record ResolvedRequest(
     RewriteRequest written,
     RewriteOptions options,
     String branch,
-    RowOrder order,
+    ResolvedSortOrder order,
     FileScope scope,
     Optional<Workload> workload) {
   /** Resolves a request; what it does not say of columns and options, the table may remember. */
@@ -50,7 +48,7 @@ public record ResolvedRequest(
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
-    RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
+    ResolvedSortOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
     FileScope scope = new FileScope(filter(target, where), target.isCaseSensitive());
     double share = options.layout().workloadShare();
     Optional<Workload> workload =

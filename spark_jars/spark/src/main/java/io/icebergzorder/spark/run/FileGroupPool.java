@@ -2,7 +2,6 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.jobs.GroupJob;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -30,7 +29,7 @@ final class FileGroupPool {
 
   private final GroupRewriter rewriter;
   private final List<GroupJob> jobs;
-  private final Map<RewriteFileGroup, Throwable> unsampled;
+  private final Map<RewriteFileGroup, Throwable> samplingFailures;
   private final int groups;
   private final SparkContext context;
   private final AtomicReference<Throwable> stopped = new AtomicReference<>();
@@ -39,11 +38,11 @@ final class FileGroupPool {
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
   /** Takes jobs with each file group that has a layout once, and why others have none. */
-  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> unsampled) {
+  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> samplingFailures) {
     this.rewriter = rewriter;
     this.jobs = jobs;
-    this.unsampled = unsampled;
-    this.groups = unsampled.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
+    this.samplingFailures = samplingFailures;
+    this.groups = samplingFailures.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.session().spark().sparkContext();
   }
 
@@ -76,7 +75,7 @@ final class FileGroupPool {
 
   /** Rewrites every group that has a layout; returns or throws only when no job of the rewrite runs any more. */
   void run(int threads, Outcomes outcomes) throws ExecutionException, InterruptedException {
-    unsampled.forEach(outcomes.failed);
+    samplingFailures.forEach(outcomes.failed);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
     ExecutorService pool = Executors.newFixedThreadPool(threads);

@@ -5,9 +5,8 @@ import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
-import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
-import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -26,7 +25,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Rewrites the file groups of a job: every row is read once, routed by its positions, sorted and written. */
-record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
+record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder order) {
   /** Writes the new data files of each group, and commits nothing. Whatever it throws, files of known tasks are deleted. */
   List<Set<DataFile>> rewrite(GroupJob job) throws Exception {
     ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);

@@ -5,18 +5,16 @@ import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
-import io.icebergzorder.spark.jobs.JobPlanner;
+import io.icebergzorder.spark.layout.LayoutFitter;
+import io.icebergzorder.spark.layout.MetricsFindings;
+import io.icebergzorder.spark.layout.PlanSampler;
+import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.sample.LayoutFitter;
-import io.icebergzorder.spark.sample.MetricsFindings;
-import io.icebergzorder.spark.sample.PlanSampler;
-import io.icebergzorder.spark.sample.SampledPlan;
+import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -39,7 +37,7 @@ import org.slf4j.LoggerFactory;
  *   <li>a {@link ResolvedRequest} says what is asked for of a table;
  *   <li>a {@link TablePlan} says which data files are rewritten together, and why;
  *   <li>a {@link SampledPlan} has a layout for each of these file groups, and what that is predicted to be worth;
- *   <li>an {@link Outcome} says what was done.
+ *   <li>an {@link RewriteResult} says what was done.
  * </ul>
  */
 public final class Rewrite {
@@ -48,7 +46,7 @@ public final class Rewrite {
   private Rewrite() {}
 
   /** What a rewrite did: without a result if no file group was worth it once they were sampled. */
-  public record Outcome(
+  public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
       Map<String, Double> before,
@@ -77,13 +75,13 @@ public final class Rewrite {
   }
 
   /** Writes the new files of a plan, and commits them; samples it before, unless that is done. */
-  public static Outcome execute(TablePlan plan, Optional<SampledPlan> sampled) {
+  public static RewriteResult execute(TablePlan plan, Optional<SampledPlan> sampled) {
     long since = System.nanoTime();
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
       SampledPlan layouts = sampled.isPresent() ? checked(session, sampled.get()) : sampled(session, plan);
       return layouts.isNothing()
-          ? new Outcome(layouts, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
+          ? new RewriteResult(layouts, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
           : writeAndCommit(session, layouts, since);
     } catch (InterruptedException e) {
       interrupted = true;
@@ -118,13 +116,13 @@ public final class Rewrite {
     PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
     LayoutFitter fitter = new LayoutFitter(plan);
     PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
-    Map<FileGroup, PlanSampler.Sampled> samples = orStopped(plan, stopped, sampler::sample);
+    Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, stopped, sampler::sample);
     MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
-    return orStopped(plan, stopped, () -> fitter.fit(sampler, samples, metrics));
+    return namingFailure(plan, stopped, () -> fitter.fit(sampler, samples, metrics));
   }
 
   /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
-  private static <T> T orStopped(TablePlan plan, String message, Supplier<T> work) throws InterruptedException {
+  private static <T> T namingFailure(TablePlan plan, String message, Supplier<T> work) throws InterruptedException {
     try {
       return work.get();
     } catch (Throwable e) {
@@ -136,7 +134,7 @@ public final class Rewrite {
     }
   }
 
-  private static Outcome writeAndCommit(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
+  private static RewriteResult writeAndCommit(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
     TablePlan plan = sampled.plan();
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
@@ -155,7 +153,7 @@ public final class Rewrite {
   }
 
   /** Writes the file groups, several in a job and several jobs at a time, and commits them. */
-  private static Outcome rewritten(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
+  private static RewriteResult rewritten(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
       throws InterruptedException {
     TablePlan plan = sampled.plan();
     Table table = plan.target().table();
@@ -166,7 +164,7 @@ public final class Rewrite {
     RewriteCommit commit =
         new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     FileGroupPool pool =
-        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), unsampled(sampled));
+        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), samplingFailures(sampled));
     RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
     return measurement.outcome(result, messages);
   }
@@ -195,7 +193,7 @@ public final class Rewrite {
     return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
   }
 
-  private static Map<RewriteFileGroup, Throwable> unsampled(SampledPlan sampled) {
+  private static Map<RewriteFileGroup, Throwable> samplingFailures(SampledPlan sampled) {
     Map<RewriteFileGroup, Throwable> groups = new LinkedHashMap<>();
     sampled.failures().forEach((group, failure) -> groups.put(group.toRewrite(), failure));
     return groups;

@@ -7,12 +7,8 @@ import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.jobs.Destination;
-import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.HashRouting;
-import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
-import io.icebergzorder.spark.jobs.OfGroup;
-import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,12 +27,12 @@ import org.apache.spark.sql.functions;
  * {@link StagedWrite} drops: to take them off here would have every row copied once more.
  */
 final class RowArrangement {
-  private final RowOrder order;
+  private final ResolvedSortOrder order;
   private final GroupJob job;
   private final FunctionScope scope;
   private final Shared<int[]> groups;
 
-  RowArrangement(RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
+  RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
     this.job = job;
     this.scope = scope;

@@ -4,15 +4,15 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.upkeep.Settled;
-import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
-import io.icebergzorder.spark.measure.ConditionReads;
-import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.core.select.Settled;
+import io.icebergzorder.spark.layout.ConditionReads;
+import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.GroupBounds;
+import io.icebergzorder.spark.layout.SampledGroup;
+import io.icebergzorder.spark.layout.SampledPlan;
+import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.sample.SampledGroup;
-import io.icebergzorder.spark.sample.SampledPlan;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
@@ -115,14 +115,14 @@ final class RunMeasurement {
     });
   }
 
-  synchronized Rewrite.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
+  synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<GroupResult> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
     List<SampledGroup> groups = GroupResult.groups(committed);
     boolean isAll = groups.size() == sampled.groups().size();
-    return new Rewrite.Outcome(
+    return new Rewrite.RewriteResult(
         sampled,
         Optional.of(result),
         isAll ? sampled.before() : SampledPlan.before(plan.order(), groups),

@@ -18,7 +18,7 @@ class StoredPlanTest {
        "schema_id": 1, "spec_id": 2, "case_sensitive": true, "planned_at_ms": 1764230400000, "sort_order": "zorder(a)",
        "where": null, "options": {"boundaries": "64", "memory-limit-bytes": "16777216"}, "target_file_size_bytes": 1000,
        "target_file_size_from": "option", "message": null, "scan_fractions": {}, "later": [],
-       "file_groups": [{"partition": "", "data_files": [{"path": "f", "deletes": ["d#4"]}], "spec_id": 2, "is_due": true,
+       "file_groups": [{"partition": "", "data_files": [{"path": "f", "deletes": ["d#4"]}], "spec_id": 2, "must_rewrite": true,
          "max_output_file_size_bytes": 1500, "expected_data_files_count": 3,
          "reasons": [{"code": "small", "parameters": {"files": 1, "min_file_size_bytes": 750}}]}],
        "left": [{"partition": "p=1", "data_files_count": 2, "bytes": 9, "rows": 3, "reasons": [{"code": "settled", "parameters": {}}]}]}

@@ -1,0 +1,338 @@
+"""Compute a clustering report from what an engine reads of a table's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.metrics.attainable import ExpectedFiles, new_files, rewritten_partitions
+from iceberg_zorder.metrics.clustering_report import (
+    VERSION,
+    ClusteringReport,
+    ColumnReport,
+    PartitionReport,
+    PredicateReport,
+    SizeReport,
+)
+from iceberg_zorder.metrics.data_files import (
+    DataFiles,
+    FileBoxes,
+    bounds_that_are_alike,
+    bounds_without_end,
+    dense_ranks,
+    file_boxes,
+)
+from iceberg_zorder.metrics.findings import RewriteCommand, find
+from iceberg_zorder.metrics.history import LayoutHistory
+from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
+from iceberg_zorder.metrics.scan_fraction import LaidOutSample, scan_fraction_of_rows, scan_prediction
+from iceberg_zorder.metrics.spread_rows import spread_rows
+
+_ROWS_OF_A_FILE = 200
+_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
+
+
+@dataclass(frozen=True)
+class FileSizes:
+    """Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition.
+
+    Parameters
+    ----------
+    target, least, most : int
+        The sizes of new files, and of files that are left alone.
+    min_input_files : int
+        So many files of a partition are rewritten whatever their bytes.
+    expected_files : callable
+        From the bytes of a partition to the number of its files.
+
+    Examples
+    --------
+    >>> sizes = FileSizes(100, 75, 180, 3, lambda size: 1)
+    >>> sizes.badly_sized(np.array([10, 20, 30, 10, 100, 10, 95, 200]), np.array([0, 0, 0, 1, 1, 2, 2, 3])).tolist()
+    [True, True, True, False, False, False, False, True]
+    """
+
+    target: int
+    least: int
+    most: int
+    min_input_files: int
+    expected_files: ExpectedFiles
+
+    def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Find the files that a rewrite chooses for their size, by the number of the file group that each is of."""
+        outside = (sizes < self.least) | (sizes > self.most)
+        groups_there = int(groups.max(initial=-1)) + 1
+        files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, sizes.dtype)
+        np.add.at(size, groups[outside], sizes[outside])
+        are_enough = (files > 1) & ((files >= self.min_input_files) | (size > self.target))
+        found: npt.NDArray[np.bool_] = outside & (are_enough | (size > self.most))[groups]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PredicateFacts:
+    """A condition on rows, as filters of queries have it.
+
+    Parameters
+    ----------
+    text : str
+        As it was written.
+    read : ndarray of bool, shape (files,)
+        Which data files the metadata does not rule out.
+    reads : callable
+        From data files that do not exist yet to the same for these.
+    """
+
+    text: str
+    read: npt.NDArray[np.bool_]
+    reads: Callable[[DataFiles], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class TableFacts:
+    """What a report is computed from.
+
+    Parameters
+    ----------
+    table, sql_name, branch : str
+        The table's name, also as SQL writes it, and the branch's.
+    snapshot_id : int or None
+        The snapshot; None of a table that has none.
+    where : str or None
+        The filter that leaves the data files, if there is one.
+    sort_order : str
+        What the report is by, as a rewrite takes it.
+    files : DataFiles
+        The data files.
+    partition_names : sequence of str
+        Of each partition, by its number; empty where the table has none.
+    metrics : sequence of str
+        Of each clustering column, its metrics mode.
+    sizes : FileSizes
+        What sizes are right.
+    layout : LayoutRequest
+        What a rewrite asks of a layout; the number of files is that of ``sizes``.
+    of_old_specs, with_deletes : ndarray of bool, shape (files,)
+        Which files are of another partition spec than the current one, and to which delete files apply.
+    position_delete_files, equality_delete_files : int
+        Delete files that apply to the data files; deletion vectors are position deletes.
+    history : LayoutHistory
+        What the snapshots tell.
+    rewrite_command : callable
+        From options to the command that rewrites the table by these columns.
+    predicates : sequence of PredicateFacts
+        What else is looked for.
+    """
+
+    table: str
+    sql_name: str
+    branch: str
+    snapshot_id: int | None
+    where: str | None
+    sort_order: str
+    files: DataFiles
+    partition_names: Sequence[str]
+    metrics: Sequence[str]
+    sizes: FileSizes
+    layout: LayoutRequest
+    of_old_specs: npt.NDArray[np.bool_]
+    with_deletes: npt.NDArray[np.bool_]
+    position_delete_files: int
+    equality_delete_files: int
+    history: LayoutHistory
+    rewrite_command: RewriteCommand
+    predicates: Sequence[PredicateFacts] = ()
+
+
+def clustering_report(facts: TableFacts) -> ClusteringReport:
+    """Compute a report."""
+    files, sizes = facts.files, facts.sizes
+    names = tuple(bounds.column.name for bounds in files.columns)
+    measured = _Measured(facts)
+    partitions = measured.partitions()
+    report = ClusteringReport(
+        VERSION,
+        facts.table,
+        facts.branch,
+        facts.snapshot_id,
+        facts.where,
+        names,
+        files.count,
+        int(measured.constant.sum()),
+        files.bytes,
+        int(files.rows.sum()),
+        measured.overlap.average_overlaps(),
+        measured.overlap.average_depth(files.rows),
+        measured.overlap.histogram(),
+        int(measured.overlap.measured.sum()),
+        tuple(
+            _column(facts, place, measured.scan_fraction(place), measured.attainable(place))
+            for place in range(len(names))
+        ),
+        tuple(measured.predicate(each) for each in facts.predicates),
+        SizeReport(
+            sizes.target,
+            sizes.least,
+            sizes.most,
+            int(files.sizes.min()) if files.count else 0,
+            int(np.median(files.sizes)) if files.count else 0,
+            int(files.sizes.max(initial=0)),
+            int((files.sizes < sizes.least).sum()),
+            int((files.sizes > sizes.most).sum()),
+            # Files of old specs are one file group.
+            int(sizes.badly_sized(files.sizes, np.where(facts.of_old_specs, 0, files.partitions + 1)).sum()),
+            sum(group.layout.files for group in measured.groups.values()),
+        ),
+        int(facts.of_old_specs.sum()),
+        int(facts.with_deletes.sum()),
+        facts.position_delete_files,
+        facts.equality_delete_files,
+        facts.history,
+        len(partitions),
+        tuple(sorted(partitions, key=_saved, reverse=True)),
+        sort_order=facts.sort_order,
+    )
+    findings = find(report, facts.rewrite_command, facts.sql_name)
+    return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)
+
+
+class _Measured:
+    """What is computed once, and looked at by table and by partition."""
+
+    def __init__(self, facts: TableFacts) -> None:
+        self._facts = facts
+        files = facts.files
+        self.overlap: Overlap = measure_overlap(files)
+        self.constant = _constant(files)
+        by_partition = np.bincount(files.partitions, files.sizes) if files.count else np.zeros(0)
+        expected = sum(facts.sizes.expected_files(int(size)) for size in by_partition)
+        rows = min(max(_ROWS_OF_A_FILE * expected, _LEAST_ROWS), _MOST_ROWS)
+        self._sample, self._places = spread_rows(files, rows)
+        columns = [bounds.column for bounds in files.columns]
+        self.groups = rewritten_partitions(
+            files, self._sample, self._places, columns, facts.sizes.expected_files, facts.layout
+        )
+        self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
+
+    def scan_fraction(self, place: int) -> float | None:
+        """Measure a column among all files."""
+        return _scan_fraction(self._facts.files, self._sample, place)
+
+    def attainable(self, place: int) -> float | None:
+        """Predict a column among all files."""
+        return _prediction(list(self.groups.values()), place)
+
+    def predicate(self, predicate: PredicateFacts) -> PredicateReport:
+        """Measure a predicate, and predict it."""
+        sizes = self._facts.files.sizes
+        new = self._new_files
+        return PredicateReport(
+            predicate.text,
+            _share(sizes, predicate.read),
+            int(predicate.read.sum()),
+            # Sums of whole bytes are the same in any order, and so in Java.
+            _share(new.sizes, predicate.reads(new)),
+        )
+
+    def boxes(self) -> FileBoxes:
+        """Find what a picture shows."""
+        return file_boxes(self._facts.files, self._sample)
+
+    def partitions(self) -> list[PartitionReport]:
+        """Report on each partition."""
+        return [self._partition(number, *each) for number, each in enumerate(self._split()) if each[0].count]
+
+    def _split(self) -> Iterator[tuple[DataFiles, npt.NDArray[np.int64], Sample]]:
+        """Split files, their places and the rows by partition."""
+        numbers = self._facts.files.partitions
+        order = np.argsort(numbers, kind="stable")
+        rows = np.argsort(numbers[self._places], kind="stable")
+        count = len(self._facts.partition_names)
+        ends = np.searchsorted(numbers[order], np.arange(count + 1))
+        row_ends = np.searchsorted(numbers[self._places][rows], np.arange(count + 1))
+        for number in range(count):
+            places = order[ends[number] : ends[number + 1]]
+            mine = rows[row_ends[number] : row_ends[number + 1]]
+            yield self._facts.files.take(places), places, self._sample.take(mine)
+
+    def _partition(
+        self, number: int, files: DataFiles, places: npt.NDArray[np.int64], sample: Sample
+    ) -> PartitionReport:
+        overlap = self.overlap.take(places)
+        group = self.groups[number]
+        columns = list(enumerate(bounds.column.name for bounds in files.columns))
+        current = {name: _scan_fraction(files, sample, place) for place, name in columns}
+        attainable = {
+            # Of one file nothing is skipped; most partitions are of one, and a prediction takes a while.
+            name: _prediction([group], place) if group.layout.files > 1 else current[name] and 1.0
+            for place, name in columns
+        }
+        return PartitionReport(
+            self._facts.partition_names[number],
+            files.count,
+            int(self.constant[places].sum()),
+            files.bytes,
+            int(files.rows.sum()),
+            overlap.average_overlaps(),
+            overlap.average_depth(files.rows),
+            {name: value for name, value in current.items() if value is not None},
+            {name: value for name, value in attainable.items() if value is not None},
+        )
+
+
+def _scan_fraction(files: DataFiles, sample: Sample, place: int) -> float | None:
+    bounds = files.columns[place]
+    if not bounds.bounded.any():
+        return 1.0 if bounds.has_values.any() and files.bytes else None
+    return scan_fraction_of_rows(bounds, files.sizes, sample.columns[place])
+
+
+def _prediction(groups: Sequence[LaidOutSample], place: int) -> float | None:
+    return scan_prediction(groups, place) if groups else None
+
+
+def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:
+    total = float(sizes.sum())
+    return float(sizes[read].sum()) / total if total else None
+
+
+def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainable: float | None) -> ColumnReport:
+    bounds, sizes = facts.files.columns[place], facts.files.sizes
+    unbounded = bounds.has_values & ~bounds.bounded
+    alike = bounds_that_are_alike(bounds, facts.metrics[place])
+    endless = bounds_without_end(bounds, facts.metrics[place])
+    return ColumnReport(
+        bounds.column.name,
+        ".".join(bounds.column.parts),
+        bounds.column.type,
+        facts.metrics[place],
+        scan_fraction,
+        attainable,
+        int(unbounded.sum()),
+        int(sizes[unbounded].sum()),
+        int(alike.sum()),
+        int(sizes[alike].sum()),
+        int(endless.sum()),
+        int(sizes[endless].sum()),
+    )
+
+
+def _saved(partition: PartitionReport) -> float:
+    """How many bytes fewer filters on all columns are expected to read after a rewrite."""
+    less = sum(current - partition.attainable.get(name, current) for name, current in partition.scan_fractions.items())
+    return less * partition.bytes
+
+
+def _constant(files: DataFiles) -> npt.NDArray[np.bool_]:
+    """Find the files that have one value, or none, in each column."""
+    found = np.ones(files.count, np.bool_)
+    for bounds in files.columns:
+        lower, upper = dense_ranks([bounds.lower, bounds.upper])
+        # A file with a value and NULLs has two.
+        found &= (bounds.bounded & (bounds.valued == 1) & (lower == upper)) | ~bounds.has_values
+    return found

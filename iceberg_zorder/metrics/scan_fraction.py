@@ -1,0 +1,283 @@
+"""The scan fraction of files with bounds, and of files that layouts will make; the Java core has the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.metrics.clustering_report import QueryRead, WorkloadRead
+from iceberg_zorder.metrics.data_files import ColumnBounds, Kept, dense_ranks
+
+MAX_PREDICATES = 1_000
+_COSTLIEST = 5
+
+
+def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any]:
+    """Draw values at evenly spaced ranks.
+
+    Examples
+    --------
+    >>> drawn_evenly([5, 3, 1, 2, 4, 6], count=3)
+    [1, 3, 5]
+    """
+    ordered = sorted(values)
+    drawn = min(count, len(ordered))
+    return [ordered[i * len(ordered) // drawn] for i in range(drawn)]
+
+
+def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any], sizes: Sequence[int]) -> float:
+    """Average the scan fraction of ``column = value`` over values.
+
+    Examples
+    --------
+    >>> scan_fraction([1, 5], lower=[0, 4, None], upper=[3, 9, None], sizes=[10, 10, 20])
+    0.75
+    """
+    if not len(values):
+        raise InvalidInputError("Cannot measure a scan fraction, because there is no value to look for")
+    if not len(lower) == len(upper) == len(sizes):
+        raise InvalidInputError(
+            f"Cannot measure a scan fraction, because there are {len(lower)} lower bounds, {len(upper)} upper bounds "
+            f"and {len(sizes)} sizes"
+        )
+    weights = np.asarray(sizes, np.int64)
+    known = np.array([low is not None and high is not None for low, high in zip(lower, upper, strict=True)], np.bool_)
+    always = int(weights[~known].sum())
+    low_values = _objects([value for value, is_known in zip(lower, known, strict=True) if is_known])
+    high_values = _objects([value for value, is_known in zip(upper, known, strict=True) if is_known])
+    read = sum(
+        always + int(weights[known][(low_values <= value) & (high_values >= value)].sum()) for value in _objects(values)
+    )
+    return read / (len(values) * int(weights.sum()))
+
+
+def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
+    """Average the scan fraction of ``column = value`` over the values of rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> lower, upper, rows = (encode(pa.array(each), "long") for each in ([0, 4, None], [3, 9, None], [1, 5]))
+    >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, upper, np.ones(3))
+    >>> scan_fraction_of_rows(bounds, np.array([10, 10, 20]), rows)
+    0.75
+    """
+    return scan_fraction_of_groups([BoundedRows(bounds, sizes, rows, rows.rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRows:
+    """The data files of a file group, as they are or as they are to be, and rows of it.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        The bounds of the data files.
+    sizes : ndarray of int64, shape (files,)
+        Bytes of the data files.
+    values : KeyColumn
+        The keys of sampled rows of the group.
+    rows : int
+        How many rows the group has: a sampled one stands for several.
+    """
+
+    bounds: ColumnBounds
+    sizes: npt.NDArray[np.int64]
+    values: KeyColumn
+    rows: int
+
+
+def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = None) -> float | None:
+    """Average the scan fraction of ``column = value`` among the data files of file groups over values of their rows.
+
+    Every value is looked for in the files of all groups, as a filter on the column alone has to. With the same rows it
+    compares files of today with those that take their place.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> def group(lower, upper, values, rows):
+    ...     low, high, found = (encode(pa.array(each), "long") for each in (lower, upper, values))
+    ...     bounds = ColumnBounds(ClusteringColumn(("a",), "long"), low, high, np.ones(len(lower)))
+    ...     return BoundedRows(bounds, np.full(len(lower), 10), found, rows)
+    >>> scan_fraction_of_groups([group([0, 4], [3, 9], [1, 2], 20), group([0], [5], [5], 10)])
+    0.6666666666666666
+    """
+    if not groups:
+        return None
+    ranks = dense_ranks(
+        [keys for group in groups for keys in (group.bounds.lower, group.bounds.upper, group.values)], kept
+    )
+    steps = np.zeros(2 + max(int(each.max(initial=-1)) for each in ranks), np.int64)
+    always = 0
+    for group, lower, upper in zip(groups, ranks[::3], ranks[1::3], strict=True):
+        bounded = group.bounds.bounded
+        np.add.at(steps, lower[bounded], group.sizes[bounded])
+        np.add.at(steps, upper[bounded] + 1, -group.sizes[bounded])
+        always += int(group.sizes[group.bounds.has_values & ~bounded].sum())
+    read = (np.cumsum(steps) + always).astype(np.float64)
+    total = weights = 0.0
+    for group, values in zip(groups, ranks[2::3], strict=True):
+        found = values[values >= 0]
+        weight = group.rows / max(1, len(values))
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
+        weights += weight * len(found)
+    size = sum(int(group.sizes.sum()) for group in groups)
+    return min(1.0, total / (weights * size)) if weights and size else None
+
+
+def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    """Make an array that compares element by element as Python does, whatever the type."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def workload_read(
+    queries: Sequence[tuple[str, float]], matches: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]
+) -> WorkloadRead:
+    """Add up what queries read.
+
+    Examples
+    --------
+    >>> queries = [("a = 1", 3.0), ("TRUE", 1.0)]
+    >>> found = workload_read(queries, np.array([[True, False], [True, True]]), np.array([10, 30]))
+    >>> found.scan_fraction, found.average_file_count, [each.filter for each in found.costliest]
+    (0.4375, 1.25, ['TRUE', 'a = 1'])
+    """
+    weights = np.array([weight for _, weight in queries])
+    # Summed up in their order, as rewrites do.
+    total = float(np.cumsum(weights)[-1])
+    size = int(sizes.sum())
+    fractions = (matches @ sizes) / size if size else np.zeros(len(queries))
+    files = matches.sum(axis=1)
+    first = np.argsort(-weights * fractions, kind="stable")[:_COSTLIEST].tolist() if size else []
+    return WorkloadRead(
+        len(queries),
+        float(np.cumsum(weights * fractions)[-1]) / total if size else None,
+        float(np.cumsum(weights * files)[-1]) / total,
+        tuple(
+            QueryRead(queries[at][0], float(weights[at]) / total, float(fractions[at]), int(files[at])) for at in first
+        ),
+    )
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class LaidOutSample:
+    """A file group whose rows a layout will send to files.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+    fitted : Sample
+        The sample that it was fitted to.
+    held_out : Sample
+        Another sample of the same rows; without rows, if the first one is of all there are.
+    rows, size : int
+        The rows and the bytes of the group, 0 or more.
+    """
+
+    layout: Layout
+    fitted: Sample
+    held_out: Sample
+    rows: int
+    size: int
+
+    @property
+    def samples(self) -> tuple[Sample, Sample]:
+        """Both samples."""
+        return self.fitted, self.held_out
+
+    @property
+    def sampled_rows(self) -> int:
+        """Rows of both samples."""
+        return self.fitted.rows + self.held_out.rows
+
+    def share(self, whole: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Tell what files with so many sampled rows get of the group's rows or bytes, in whole ones."""
+        # The sums of whole ones are the same in any order, and so in Java.
+        return np.rint(rows * float(whole) / max(1, self.sampled_rows)).astype(np.int64)
+
+    def files_of(self, sample: Sample) -> npt.NDArray[np.int64]:
+        """Find the file of every row of one of the samples."""
+        # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
+        tie_breakers = (np.arange(sample.rows, dtype=np.uint64) * _GOLDEN).view(np.int64)
+        return self.layout.file(sample, tie_breakers)
+
+
+def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> float | None:
+    """Predict the scan fraction of ``column = value``, on average over the values of the rows.
+
+    The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn
+    around it. The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> sample = Sample((encode(pa.array(range(400)), "long"),))
+    >>> layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=4))
+    >>> nothing = Sample((encode(pa.array([], pa.int64()), "long"),))
+    >>> scan_prediction([LaidOutSample(layout, sample, nothing, 400, 8000)], 0)
+    0.25
+    """
+    ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
+    count = max((int(each.max(initial=-1)) for each in ranks), default=-1) + 1
+    steps = np.zeros(count + 1, np.int64)
+    always = size = 0
+    for place, group in enumerate(groups):
+        if group.fitted.rows == 0:
+            always += group.size
+            size += group.size
+        else:
+            size += _add_files(steps, group, ranks[2 * place : 2 * place + 2])
+    read = (always + np.cumsum(steps[:count])).astype(np.float64)
+    total = weights = 0.0
+    for place, group in enumerate(groups):
+        is_held_out = group.held_out.rows > 0
+        looked_for = ranks[2 * place + is_held_out]
+        found = looked_for[looked_for >= 0]
+        # A row of a group that was sampled thinly stands for more of them.
+        weight = group.rows / max(1, len(looked_for))
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
+        weights += weight * len(found)
+    return min(1.0, total / (weights * size)) if weights and size else None
+
+
+def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
+    """Add the bytes of each file at the lowest rank that it holds, take them away after the highest, and tell all."""
+    files = group.layout.files
+    low = np.full(files, np.iinfo(np.int64).max)
+    high = np.full(files, -1, np.int64)
+    rows = np.zeros(files, np.int64)
+    for sample, of_sample in zip(group.samples, ranks, strict=True):
+        file = group.files_of(sample)
+        rows += np.bincount(file, minlength=files)
+        has_value = of_sample >= 0
+        np.minimum.at(low, file[has_value], of_sample[has_value])
+        np.maximum.at(high, file[has_value], of_sample[has_value])
+    sizes = group.share(group.size, rows)
+    known = high >= 0
+    np.add.at(steps, low[known], sizes[known])
+    np.add.at(steps, high[known] + 1, -sizes[known])
+    return int(sizes.sum())

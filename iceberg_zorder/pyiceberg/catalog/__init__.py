@@ -1,1 +1,0 @@
-"""Catalogs: how they are configured, asked again when they fail, and asked for new credentials."""

@@ -1,0 +1,211 @@
+"""The queries of a workload on a table: what they ask for, want of a layout, and read of data files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import VALUE
+from iceberg_zorder.pyiceberg.files import BytesRead, by_partition, display_name, joined_file
+from iceberg_zorder.pyiceberg.listing.listing import Listing, column_bounds, scanned_table
+from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, parse_predicate
+from iceberg_zorder.select.gain import AskedQueries
+from iceberg_zorder.select.settled import workload_key
+from iceberg_zorder.workload.boxes import MOST_BOXES, Box, boxes_of
+from iceberg_zorder.workload.workload import Query
+from iceberg_zorder.workload.workload_option import workload_queries
+
+_COMPARED = {
+    "int": "integer",
+    "long": "integer",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+}
+"""By the type of a column, that of values which bounds are compared with as keys are."""
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_MOST_AT_ONCE = 1_000_000
+"""So many pairs of conditions and files."""
+_OPERATORS = ("=", "<", "<=", ">", ">=")
+
+
+def read_queries(table: Table, text: str) -> tuple[Query, ...]:
+    """Read the queries of option ``workload``; raises InvalidInputError for what is none."""
+
+    def content(location: str, most: int) -> bytes:
+        with table.io.new_input(location).open() as stream:
+            return stream.read(most)
+
+    return tuple(workload_queries(text, content))
+
+
+@dataclass(frozen=True, eq=False)
+class RequestedWorkload:
+    """Queries on a table, each of a weight above 0: their filters, what these ask for and leave of data files."""
+
+    table: Table
+    queries: tuple[Query, ...]
+    conditions: tuple[Predicate, ...]
+    boxes: tuple[tuple[Box, ...], ...]
+    listings: tuple[Listing, ...]
+    ranges: SureRanges  # what the listings leave, for all at once, as far as it goes
+
+    @staticmethod
+    def of_queries(
+        table: Table, queries: Sequence[Query], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
+    ) -> RequestedWorkload:
+        """Read the filters of queries, conditions of Spark SQL, against a table as it is by now.
+
+        Raises InvalidInputError for filters of other tables.
+        """
+        types = scanned_table(table, table.name()).columns
+        # Its messages are those of other filters, so that it comes first.
+        listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
+        read = [_read(table, each.filter, types, most_boxes) for each in queries]
+        conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
+        return RequestedWorkload(table, tuple(queries), conditions, boxes, listings, SureRanges.of(read, types))
+
+    @property
+    def key(self) -> str:
+        """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
+        return workload_key((each.filter, each.weight) for each in self.queries)
+
+    def asked_of(self, like: DataFile | None, share: float) -> AskedQueries:
+        """Tell what is asked of the partition of a data file, of any without one; a share of all queries is known."""
+        asked = [
+            (boxes, query.weight)
+            for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
+            if like is None or listing.partition_may_match(like)
+        ]
+        return AskedQueries(asked, float(np.cumsum([each.weight for each in self.queries])[-1]), share)
+
+    def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
+        """Tell which data files, whose partitions may be unknown, each query does not rule out."""
+        found, is_sure = self.ranges.may_match(files, self.table.schema())
+        partitions = by_partition(files) if are_placed else {}
+        for mine in partitions.values():
+            for number in np.flatnonzero(found[:, mine].any(axis=1)).tolist():
+                if not self.listings[number].partition_may_match(files[mine[0]]):
+                    found[number, mine] = False
+        for number, place in zip(*(each.tolist() for each in np.nonzero(found & ~is_sure)), strict=True):
+            found[number, place] = self.listings[number].values_may_match(files[place])
+        return found
+
+    def read_of(self, files: Sequence[DataFile], *, are_placed: bool = True) -> BytesRead:
+        """Tell what the queries read of data files."""
+        sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
+        return BytesRead(int(sizes.sum()), self.may_match(files, are_placed=are_placed) @ sizes)
+
+    def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
+        """Tell which queries may read files that are made of the rows of data files, by what these hold together."""
+        fields = {field.field_id: field for each in self.listings for field in each.kept_fields}
+        together = joined_file(files, fields.values())
+        return np.array([each.values_may_match(together) for each in self.listings])
+
+    def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
+        """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""
+        known = [each for each in parts if each is not None]
+        total = sum(each.all for each in known)
+        if not total:
+            return None
+        shares = np.sum([each.read for each in known], axis=0) / total
+        weights = np.array([each.weight for each in self.queries])
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
+
+
+def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -> tuple[Predicate, tuple[Box, ...]]:
+    try:
+        predicate = parse_predicate(text)
+        return predicate, boxes_of(predicate, types, most_boxes)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
+
+
+@dataclass(frozen=True)
+class SureRanges:
+    """Ranges that conditions have of columns of whole numbers, so that a file beside one of them is not read.
+
+    An evaluator of PyIceberg takes some 20 microseconds for a condition and a file; of thousands of both that is too
+    much.
+    """
+
+    columns: tuple[tuple[Name, str], ...]  # with their types
+    ranges: tuple[Mapping[int, tuple[int, int]], ...]  # of each condition, by a column's place: lowest and highest key
+    are_all: tuple[bool, ...]  # of each condition, whether it asks for nothing else
+
+    @staticmethod
+    def of(conditions: Sequence[tuple[Predicate, Sequence[Box]]], types: Mapping[Name, str]) -> SureRanges:
+        """Take the ranges of conditions that are comparisons joined by AND, with their boxes.
+
+        Of others a box may leave out more than bounds do: ``a IN (1, 9) AND a > 5`` is 9 alone, and a file from 1 to 8
+        meets both.
+        """
+        columns = tuple((name, kind) for name, kind in types.items() if kind in _COMPARED)
+        place_of = {name: place for place, (name, _) in enumerate(columns)}
+        ranges = tuple(dict(_ranges(*each, types, place_of)) for each in conditions)
+        compared = (_compared(predicate) for predicate, _ in conditions)
+        are_all = tuple(
+            bool(each) and len(each) == len(columns) for each, columns in zip(ranges, compared, strict=True)
+        )
+        return SureRanges(columns, ranges, are_all)
+
+    def may_match(
+        self, files: Sequence[DataFile], schema: Schema
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Tell which files are not ruled out."""
+        found = np.ones((len(self.ranges), len(files)), np.bool_)
+        has_rows = np.array([file.record_count > 0 for file in files], np.bool_)
+        is_sure = np.array(self.are_all, np.bool_)[:, np.newaxis] & has_rows
+        for place in sorted({place for each in self.ranges for place in each}):
+            name, kind = self.columns[place]
+            bounds = column_bounds(files, schema.find_field(".".join(name)), ClusteringColumn(name, kind))
+            low, high = np.asarray(bounds.lower.keys), np.asarray(bounds.upper.keys)
+            has_low, has_high = bounds.lower.states == VALUE, bounds.upper.states == VALUE
+            asking = np.array([at for at, each in enumerate(self.ranges) if place in each])
+            ends = np.array([self.ranges[at][place] for at in asking.tolist()], np.int64)
+            # A partition has few files, of which many conditions are best asked at once; of many files that is memory.
+            for some in np.array_split(np.arange(len(asking)), -(-len(asking) * len(files) // _MOST_AT_ONCE) or 1):
+                least, most = ends[some, :1], ends[some, 1:]
+                found[asking[some]] &= ~((has_high & (high < least)) | (has_low & (low > most)))
+            is_sure[asking] &= bounds.bounded
+        return found, is_sure | ~found
+
+
+def _compared(predicate: Predicate) -> set[tuple[str, ...]]:
+    """Name the columns of comparisons joined by AND, in lower case."""
+    found = [each.column for each in _conjuncts(predicate) if isinstance(each, Comparison)]
+    return {tuple(map(str.lower, column)) for column in found}
+
+
+def _ranges(
+    predicate: Predicate, boxes: Sequence[Box], types: Mapping[Name, str], place_of: Mapping[Name, int]
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    parts = [*_conjuncts(predicate)]
+    if len(boxes) != 1 or not all(isinstance(each, Comparison) and each.operator in _OPERATORS for each in parts):
+        return
+    compared = {(tuple(map(str.lower, each.column)), each.value.type) for each in parts if isinstance(each, Comparison)}
+    for name, keys in boxes[0].ranges:
+        kinds = {kind for column, kind in compared if column == tuple(map(str.lower, name))}
+        if name in place_of and kinds == {_COMPARED[types[name]]}:
+            least = keys.start[1] if len(keys.start) == 2 else _LEAST
+            most = keys.stop[1] - 1 if len(keys.stop) == 2 and isinstance(keys.stop[1], int) else _MOST
+            # No file is seen to be beyond the largest or the smallest number.
+            if isinstance(least, int) and least <= _MOST and most >= _LEAST:
+                yield place_of[name], (least, most)
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    if isinstance(predicate, And):
+        for each in predicate.predicates:
+            yield from _conjuncts(each)
+    else:
+        yield predicate

@@ -1,0 +1,273 @@
+"""Resolve the names of a sort order against a table, refuse what cannot be clustered by, and find the last order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import NestedField, StructType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.layout.keys import domain
+from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.pyiceberg.bounds import MetricsConfig, found_fields, metrics_config, named_fields
+from iceberg_zorder.pyiceberg.files import display_name
+from iceberg_zorder.pyiceberg.partitions import identity_sources
+from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
+from iceberg_zorder.rewrite.options import ZOrderOptions
+from iceberg_zorder.rewrite.predicate import Name
+from iceberg_zorder.rewrite.sort_order import PrefixColumn, SortOrder, parse_sort_order
+from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY
+
+
+@dataclass(frozen=True)
+class ResolvedSortOrder:
+    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
+
+    Examples
+    --------
+    >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
+    >>> order = ResolvedSortOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
+    >>> order.sort_order, len(order.all)
+    ('day DESC NULLS LAST, zorder(a.`b c`)', 2)
+    """
+
+    prefix: tuple[ClusteringColumn, ...]
+    prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first
+    columns: tuple[ClusteringColumn, ...]  # at least one
+    weights: tuple[float, ...]
+    curve: str  # as it was asked for
+    field_ids: tuple[int, ...]  # of all columns, those of the prefix first
+    partition: tuple[ClusteringColumn, ...] = ()  # to cut by before all else, where the spec of files changes
+    ignored: tuple[str, ...] = ()  # names of columns that do not count, because the table is partitioned by them
+
+    @property
+    def all(self) -> tuple[ClusteringColumn, ...]:
+        """The partition fields, then the columns that were named: what a layout is fitted to."""
+        return self.partition + self.named
+
+    @property
+    def named(self) -> tuple[ClusteringColumn, ...]:
+        """The columns of the prefix, then the clustering columns."""
+        return self.prefix + self.columns
+
+    @property
+    def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
+        """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
+        return ((False, False),) * len(self.partition) + self.prefix_orders
+
+    def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
+        """Ask for a layout of so many files."""
+        return LayoutRequest(
+            files,
+            options.cuts,
+            self.curve,
+            self.leading_orders,
+            options.boundaries,
+            options.size_tolerance,
+            self.weights,
+        )
+
+    @property
+    def named_weights(self) -> tuple[float, ...]:
+        """What each of ``named`` counts in averages, those of the prefix 1."""
+        return (1.0,) * len(self.prefix) + self.weights
+
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over columns by their weights, 1 for the prefix; None without any.
+
+        Examples
+        --------
+        >>> a, b = (ClusteringColumn((name,), "long") for name in "ab")
+        >>> ResolvedSortOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
+        0.4
+        """
+        found = [
+            (weight, fractions[column.name])
+            for column, weight in zip(self.named, self.named_weights, strict=True)
+            if column.name in fractions
+        ]
+        total = sum(weight for weight, _ in found)
+        return sum(weight * fraction for weight, fraction in found) / total if found else None
+
+    @property
+    def sort_order(self) -> str:
+        """The sort order in full."""
+        prefix = (
+            PrefixColumn(column.parts, *orders) for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
+        )
+        return SortOrder(self.curve, tuple(column.parts for column in self.columns), tuple(prefix)).text
+
+
+def resolve(
+    table: Table,
+    sort_order: SortOrder,
+    weights: Sequence[tuple[tuple[str, ...], float]] = (),
+    *,
+    output_spec: PartitionSpec | None = None,
+    case_sensitive: bool = False,
+    needs_bounds: bool = False,
+) -> ResolvedSortOrder:
+    """Resolve a sort order."""
+    resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
+    asked = [(each, *resolver.resolve(each.parts)) for each in sort_order.prefix]
+    prefix = [(each, field_id, column) for each, field_id, column in asked if column]
+    found = [(parts, *resolver.resolve(parts)) for parts in sort_order.columns]
+    columns = [(field_id, column) for _, field_id, column in found if column]
+    if not columns:
+        raise InvalidInputError(
+            f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
+            f"{display_name(table)} is partitioned by every one of these columns"
+        )
+    weight_of = resolver.weights(weights, {field_id for _, field_id, _ in found})
+    return ResolvedSortOrder(
+        tuple(column for _, _, column in prefix),
+        tuple((each.descending, each.nulls_first) for each, _, _ in prefix),
+        tuple(column for _, column in columns),
+        tuple(weight_of.get(field_id, 1.0) for field_id, _ in columns),
+        sort_order.curve,
+        (*(field_id for _, field_id, _ in prefix), *(field_id for field_id, _ in columns)),
+        ignored=tuple(".".join(parts) for parts, _, column in found if not column),
+    )
+
+
+def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
+    """Read the sort order that a table remembers in its property ``zorder.columns``."""
+    text = table.properties.get(COLUMNS_PROPERTY)
+    if text is None:
+        return None
+    sort_order, resolver = parse_sort_order(text), _Resolver(table, table.spec(), case_sensitive, False)
+    try:
+        for parts in sort_order.names:
+            resolver.find(parts)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{error}. The table's property {COLUMNS_PROPERTY} = '{text}' names it: set that anew, or name the columns"
+        ) from error
+    return text
+
+
+def known_sort_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str | None:
+    """Read the sort order that a table remembers, or write that of the newest rewrite of ours among its snapshots."""
+    text = remembered_sort_order(table, case_sensitive=case_sensitive)
+    layout = next((each for each in reversed(snapshots) if each.is_layout), None)
+    return text if text is not None or layout is None else last_sort_order(table, layout)
+
+
+def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
+    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
+    schema, today = _schema_of(table, layout), _names(table.schema())
+    ids = {} if schema is None else {name: field_id for field_id, name in _names(schema).items()}
+
+    def name_of_today(parts: Name) -> Name:
+        if parts not in ids:
+            return parts
+        if ids[parts] not in today:
+            raise InvalidInputError(
+                f"Cannot {purpose} {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
+                f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
+            )
+        return today[ids[parts]]
+
+    return parse_sort_order(layout.sort_order).renamed(name_of_today).text
+
+
+def is_by_order(table: Table, order: ResolvedSortOrder, cuts: str, layout: SnapshotFacts) -> bool:
+    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike."""
+    schema = _schema_of(table, layout)
+    if layout.cuts != cuts:
+        return False
+    asked = parse_sort_order(order.sort_order)
+    if schema is not None:
+        then = _names(schema)
+        if not all(each in then for each in order.field_ids):
+            return False
+        names = (then[each] for each in order.field_ids)
+        asked = asked.renamed(lambda _: next(names))
+    return layout.is_by(asked.text)
+
+
+def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
+    """Find the schema that a table had when a snapshot was made, where that is known."""
+    snapshot = table.snapshot_by_id(layout.snapshot_id)
+    return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
+
+
+def _names(schema: Schema) -> dict[int, Name]:
+    return {field.field_id: name for name, field in named_fields(schema.as_struct())}
+
+
+class _Resolver:
+    def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool, needs_bounds: bool) -> None:
+        self._table = table
+        self._needs_bounds = needs_bounds
+        self._case_sensitive = case_sensitive
+        self._metrics: MetricsConfig = metrics_config(table)
+        self._identity = identity_sources(output_spec)
+        self._seen: set[int] = set()
+
+    def resolve(self, parts: tuple[str, ...]) -> tuple[int, ClusteringColumn | None]:
+        """Find the field and the column of a name, or no column if files are partitioned by it."""
+        path = self.find(parts)
+        column = _column(path, parts)
+        field_id = path[-1].field_id
+        if field_id in self._seen:
+            raise InvalidInputError(
+                f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
+            )
+        self._seen.add(field_id)
+        if field_id in self._identity:
+            return field_id, None
+        if self._needs_bounds:
+            self._check_keeps_bounds(column, field_id)
+        return field_id, column
+
+    def find(self, parts: tuple[str, ...]) -> list[NestedField]:
+        """Find the fields from the top-level column down to the named one."""
+        try:
+            return found_fields(self._table, parts, case_sensitive=self._case_sensitive)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
+
+    def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:
+        name = self._table.schema().find_column_name(field_id) or ""
+        mode = self._metrics.mode(name)
+        if not mode.keeps_bounds:
+            raise InvalidInputError(
+                f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
+                f"bounds for it (metrics mode {mode}), so no file could be skipped: "
+                f"{set_mode('...', name, least_mode(column.type))} first"
+            )
+
+    def weights(self, given: Sequence[tuple[tuple[str, ...], float]], columns: Collection[int]) -> dict[int, float]:
+        """Find the weights of clustering columns by their fields."""
+        found: dict[int, float] = {}
+        for parts, weight in given:
+            field_id = self.find(parts)[-1].field_id
+            if field_id not in columns or field_id in found:
+                why = "is there twice" if field_id in columns else "is not one of the clustering columns"
+                raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
+            found[field_id] = weight
+        return found
+
+
+def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
+    kind = path[-1].field_type
+    try:
+        domain(str(kind))
+    except InvalidInputError as error:
+        hint = ": name one of its fields" if isinstance(kind, StructType) else ""
+        raise InvalidInputError(
+            f"Cannot cluster by column {_display(parts)}, because its type {str(kind).partition('<')[0]} has no "
+            f"lower/upper bounds to prune by{hint}"
+        ) from error
+    return ClusteringColumn(tuple(field.name for field in path), str(kind))
+
+
+def _display(parts: tuple[str, ...]) -> str:
+    return "'" + ".".join(parts) + "'"

@@ -1,0 +1,267 @@
+"""Advise on the layout of a table by the queries of its workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.advice.advise import LEAST_SAVING
+from iceberg_zorder.advice.advise import advise as advise_by
+from iceberg_zorder.advice.candidates import ExpectedFiles
+from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
+from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import domain
+from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.metrics.scan_fraction import scan_fraction_of_rows
+from iceberg_zorder.metrics.spread_rows import spread_rows
+from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
+from iceberg_zorder.pyiceberg.catalog import refresh, renewed
+from iceberg_zorder.pyiceberg.commit.snapshot import check_format
+from iceberg_zorder.pyiceberg.files import PLAN, DataFileTask, Progress, display_name, silent, sql_name
+from iceberg_zorder.pyiceberg.listing.listing import (
+    Listing,
+    file_arrays,
+    scanned_table,
+    snapshots_to,
+    without_garbage_collection,
+)
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
+from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
+from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec, branch_snapshot
+from iceberg_zorder.pyiceberg.plan.selection import SizeRules
+from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
+from iceberg_zorder.pyiceberg.reporting.rewritten_rows import rewritten_rows, sampled_table
+from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
+from iceberg_zorder.rewrite.options import option_text, rewrite_options
+from iceberg_zorder.rewrite.predicate import Name, Predicate
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
+from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY
+from iceberg_zorder.workload.filtered_columns import filtered_columns
+from iceberg_zorder.workload.joined_columns import joined_columns
+from iceberg_zorder.workload.normal_form import normal_form
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.workload import Workload
+
+_JOINED_ROWS = 20_000
+"""Of how many rows, about, the values of columns that queries join by are looked for."""
+_MOST_QUERIES = 1_000
+"""Of so many different filters the data files of today are looked at; each takes a while."""
+_MOST_BOXES = 256
+
+
+def advise(
+    table: Table,
+    workload: Workload | str | Path | Sequence[str | Path],
+    *,
+    options: Mapping[str, object] | None = None,
+    branch: str | None = None,
+    days: float | None = None,
+    least_saving: float = LEAST_SAVING,
+    progress: Progress = silent,
+    files: WorkloadFiles | None = None,
+) -> Advice:
+    """Advise on the layout of a table by the queries of its workload.
+
+    A sample of the columns that queries filter by is read, and nothing is written.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the newest metadata afterwards.
+    workload : Workload, or one or several paths
+        Its workload, or files of queries to read it from.
+    options : mapping of str to object, optional
+        Options of a rewrite, such as ``target-file-size-bytes`` and ``sample-rows``.
+    branch : str, optional
+        The branch, by default main.
+    days : float, optional
+        Of how many days the workload is, above 0; then it is told what is read a day.
+    least_saving : float, optional
+        The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
+    progress : Progress, optional
+        Told of every file that was read, and of every layout that was simulated.
+    files : WorkloadFiles, optional
+        Where the workload was read from, for statements that name it; by default the paths, if these are given.
+
+    Returns
+    -------
+    Advice
+        Figures of all candidates, the pick, warnings, and a statement to paste.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument or a filter cannot be honoured, or the table has no data file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.workload.workload import Query
+    >>> table, random = lake.load_table("db.events"), np.random.default_rng(1)
+    >>> table.overwrite(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
+    >>> queries = [Query(f"{name} = {number}", 1.0) for name in ("user_id", "ts") for number in range(100, 900, 50)]
+    >>> found = advise(table, Workload.of(queries), options={"target-file-size-bytes": 4096})
+    >>> found.pick.columns, found.pick.bytes_per_query < found.today.bytes_per_query / 2
+    (('user_id', 'ts'), True)
+    """
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
+    if not 0 <= least_saving <= 1:
+        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
+    written = {name: option_text(name, value) for name, value in (options or {}).items()}
+    with renewed(table), without_garbage_collection():
+        refresh(table)
+        spec = RewriteSpec(None, options={**written, "rewrite-all": "true"}, branch=branch or MAIN_BRANCH)
+        asked = rewrite_options(spec.options)
+        snapshot = branch_snapshot(table, spec.branch, "advise on data files")
+        check_format(table)
+        plan = None if snapshot is None else select(ResolvedSpec(table, spec, asked, Listing(table)))
+        if snapshot is None or plan is None or not plan.groups:
+            raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
+        scanned = scanned_table(table, table.name())
+        paths: list[Path] = []
+        if not isinstance(workload, Workload):
+            paths = [Path(each) for each in ([workload] if isinstance(workload, str | Path) else workload)]
+            workload = read_workload(paths, scanned)
+        filtered = sum(query.weight for query in workload.queries if query.filter != "TRUE")
+        tasks = [task for group in plan.groups for task in group.tasks]
+        today = queries_today(table, workload, tasks, per_day=None if days is None else filtered / days)
+        names = {name for query in today.queries for box in query.boxes for name, _ in box.ranges}
+        names |= {name for query in today.queries for name, _ in query.kinds}
+        columns = _with_keys(scanned.columns, names)
+        joined = _joined(table, tasks, joined_columns(workload, scanned), scanned.columns)
+        facts = replace(
+            _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
+            workload=files or WorkloadFiles.of(paths),
+            remembers_workload=bool(table.properties.get(WORKLOAD_PROPERTY)),
+            branch=None if branch == MAIN_BRANCH else branch,
+        )
+        count = sum(task.data_file.record_count for task in tasks)
+        progress(PLAN, count, facts.bytes)
+        rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
+
+        def expected_files(target: int) -> ExpectedFiles:
+            # Shares of the target, as Iceberg's defaults are.
+            return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
+
+        files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
+        rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
+        found = Facts(facts, rows, replace(today, joined=joined), expected_files, rewritten)
+        return advise_by(found, least_saving=least_saving, progress=progress)
+
+
+def _joined(
+    table: Table, tasks: Sequence[DataFileTask], weights: Mapping[Name, float], types: Mapping[Name, str]
+) -> tuple[JoinedColumn, ...]:
+    """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
+    # Whatever the order of the rows, partitions of one value stay.
+    kept = identity_sources(table.spec())
+    fields = {name: field for name, field in named_fields(table.schema().as_struct()) if field.field_id not in kept}
+    columns = _with_keys(types, weights.keys() & fields.keys())
+    if not columns:
+        return ()
+    files = file_arrays([task.data_file for task in tasks], [fields[each.parts] for each in columns], columns)
+    rows, _ = spread_rows(files, _JOINED_ROWS)
+    found: list[JoinedColumn] = []
+    for bounds, values in zip(files.columns, rows.columns, strict=True):
+        fraction = scan_fraction_of_rows(bounds, files.sizes, values) if bounds.bounded.any() else None
+        if fraction is not None:
+            name = bounds.column.parts
+            found.append(JoinedColumn(".".join(name), weights[name], fraction))
+    return tuple(sorted(found, key=lambda each: -each.weight))
+
+
+def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> list[ClusteringColumn]:
+    """Find those of some columns that have keys, in the order of the table."""
+    found = []
+    for name in (name for name in types if name in names):
+        with suppress(InvalidInputError):
+            domain(types[name])
+            found.append(ClusteringColumn(name, types[name]))
+    return found
+
+
+def _table_facts(
+    table: Table,
+    plan: RewritePlan,
+    options: Mapping[str, str],
+    columns: Sequence[ClusteringColumn],
+    snapshots: Sequence[SnapshotFacts],
+    snapshot_id: int,
+) -> TableFacts:
+    schema = table.schema()
+    fields = [schema.find_column_name(each.source_id) for each in partition_fields(schema, table.spec())]
+    kept = KeptBounds.of(table, columns)
+    unkept = [each for each in columns if each.name in kept.missing]
+    return TableFacts(
+        table.catalog.name,
+        table.name(),
+        snapshot_id,
+        sum(len(group.tasks) for group in plan.groups),
+        sum(group.input_size for group in plan.groups),
+        plan.target.size if plan.target else 0,
+        options,
+        tuple(laid_out_by(table, snapshots)),
+        tuple(dict.fromkeys(name for name in fields if name is not None)),
+        {each.name: set_mode(sql_name(table), ".".join(each.parts), least_mode(each.type)) for each in unkept},
+    )
+
+
+def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
+    """Find the columns that a table is clustered by, or sorted by when it is written."""
+    try:
+        text = known_sort_order(table, snapshots, case_sensitive=False)
+        if text is not None:
+            return [".".join(parts) for parts in parse_sort_order(text).names]
+    except InvalidInputError:
+        # Of columns that are dropped, or are none: the rewrite itself tells of them.
+        return []
+    found = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
+    return [name for name in found if name is not None]
+
+
+def queries_today(
+    table: Table, workload: Workload, tasks: Sequence[DataFileTask], *, per_day: float | None = None
+) -> QueriesToday:
+    """Find what the queries of a workload ask for, and what they read of data files, by manifests.
+
+    Of more than 1,000 as many are taken as stand for all. Raises InvalidInputError for filters of other tables.
+    """
+    queries = workload.sampled(_MOST_QUERIES).queries
+    asked = RequestedWorkload.of_queries(table, queries, most_boxes=_MOST_BOXES)
+    types = scanned_table(table, table.name()).columns
+    files = [task.data_file for task in tasks]
+    left = asked.may_match(files)
+    return QueriesToday(
+        tuple(
+            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
+            for query, boxes, condition in zip(queries, asked.boxes, asked.conditions, strict=True)
+        ),
+        np.asarray(left @ np.array([file.file_size_in_bytes for file in files], np.float64), np.float64),
+        left.sum(axis=1),
+        sum(each.weight for each in workload.columns_only),
+        tuple(each for each in workload.not_understood if each.weight > 0),
+        per_day,
+    )
+
+
+def _kinds(condition: Predicate, types: Mapping[Name, str]) -> tuple[tuple[Name, str], ...]:
+    """Find how a condition filters by columns, as the schema writes their names, whatever the filter does."""
+    names = {tuple(part.lower() for part in name): name for name in types}
+    kinds = {
+        name if name in types else names[tuple(part.lower() for part in name)]: kind
+        for name, kind in filtered_columns(normal_form(condition)).items()
+    }
+    return tuple(sorted(kinds.items()))

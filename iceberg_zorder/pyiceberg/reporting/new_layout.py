@@ -1,0 +1,201 @@
+"""New layouts of the tables of a policy: what ``advise`` says by their queries, and what a pass makes of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.maintain.notes import Notes
+from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
+from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
+from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
+from iceberg_zorder.pyiceberg.files import display_name
+from iceberg_zorder.pyiceberg.listing.listing import scanned_table, snapshots_to
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
+from iceberg_zorder.pyiceberg.plan.planner import plan_spec
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
+from iceberg_zorder.pyiceberg.reporting.advice import advise, laid_out_by
+from iceberg_zorder.rewrite.options import option_text, sort_order_text
+from iceberg_zorder.workload.workload_json import from_json
+
+_LOG = logging.getLogger("iceberg_zorder")
+_WHY = "its queries would read less"
+_SHARE = "workload-share"
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, eq=False)
+class NewLayout:
+    """What ``advise`` says of a table: what its queries read, and the plan of file groups that are to be rewritten."""
+
+    need: WorkloadNeed
+    plan: RewritePlan | None = None  # not sampled
+    is_settled: bool = True  # whether nothing is left to do about it
+
+
+class NewLayouts:
+    """The queries on the tables of a policy in a directory, and what ``advise`` says by them, once a day.
+
+    A pass has room for so many bytes to rewrite at most.
+    """
+
+    def __init__(self, home: Path, clock: Callable[[], datetime], room: int | None = None) -> None:
+        self._room = room
+        self._files = QueryFileReader(home, clock)
+        self._queries: dict[TableName, ReadQueries] = {}
+        self._found: dict[TableName, NewLayout] = {}
+        self._advised_at: dict[TableName, int] = {}
+
+    def read(self, name: TableName, table: Table, settings: TableSettings) -> float | None:
+        """Read the queries on a table; tells after how many of them a rewrite has to pay, None where there are none.
+
+        Raises InvalidInputError where they cannot be read.
+        """
+        self._queries.pop(name, None)
+        self._found.pop(name, None)
+        if settings.workload is None:
+            return None
+        read = self._files.read(settings.workload, scanned_table(table, (*name.namespace, name.name)))
+        if not read.text:
+            return None
+        self._queries[name] = read
+        return read.per_day * _days(settings.workload)
+
+    def with_queries(self, name: TableName, settings: TableSettings) -> TableSettings:
+        """Have a table laid out for the queries that were read."""
+        if settings.workload is None:
+            return settings
+        options = dict(settings.options)
+        if name in self._queries:
+            options["workload"] = self._queries[name].text
+        else:
+            options.pop(_SHARE, None)
+        return replace(settings, options=options)
+
+    def find(
+        self, name: TableName, table: Table, settings: TableSettings, plan: RewritePlan | None, now: datetime
+    ) -> WorkloadNeed | None:
+        """Ask ``advise``, unless it was asked within a day; None where no queries were read.
+
+        A pass may act on what it says where the policy says ``relayout: auto``.
+        """
+        if settings.workload is None or name not in self._queries:
+            return None
+        queries = self._queries[name]
+        need = WorkloadNeed(queries.queries, queries.per_day, queries.not_understood, _read(table, plan))
+        if self._is_asked(name, table, now):
+            return need
+        options = {key: value for key, value in settings.options.items() if key != _SHARE}
+        workload = from_json(queries.text, "of the policy")
+        days = sum(each.weight for each in workload.queries) / queries.per_day
+        try:
+            said = advise(table, workload, options=options, branch=settings.branch, days=days)
+        except (InvalidInputError, RewriteFailedError) as error:
+            # What has to be rewritten for other reasons goes on without.
+            _LOG.warning("Cannot tell a better layout of %s, because %s", display_name(table), error)
+            return need
+        found = self._found[name] = self._judged(table, self.with_queries(name, settings), said, need, now)
+        return found.need
+
+    def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
+        last = max(self._advised_at.get(name, 0), Notes.of(table.properties).advised_ms or 0)
+        return 0 <= _ms(now) - last < _DAY_MS
+
+    def _judged(
+        self, table: Table, settings: TableSettings, said: Advice, need: WorkloadNeed, now: datetime
+    ) -> NewLayout:
+        """Take the file groups of the layout that is advised, if it pays, and the policy wants it."""
+        if said.pick is None or said.cost is None:
+            return NewLayout(replace(need, message=f"advise says to keep the layout: {said.reason}"))
+        assert settings.workload is not None  # noqa: S101
+        pick, days = said.pick, said.cost.pays_after_days
+        read = pick.bytes_per_query / said.table_bytes
+        told = f"advise says {pick.layout}: they would read {read:.1%}, which pays after {_told(days)}"
+        need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
+        if settings.workload.relayout != "auto" or pick.kind == "partition":
+            return NewLayout(need)
+        asked = spec_of(table, settings, now)
+        options = {**asked.options, "rewrite-all": "true"}
+        by = f"zorder({', '.join(pick.columns)})"
+        _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
+        snapshots = snapshots_to(table, table.snapshot_by_id(plan.snapshot_id or 0))
+        if list(pick.columns) == laid_out_by(table, snapshots):
+            return NewLayout(replace(need, message=f"{told}; it has these columns"))
+        limit = _days(settings.workload)
+        if days is None or days > limit:
+            return NewLayout(replace(need, message=f"{told}, more than pays-within {_told(limit)}"))
+        fitting = [group for group in plan.groups if self._room is None or group.input_size <= self._room]
+        if not fitting:
+            why = f"{told}; the budget of a pass has no room for any of its file groups"
+            return NewLayout(replace(need, message=why))
+        worth = said.cost.saved_bytes_per_query / said.table_bytes
+        groups = tuple(
+            FileGroupNeed(each.index, len(each.tasks), each.input_size, worth, each.must_rewrite, _WHY, True)
+            for each in fitting
+        )
+        return NewLayout(replace(need, groups=groups), plan, is_settled=False)
+
+    def made(self, name: TableName) -> None:
+        """Take note that a new layout was made, as far as a pass has room for it."""
+        self._found[name] = replace(self._found[name], is_settled=True)
+
+    def asked(self, name: TableName, now: datetime) -> bool:
+        """Tell whether ``advise`` was asked in this pass, and is not to be asked within a day; takes note of it."""
+        found = self._found.get(name)
+        if found is None or not found.is_settled:
+            return False
+        self._advised_at[name] = _ms(now)
+        return True
+
+    def of(self, name: TableName) -> NewLayout | None:
+        """Tell what was found."""
+        return self._found.get(name)
+
+    def forget(self) -> None:
+        """Forget what was found; what was read is kept for the next pass."""
+        self._queries.clear()
+        self._found.clear()
+
+
+def spec_of(table: Table, settings: TableSettings, now: datetime) -> RewriteSpec:
+    """Return the rewrite that the settings of a table ask for at a moment."""
+    return RewriteSpec(
+        None if settings.by is None else sort_order_text(display_name(table), settings.by),
+        settings.where_at(now),
+        {key: option_text(key, value) for key, value in settings.options.items()},
+        settings.branch or MAIN_BRANCH,
+        any_format=settings.engine != "pyiceberg",
+    )
+
+
+def _read(table: Table, plan: RewritePlan | None) -> float | None:
+    """Find which share of the files of a plan its queries read on average."""
+    if plan is None or plan.spec.queries is None:
+        return None
+    workload = RequestedWorkload.of_queries(table, plan.spec.queries, case_sensitive=plan.spec.case_sensitive)
+    files = [task.data_file for group in (*plan.groups, *plan.left) for task in group.tasks]
+    return workload.mean([workload.read_of(files)])
+
+
+def _days(of: QueryFiles) -> float:
+    return of.pays_within / timedelta(days=1)
+
+
+def _told(days: float | None) -> str:
+    if days is None:
+        return "no time"
+    shown = f"{days:,.0f}" if days >= 10 else f"{days:.1f}".removesuffix(".0")
+    return f"{shown} day{'' if shown == '1' else 's'}"
+
+
+def _ms(now: datetime) -> int:
+    return int(now.timestamp() * 1000)

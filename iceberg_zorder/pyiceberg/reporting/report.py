@@ -1,0 +1,271 @@
+"""Report how well a table is clustered, from its metadata alone."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.metrics.clustering_report import ClusteringReport, WorkloadRead
+from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
+from iceberg_zorder.metrics.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.metrics.scan_fraction import workload_read
+from iceberg_zorder.pyiceberg.bounds import metrics_config
+from iceberg_zorder.pyiceberg.catalog import refresh, renewed
+from iceberg_zorder.pyiceberg.files import DataFileTask, by_partition, display_name, sql_name
+from iceberg_zorder.pyiceberg.listing.listing import (
+    Listing,
+    file_arrays,
+    new_files_read,
+    snapshots_to,
+    without_garbage_collection,
+)
+from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.selection import found_target, size_rules
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, is_by_order, known_sort_order, resolve
+from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options, sort_order_text
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
+from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
+
+_LOG = logging.getLogger("iceberg_zorder")
+
+
+class CommandArguments(NamedTuple):
+    """What the command of a rewrite says besides its options; None for what it leaves out."""
+
+    sort_order: str
+    where: str | None
+    branch: str | None
+
+
+def report(
+    table: Table,
+    columns: Sequence[str] | str | None = None,
+    *,
+    where: str | BooleanExpression | None = None,
+    branch: str | None = None,
+    snapshot_id: int | None = None,
+    predicates: Sequence[str | BooleanExpression] = (),
+    workload: str | Mapping[str, object] | None = None,
+    case_sensitive: bool = False,
+) -> ClusteringReport:
+    """Report how well a table is clustered by columns; only its metadata is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the newest metadata afterwards.
+    columns : sequence of str, or str, optional
+        The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`; by default
+        what the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots,
+        also if they have been renamed since.
+    where : str or pyiceberg.expressions.BooleanExpression, optional
+        Report only on data files that may hold rows for which this is true.
+    branch : str, optional
+        The branch, by default main.
+    snapshot_id : int, optional
+        One of the table's snapshots, by default the branch's newest.
+    predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
+        Conditions whose scan fractions are to be reported, too.
+    workload : str or mapping, optional
+        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them, empty
+        for none; by default those that the table's property ``zorder.workload`` names, if it does.
+    case_sensitive : bool, optional
+        Whether names of columns differ by case.
+
+    Returns
+    -------
+    ClusteringReport
+        The figures and findings; ``str()`` of it is for people, ``to_json()`` for programs.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument cannot be honoured, or no columns are named and no snapshot tells of any, or of dropped ones.
+
+    Examples
+    --------
+    >>> table = lake.load_table("db.events")  # of five files
+    >>> found = report(table, ["user_id", "ts"], predicates=["ts >= 4000"])
+    >>> {column.name: round(column.scan_fraction, 2) for column in found.columns}
+    {'user_id': 0.2, 'ts': 0.2}
+    >>> found.average_depth, found.predicates[0].total_file_count
+    (1.0, 1)
+    >>> queries = {"version": 1, "queries": [{"filter": "ts < 1000", "weight": 3}, {"filter": "TRUE", "weight": 1}]}
+    >>> report(table, ["user_id", "ts"], workload=queries).workload.average_file_count
+    2.0
+    """
+    with renewed(table):
+        refresh(table)
+        return report_of(
+            table,
+            columns,
+            where=where,
+            branch=branch,
+            snapshot_id=snapshot_id,
+            predicates=predicates,
+            workload=workload,
+            case_sensitive=case_sensitive,
+            write_command=partial(_command, table),
+        )
+
+
+def report_of(
+    table: Table,
+    columns: Sequence[str] | str | None,
+    *,
+    where: str | BooleanExpression | None,
+    branch: str | None,
+    snapshot_id: int | None,
+    predicates: Sequence[str | BooleanExpression],
+    workload: str | Mapping[str, object] | None,
+    case_sensitive: bool,
+    write_command: Callable[[CommandArguments, Mapping[str, str]], str],
+) -> ClusteringReport:
+    """Report on a table as it was loaded."""
+    name = branch or MAIN_BRANCH
+    snapshot = branch_snapshot(table, name, "report on data files")
+    if snapshot_id is not None:
+        snapshot = table.snapshot_by_id(snapshot_id)
+        if snapshot is None:
+            raise InvalidInputError(
+                f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
+            )
+    snapshots = snapshots_to(table, snapshot)
+    of_table = partial(known_sort_order, table, snapshots, case_sensitive=case_sensitive)
+    by = of_table() if columns is None else sort_order_text(display_name(table), columns)
+    if by is None:
+        raise InvalidInputError(
+            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
+            "rewrite by any: name the columns that queries filter on"
+        )
+    options = rewrite_options(
+        completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
+    )
+    weights = options.layout.column_weights
+    order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
+    listing = Listing(table, where, case_sensitive=case_sensitive)
+    conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+    command_where = where if isinstance(where, str) else None
+    with without_garbage_collection():
+        # Rows are spread over the files in their order: one that every engine finds.
+        tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
+        facts = TableFacts(
+            table=display_name(table),
+            sql_name=sql_name(table),
+            branch=name,
+            snapshot_id=snapshot.snapshot_id if snapshot else None,
+            where=None if where is None else str(where),
+            sort_order=by,
+            rewrite_command=partial(write_command, CommandArguments(by, command_where, branch)),
+            **_of_files(table, order, options, snapshots, conditions, tasks, is_filtered=where is not None),
+        )
+        found = clustering_report(facts)
+        queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
+        return found if queries is None else replace(found, workload=_read(queries, tasks))
+
+
+def _of_files(
+    table: Table,
+    order: ResolvedSortOrder,
+    options: RewriteOptions,
+    snapshots: Sequence[SnapshotFacts],
+    conditions: Sequence[tuple[str, Listing]],
+    tasks: Sequence[DataFileTask],
+    *,
+    is_filtered: bool,
+) -> dict[str, Any]:
+    """Collect the facts of data files, by the names that they have there."""
+    schema, spec_id, config = table.schema(), table.spec().spec_id, metrics_config(table)
+    fields = [schema.find_field(each) for each in order.field_ids]
+    data_files = [task.data_file for task in tasks]
+    partitions = np.empty(len(tasks), np.int64)
+    first: list[DataFile] = []
+    for number, places in enumerate(by_partition(data_files).values()):
+        partitions[places] = number
+        first.append(data_files[places[0]])
+    files = file_arrays(data_files, fields, order.named, partitions=partitions)
+    of_partitions = np.bincount(files.partitions, files.sizes).astype(np.int64)
+    target = found_target(options, snapshots, of_partitions, is_filtered=is_filtered)
+    sizes = size_rules(table, options, target)
+    added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
+    deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
+    by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
+    is_same = partial(is_by_order, table, order, options.layout.cuts)
+    return {
+        "files": files,
+        "partition_names": [_partition_name(table, file) for file in first],
+        "metrics": [str(config.mode(schema.find_column_name(each) or "")) for each in order.field_ids],
+        "sizes": FileSizes(
+            sizes.target_file_size,
+            sizes.min_file_size,
+            sizes.max_file_size,
+            options.min_input_files,
+            sizes.expected_output_files,
+        ),
+        "layout": order.layout_request(options.layout),
+        "of_old_specs": np.array([file.spec_id != spec_id for file in data_files], np.bool_),
+        "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
+        "position_delete_files": len(deletes) - by_equality,
+        "equality_delete_files": by_equality,
+        "history": layout_history(snapshots, added_by, files, is_same),
+        "predicates": [
+            PredicateFacts(
+                text,
+                np.array([listing.may_match(file) for file in data_files], np.bool_),
+                partial(new_files_read, listing, fields=fields, partitions=first),
+            )
+            for text, listing in conditions
+        ],
+    }
+
+
+def _partition_name(table: Table, file: DataFile) -> str:
+    """Name a file's partition as its directory is named, of another spec with that."""
+    path = table.specs()[file.spec_id].partition_to_path(file.partition, table.schema())
+    return path if file.spec_id == table.spec().spec_id else f"spec {file.spec_id}: {path}".rstrip(": ")
+
+
+def _command(table: Table, arguments: CommandArguments, options: Mapping[str, str]) -> str:
+    given = [word for name, value in options.items() for word in ("--option", f"{name}={value}")]
+    branch = [] if arguments.branch in (None, MAIN_BRANCH) else ["--branch", arguments.branch]
+    where = [] if arguments.where is None else ["--where", arguments.where]
+    asked = ["--by", arguments.sort_order, *where, *given, *branch, "--catalog", table.catalog.name]
+    return shlex.join(["iceberg-zorder", "rewrite", quoted_name(table.name()), *asked])
+
+
+def _queries(
+    table: Table, asked: str | Mapping[str, object] | None, remembered: str | None, *, case_sensitive: bool
+) -> RequestedWorkload | None:
+    """Read the queries that are asked for, or that the table remembers; a report can do without the latter."""
+    if asked is not None:
+        text = option_text("workload", asked)
+        if not text.strip():
+            return None
+        return RequestedWorkload.of_queries(table, read_queries(table, text), case_sensitive=case_sensitive)
+    if remembered is None:
+        return None
+    try:
+        check_remembered_workload(display_name(table), table.location(), remembered)
+        return RequestedWorkload.of_queries(table, read_queries(table, remembered), case_sensitive=case_sensitive)
+    except InvalidInputError as error:
+        _LOG.warning("Reported without the workload of property %s: %s", WORKLOAD_PROPERTY, error)
+        return None
+
+
+def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> WorkloadRead:
+    files = [task.data_file for task in tasks]
+    sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
+    return workload_read([(each.filter, each.weight) for each in queries.queries], queries.may_match(files), sizes)

@@ -1,0 +1,623 @@
+"""Run a rewrite: read each file group once, write its new files, commit; what stands is known however it ends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, closing, contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
+from threading import Event, Lock
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.typedef import Record
+
+from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.layout.box_tree import ADAPTIVE, EVEN, BoxTree
+from iceberg_zorder.layout.curve import ZORDER
+from iceberg_zorder.layout.layout import Layout, layout_hash
+from iceberg_zorder.maintain.past_rewrites import SCAN_FRACTIONS
+from iceberg_zorder.metrics.history import COLUMNS, CUTS, DURATION, LAYOUT_HASH, TARGET
+from iceberg_zorder.pyiceberg.bounds import fix_metrics
+from iceberg_zorder.pyiceberg.catalog import why
+from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
+from iceberg_zorder.pyiceberg.files import (
+    PLAN,
+    READ,
+    DataFileTask,
+    FileGroup,
+    GroupResult,
+    Progress,
+    SampledGroup,
+    delete_files,
+    display_name,
+    silent,
+)
+from iceberg_zorder.pyiceberg.partitions import Partitions
+from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_plan
+from iceberg_zorder.pyiceberg.plan.planner import key_of_request
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
+from iceberg_zorder.pyiceberg.plan.selection import TargetSize
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
+from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
+from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, row_group_size
+from iceberg_zorder.rewrite.options import SMALLEST_MEMORY_LIMIT, rewrite_options
+from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
+from iceberg_zorder.select.settled import REQUEST, REWRITE_ID, SETTLED_FROM
+from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns
+from iceberg_zorder.sort.codecs import Codecs, leaf
+from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
+from iceberg_zorder.sort.routing import Router
+from iceberg_zorder.sort.spill import Spill, parted
+from iceberg_zorder.sort.threads import ReadAhead, StoppedError, Turns, available_cores, run_together
+
+# What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
+# 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of
+# files in zstd; of files in Snappy 0.75 to 1.32 times.
+_INFLATION = 1.75
+_MOST_RANGES = 256
+_AHEAD = 1
+_BATCHES = 24
+"""Batches of every thread have room beside the budget; they are several times as large in memory as in files."""
+_Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RewriteContext:
+    """What all file groups of a rewrite share."""
+
+    table: Table
+    order: ResolvedSortOrder
+    budget: MemoryBudget
+    spill_directory: str | None = None  # for rows that have no room in memory, by default that of temporary files
+    progress: Progress = silent
+    threads: int = 1  # of each file group
+    stopped: Event = field(default_factory=Event)  # has all file groups end when it is set
+    write_id: str = ""  # what the names of new files have in common
+
+
+def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
+    """Rewrite a file group; nothing is committed."""
+    budget = context.budget
+    try:
+        return _rewritten(context, group, layout, budget.limit // available_cores())
+    except LargeValuesError:
+        with budget.alone:
+            return _rewritten(replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT))
+
+
+def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: int) -> list[DataFile]:
+    """Rewrite a file group whose values have so many bytes at most, and what is decoded at once twice as many."""
+    budget = context.budget
+    batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
+    reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
+    codecs = Codecs(reader.schema)
+    rewrite = _GroupRewrite(context, group, layout, reader)
+    with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
+        if rewrite.expected_size > budget.limit:
+            spill.check_space(rewrite.expected_size)
+        rewrite.read(spill, codecs, most)
+        reader.close()
+        try:
+            return rewrite.write(spill, BucketSorter(codecs, rewrite.prefix, budget), codecs)
+        except BaseException:
+            rewrite.delete()
+            raise
+
+
+class _GroupRewrite:
+    """The steps of rewriting one file group: read all rows, then sort and write the rows of each file."""
+
+    def __init__(self, context: RewriteContext, group: FileGroup, layout: Layout, reader: Reader) -> None:
+        self._context = context
+        self._table = context.table
+        self._group = group
+        self._layout = layout
+        self._reader = reader
+        self._stopped = Event()
+        self._writers: list[FileWriter] = []
+        self._rows_read = 0
+        paths = field_paths(file_fields(reader.schema, None))
+        self._paths = [paths[field_id] for field_id in context.order.field_ids]
+        spec = context.table.specs()[group.spec_id]
+        self._partitions = (
+            Partitions(spec, context.table.schema(), reader.schema)
+            if context.order.partition or group.partition is None
+            else None
+        )
+        self.expected_size = int(group.input_size * _INFLATION)
+        """About how many bytes the rows take while they are held."""
+
+    @property
+    def prefix(self) -> PrefixColumns:
+        """The columns that the rows of a file are sorted by first."""
+        order = self._context.order
+        return PrefixColumns(order.prefix, order.prefix_orders, tuple(self._paths[: len(order.prefix)]))
+
+    @property
+    def ranges(self) -> int:
+        """Into how many ranges of their indexes the rows of each file are divided, so that few are sorted at a time."""
+        limit = self._context.budget.limit
+        if self.expected_size <= limit or self._context.order.prefix or not isinstance(self._layout.cuts, BoxTree):
+            return 1
+        # So many that every thread has room for a range, for its copy, and for a row group.
+        wanted = 4 * self._context.threads * self.expected_size // (limit * self._layout.files)
+        return min(_MOST_RANGES, 1 << wanted.bit_length(), 1 << self._index_bits)
+
+    @property
+    def _index_bits(self) -> int:
+        return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
+
+    def read(self, spill: Spill, codecs: Codecs, most: int) -> None:
+        """Read all rows, and hold each with those of its file."""
+        streams = _dealt(self._group.tasks, self._context.threads)
+        router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
+
+        def read_stream(place: int) -> None:
+            flushes = 0
+            try:
+                with self._batches(streams[place], len(streams), 2 * most) as batches:
+                    for task, rows in batches:
+                        self._check_running()
+                        slots, index = self._routed(router, task, rows, spill.ranges)
+                        columns = codecs.encoded(rows.batch)
+                        _check_values(codecs, rows.batch.schema, most)
+                        parts = parted(columns, index, slots, spill.ranges)
+                        with turns.turn(place):
+                            spill.add(parts)
+                            self._rows_read += rows.batch.num_rows
+                        if spill.flushes > flushes:
+                            flushes = spill.flushes
+                            del parts, rows, columns
+                            # Each thread has memory of its own, and what it leaves is for its next parts only.
+                            pa.default_memory_pool().release_unused()
+            finally:
+                turns.leave(place)
+
+        run_together(len(streams), read_stream, self._stopped.set)
+        spill.complete()
+
+    def _batches(
+        self, tasks: list[DataFileTask], streams: int, most: int
+    ) -> AbstractContextManager[Iterator[tuple[DataFileTask, Rows]]]:
+        """Read some data files, ahead where there are threads to spare."""
+        rows = self._rows(tasks, most)
+        return ReadAhead(rows, _AHEAD) if streams < self._context.threads else closing(rows)
+
+    def _rows(self, tasks: list[DataFileTask], most: int) -> Generator[tuple[DataFileTask, Rows], None, None]:
+        for task in tasks:
+            for rows in self._reader.rows(task, None, None, most):
+                yield task, rows
+            self._context.progress(READ, task.data_file.record_count, task.data_file.file_size_in_bytes)
+
+    def _routed(self, router: Router, task: DataFileTask, rows: Rows, ranges: int) -> tuple[_Longs, _Longs]:
+        """Find the bucket of every row, times the ranges, plus its range there; and its index."""
+        transformed = self._partitions.transformed(rows.batch) if self._partitions else []
+        keys = self._partitions.keys(transformed) if self._partitions and self._context.order.partition else []
+        columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
+        bucket, index = router.route(columns, task.data_file.file_path, rows.positions)
+        if self._partitions and self._group.partition is None:
+            bucket += self._partitions.number(transformed, rows.batch.num_rows) * self._layout.files
+        if ranges == 1:
+            return bucket, index
+        return bucket * ranges + (index >> self._index_bits - (ranges.bit_length() - 1)), index
+
+    def write(self, spill: Spill, sorter: BucketSorter, codecs: Codecs) -> list[DataFile]:
+        """Sort and write the rows of one file after the other, in several threads while there is room."""
+        numbers = spill.buckets
+        self._writers = [self._writer(number, sorter.row_group_rows, codecs) for number in numbers]
+        waiting = iter(zip(numbers, self._writers, strict=True))
+        lock = Lock()
+
+        def write_files(_: int) -> None:
+            while True:
+                with lock:
+                    number, writer = next(waiting, (None, None))
+                if number is None or writer is None:
+                    return
+                self._check_running()
+                sorter.write_bucket(spill, number, writer)
+                writer.close()
+
+        run_together(min(self._context.threads, max(1, len(numbers))), write_files, self._stopped.set)
+        files = [file for writer in self._writers for file in writer.files]
+        rows = sum(file.record_count for file in files)
+        if rows != self._rows_read:
+            raise RewriteFailedError(
+                f"Cannot rewrite {len(self._group.tasks)} data files, because the new files have {rows:,} rows, and "
+                f"{self._rows_read:,} were read"
+            )
+        return files
+
+    def delete(self) -> None:
+        """Delete the files that were written."""
+        for writer in self._writers:
+            writer.abort()
+        delete_files(self._table, [path for writer in self._writers for path in writer.paths])
+
+    def _writer(self, number: int, row_group_rows: int, codecs: Codecs) -> FileWriter:
+        partition, file = divmod(number, self._layout.files)
+        record = self._group.partition
+        if self._partitions and record is None:
+            record = self._partitions.records[partition]
+        settings = FileSettings(
+            spec_id=self._group.spec_id,
+            partition=Record() if record is None else record,
+            name=f"{file:05d}-{partition}",
+            write_id=self._context.write_id,
+            roll_at=self._roll_at(),
+            row_group_rows=row_group_rows,
+            row_width=codecs.width,
+            row_size=self._group.input_size / max(1, self._group.rows),
+            large=codecs.large,
+        )
+        return FileWriter(self._table, settings, self._written)
+
+    def _written(self, stage: str, rows: int, size: int) -> None:
+        """Pass on that a row group was written, unless no more is to be."""
+        self._check_running()
+        self._context.progress(stage, rows, size)
+
+    def _check_running(self) -> None:
+        if self._stopped.is_set() or self._context.stopped.is_set():
+            raise StoppedError
+
+    def _roll_at(self) -> int:
+        """Tell at which length another file is started: only where there are fewer files than planned."""
+        size = self._group.max_output_file_size
+        if self._layout.files < self._group.expected_output_files:
+            return size
+        return size + row_group_size(self._table)
+
+
+def _check_values(codecs: Codecs, schema: pa.Schema, most: int) -> None:
+    """Refuse values that have no room."""
+    place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
+    if size > most:
+        raise LargeValuesError(
+            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {most:,} "
+            f"cannot hold: raise it to {size:,}"
+        )
+
+
+def _dealt(tasks: Sequence[DataFileTask], streams: int) -> list[list[DataFileTask]]:
+    """Deal data files to so many streams at most, each to the one that has the fewest bytes so far."""
+    dealt: list[list[DataFileTask]] = [[] for _ in range(min(streams, len(tasks)))]
+    sizes = [0] * len(dealt)
+    for task in tasks:
+        least = sizes.index(min(sizes))
+        dealt[least].append(task)
+        sizes[least] += max(1, task.data_file.file_size_in_bytes)
+    return dealt
+
+
+logger = logging.getLogger("iceberg_zorder")
+
+
+class RewriteRun:
+    """One rewrite: its books, its new files, and what the summaries of its snapshots say.
+
+    With partial progress, ``goes_on`` is asked before each file group whether to begin it.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        spec: RewriteSpec,
+        progress: Progress = silent,
+        goes_on: Callable[[], bool] = lambda: True,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        self.table, self._name = table, display_name(table)
+        self._options = rewrite_options(spec.options)
+        self.commits = CommitManager(table, spec.branch, self._options)
+        """The commits, and what they have done."""
+        self.done: set[str] = set()
+        """Data files that are in the table, or were, because of this rewrite, and those that it planned."""
+        self.progress = progress
+        # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
+        self.budget = MemoryBudget(self._options.memory_limit // 2)
+        self._goes_on: Callable[[], bool] = goes_on if self._options.partial_progress else lambda: True
+        self._summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
+        self._results: list[GroupResult] = []
+        self._measure: ScanFractions | None = None
+        self._set: list[str] = []
+        self._open = 0
+        """File groups of the plan at hand that are not committed."""
+        self._has_written = False
+        self._settled_from: int | None = None
+        """The snapshot that was planned on first, if nothing is left for later."""
+        self._since = time.monotonic()
+
+    @contextmanager
+    def telling_what_stands(self) -> Iterator[None]:
+        """Have whatever goes wrong in a block end in a message that says what of the rewrite stands."""
+        commits = self.commits
+        try:
+            yield
+        except BaseException as error:
+            if self._set:
+                logger.warning("What the rewrite of %s set before it ended stays: %s", self._name, ", ".join(self._set))
+            if isinstance(error, UnknownOutcomeError) and commits.count:
+                raise UnknownOutcomeError(
+                    f"{error} {commits.count} commits before it stand, which have rewritten "
+                    f"{commits.rewritten_files} data files."
+                ) from error
+            if isinstance(error, RewriteFailedError) or not isinstance(error, Exception):
+                raise
+            raise self._failure(why(error)) from error
+
+    def sampled(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
+        """Fit the layouts of a plan that has file groups to those that can be read, unless it has them."""
+        rows, size = sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups)
+        self.progress(PLAN, rows, size)
+        # Partitions may have several file groups, of which some are lost: those alone are planned again.
+        self.done.update(path for group in plan.groups for path in group.data_files)
+        if isinstance(plan, SampledPlan):
+            return plan
+        return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
+
+    def begin(self, plan: SampledPlan) -> list[str]:
+        """Set the metrics modes that a plan's columns want; returns the plan's warnings, which say so."""
+        self._settled_from = plan.snapshot_id if plan.is_whole else None
+        wanted = plan.metrics.fixes
+        fixed = fix_metrics(self.table, wanted) if wanted else []
+        for each in fixed:
+            logger.info("%s", each.setting())
+            self._set.append(f"{each.key} = '{each.wanted}'")
+        told = {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
+        return [told.get(warning, warning) for warning in plan.warnings]
+
+    def write(self, work: ResolvedSpec, plan: SampledPlan) -> Sequence[FileGroup]:
+        """Rewrite the file groups of a plan, and commit them in batches; returns those that conflicts took."""
+        self.commits.conflicts, self.commits.lost = [], []
+        if not plan.groups:
+            return ()
+        assert plan.order is not None  # noqa: S101
+        assert plan.target is not None  # noqa: S101
+        layouts = [each.layout for each in plan.sampled_groups]
+        properties = {
+            **self._summary,
+            **snapshot_properties(plan.order, layouts, plan.target),
+            REQUEST: key_of_request(work, plan.order, plan.target),
+        }
+        self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload)
+        wanted = self._open = len(plan.groups)
+        size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
+        context = RewriteContext(
+            # A commit refreshes the table while other file groups are read and written as it was.
+            copy(self.table),
+            plan.order,
+            self.budget,
+            self._options.spill_directory,
+            self.progress,
+            available_cores(),
+            write_id=properties[REWRITE_ID],
+        )
+        commit = partial(self._commit, self.table.snapshot_by_id(plan.snapshot_id or 0), properties, self._measure)
+        most = self._options.max_concurrent_file_group_rewrites
+        pool = _rewritten_groups(context, plan.sampled_groups, most, self._goes_on)
+        batch: list[tuple[SampledGroup, list[DataFile]]] = []
+        self._has_written = True
+        try:
+            with closing(pool) as outcomes:
+                for sampled, outcome in outcomes:
+                    wanted -= 1
+                    if isinstance(outcome, Exception):
+                        self._failed("a file group", sampled.group, outcome)
+                        continue
+                    # From here on its files are deleted with those of the batch, should anything come between.
+                    batch.append((sampled, outcome))
+                    if len(batch) == size:
+                        due, batch = batch, []
+                        commit(due)
+            self.commits.waiting += wanted
+            due, batch = batch, []
+            commit(due)
+        except BaseException:
+            self._delete(batch)
+            raise
+        return self.commits.lost
+
+    def _commit(
+        self,
+        start: Snapshot | None,
+        properties: Mapping[str, str],
+        measure: ScanFractions,
+        batch: Sequence[tuple[SampledGroup, list[DataFile]]],
+    ) -> None:
+        if not batch:
+            return
+        assert start is not None  # noqa: S101
+        try:
+            results = [measure.result(*each) for each in batch]
+            predicted = measure.predicted([each.sampled for each in results])
+            seconds = time.monotonic() - self._since
+            of_commit = commit_properties(measure.actual(results), predicted, seconds)
+            is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
+            if self._settled_from is not None and is_last:
+                of_commit[SETTLED_FROM] = str(self._settled_from)
+        except BaseException:
+            self._delete(batch)
+            raise
+        if self.commits.commit(start, results, {**properties, **of_commit}):
+            self._open -= len(batch)
+            self._results += results
+            self.done.update(file.file_path for each in results for file in each.files)
+            self._since = time.monotonic()
+
+    def _delete(self, batch: Sequence[tuple[SampledGroup, list[DataFile]]]) -> None:
+        delete_files(self.table, [file.file_path for _, files in batch for file in files])
+
+    def nothing_left(self, lost: Sequence[FileGroup]) -> str | None:
+        """Say why nothing was rewritten, if other operations took all there was."""
+        conflict = self.commits.conflicts[-1]
+        self.commits.conflicts, self.commits.lost = [], []
+        if self.commits.rewritten_files:
+            logger.warning("%s file groups of %s are no longer there: %s", len(lost), self._name, conflict)
+            return None
+        return (
+            f"Nothing left to rewrite in {self._name}: other operations changed the data files of {len(lost)} file "
+            f"groups meanwhile. {conflict}"
+        )
+
+    def check(self) -> None:
+        """Count what conflicts took for good, and raise if more failed than is tolerated."""
+        commits = self.commits
+        commits.failed_files += sum(group.data_files_count for group in commits.lost)
+        failed = [*commits.failed_commits, *commits.conflicts]
+        kind = RewriteConflictError if commits.conflicts else RewriteFailedError
+        if failed and not self._options.partial_progress:
+            raise failed[-1]
+        if commits.failed_files and not commits.count:
+            reason = f"no file group could be rewritten: {failed[-1] if failed else commits.failure}"
+            raise self._failure(reason, kind)
+        if len(failed) > self._options.max_failed_commits:
+            raise kind(
+                f"Cannot complete the rewrite of {self._name}, because partial-progress.enabled is true but "
+                f"{len(failed)} rewrite commits failed. This is more than the maximum allowed failures of "
+                f"{self._options.max_failed_commits}. The log says why each failed; the other commits stand."
+            )
+
+    def result(self, message: str | None, warnings: Sequence[str]) -> RewriteResult:
+        """Tell what was done."""
+        commits, measure, results = self.commits, self._measure if self._results else None, self._results
+        sampled = [each.sampled for each in results]
+        scans = measure.column_scans(sampled, results) if measure else ()
+        if scans:
+            logger.info("Scan fractions of the rewrite of %s: %s", self._name, _scan_fractions_text(scans))
+        waiting = f"{commits.waiting:,} file groups were not begun, because there was no time left."
+        said = [message, *warnings, waiting if commits.waiting else None]
+        return RewriteResult(
+            commits.rewritten_files,
+            commits.added_files,
+            commits.rewritten_bytes,
+            commits.failed_files,
+            commits.removed_delete_files,
+            joined(*said),
+            scans,
+            workload=measure.workload_scan(sampled, results) if measure else None,
+        )
+
+    def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
+        """Count a file group that failed, or end the rewrite where it is committed as a whole."""
+        if not self._options.partial_progress:
+            raise self._failure(f"{what} failed: {error}") from error
+        logger.error(
+            "Cannot rewrite file group %s of %s, because %s failed", group.index, self._name, what, exc_info=error
+        )
+        self.commits.failed_files += group.data_files_count
+        self.commits.failure = error
+
+    def _failure(self, reason: str, kind: type[RewriteFailedError] = RewriteFailedError) -> RewriteFailedError:
+        """Say why the rewrite cannot go on, and what is left of it."""
+        count = self.commits.count
+        left = (
+            f"What {count} commits have rewritten stands, and the other new files were deleted."
+            if count
+            else f"Nothing was committed{', and the new files were deleted' if self._has_written else ''}."
+        )
+        return kind(f"Cannot complete the rewrite of {self._name}, because {reason.rstrip('.')}. {left}")
+
+
+def joined(*sentences: str | None) -> str | None:
+    """Join sentences; None without any."""
+    return " ".join(each for each in sentences if each) or None
+
+
+def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
+    """Write scan fractions in a line."""
+    return "; ".join(
+        f"{scan.column} "
+        + ", ".join(
+            f"{100 * value:.1f}% {name}"
+            for name, value in (("before", scan.before), ("predicted", scan.predicted), ("actual", scan.actual))
+            if value is not None
+        )
+        for scan in scans
+    )
+
+
+def _rewritten_groups(
+    context: RewriteContext,
+    groups: Sequence[SampledGroup],
+    most: int,
+    goes_on: Callable[[], bool],
+) -> Generator[tuple[SampledGroup, list[DataFile] | Exception], None, None]:
+    """Rewrite file groups, so many at a time at most, each in a thread of its own with some threads more.
+
+    The threads of the context are those of all that run at a time. It is asked before each is begun whether to go on;
+    all end when the generator is closed.
+    """
+    waiting, running = deque(groups), dict[Future[list[DataFile]], tuple[SampledGroup, int]]()
+    with ThreadPoolExecutor(min(most, max(1, len(groups))), "iceberg-zorder-group") as pool:
+        try:
+            while True:
+                # Start file groups while there are threads for the next one.
+                while waiting and len(running) < most:
+                    # A thread for each new file, and its part of all.
+                    wanted = max(waiting[0].group.expected_output_files, context.threads // len(groups), 1)
+                    share = min(context.threads, wanted)
+                    if sum(busy for _, busy in running.values()) + share > context.threads or not goes_on():
+                        break
+                    each = waiting.popleft()
+                    shared = replace(context, threads=share)
+                    running[pool.submit(rewrite_group, shared, each.group, each.layout)] = each, share
+                if not running:
+                    return
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(finished, key=lambda done: running[done][0].group.index):
+                    sampled, _ = running.pop(future)
+                    error = future.exception()
+                    if error is not None and not isinstance(error, Exception):
+                        raise error
+                    yield sampled, error or future.result()
+        finally:
+            context.stopped.set()
+            for future in running:
+                # Wait for a file group, and take its files if it has not failed.
+                if not future.exception():
+                    delete_files(context.table, [file.file_path for file in future.result()])
+
+
+def snapshot_properties(order: ResolvedSortOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
+    """Describe layouts for the summary of the snapshot that they were used for."""
+    hashes = sorted(layout_hash(layout) for layout in layouts)
+    is_plain = order.curve == ZORDER and not order.prefix
+    return {
+        COLUMNS: ",".join(column.name for column in order.columns) if is_plain else order.sort_order,
+        CUTS: ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
+        LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        TARGET: f"{target.size} {target.origin}",
+    }
+
+
+def commit_properties(
+    scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
+) -> dict[str, str]:
+    """Describe one commit of a rewrite.
+
+    Examples
+    --------
+    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
+    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
+    """
+    told = (("predicted", predicted), ("actual", scan_fractions))
+    columns = dict.fromkeys((*predicted, *scan_fractions))
+    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
+    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}

@@ -1,0 +1,324 @@
+"""Reason codes with parameters, and their words; plans and results as sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iceberg_zorder.printable import printable
+
+COLUMNS, QUERIES = "columns", "queries"
+"""What scan fractions are averaged over."""
+OVER = {COLUMNS: "the columns", QUERIES: "the queries of the workload"}
+"""The same in words."""
+NOT_IN_PLAN = "not-in-plan"
+WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
+"""Codes of files that are left for a later rewrite by the same request."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason why data files are rewritten together, or left.
+
+    Parameters
+    ----------
+    code : str
+        What it is; ``docs/options.md`` lists the codes.
+    parameters : Mapping of str to object, optional
+        Its figures; fractions are rounded to 6 digits.
+
+    Examples
+    --------
+    >>> Reason("scan-ratio-low", {"before": 1 / 3, "max_scan_ratio": 1.2})
+    Reason(code='scan-ratio-low', parameters={'before': 0.333333, 'max_scan_ratio': 1.2})
+    """
+
+    code: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # As JSON has them, so that a reason equals itself once it is read.
+        rounded = {name: round(of, 6) if isinstance(of, float) else of for name, of in self.parameters.items()}
+        object.__setattr__(self, "parameters", rounded)
+
+
+def words(reasons: Sequence[Reason]) -> str:
+    """Write reasons for people; those of a later version, or with other parameters, by their codes.
+
+    Examples
+    --------
+    >>> words([Reason("small", {"files": 6, "min_file_size_bytes": 1000}), Reason("deletes", {"files": 1})])
+    '6 files below min-file-size-bytes 1,000, 1 files with deletes above delete-file-threshold or \
+delete-ratio-threshold'
+    >>> spec = Reason("other-spec", {"files": 2, "spec_id": 0, "new_spec_id": 1})
+    >>> words([spec, Reason("split-group", {"number": 1, "of": 3, "max_file_group_size_bytes": 5000})])
+    '2 files of partition spec 0; new files are of 1; part 1 of 3, cut for max-file-group-size-bytes 5,000'
+    >>> figures = {"before": 0.217, "attainable": 0.123, "max_scan_ratio": 1.2, "over": "columns", "not_counted": {}}
+    >>> words([Reason("scan-ratio", {**figures, "predicted": 0.147})])
+    'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
+    >>> words([Reason("gain-too-small", {**figures, "over": "queries", "not_counted": {"a": "none"}})])
+    'scan fraction on average over the queries of the workload 21.7% is above max-scan-ratio 1.2 times the attainable \
+12.3%, but no rewrite saves enough: it may take 17 bytes for each byte that was added since the last one; not \
+counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)'
+    >>> words([Reason("no-gain", {"before": 0.2, "predicted": 0.206, "over": "columns"})])
+    'a rewrite is not predicted to read less: scan fraction on average over the columns 20.0% today, 20.6% after; \
+rewrite-all rewrites it all the same'
+    >>> words([Reason("later", {"n": 1}), Reason("small", {})])
+    'later {"n": 1}; small {}'
+    """
+    try:
+        return _known_words(reasons)
+    except (KeyError, TypeError, ValueError):
+        return "; ".join(f"{each.code} {json.dumps(each.parameters)}" for each in reasons)
+
+
+def _known_words(reasons: Sequence[Reason]) -> str:
+    files = [each for each in reasons if each.code in _OF_FILES]
+    said = [", ".join(map(_words, files)), *(_words(each) for each in reasons if each not in files)]
+    new = next((each.parameters["new_spec_id"] for each in files if each.code == "other-spec"), None)
+    if new is not None:
+        said.insert(1, f"new files are of {new}")
+    return "; ".join(filter(None, said))
+
+
+_OF_FILES = ("small", "large", "deletes", "other-spec")
+_DELETES = "deletes above delete-file-threshold or delete-ratio-threshold"
+_WORDS = {
+    "rewrite-all": "rewrite-all is true",
+    "small": "{files:,} files below min-file-size-bytes {min_file_size_bytes:,}",
+    "large": "{files:,} files above max-file-size-bytes {max_file_size_bytes:,}",
+    "deletes": f"{{files:,}} files with {_DELETES}",
+    "other-spec": "{files:,} files of partition spec {spec_id}",
+    "scan-ratio": "{ratio}: expected to be {predicted:.1%} afterwards{without}",
+    "split-group": "part {number:,} of {of:,}, cut for {bounds}",
+    "file-limit": "{files:,} of its {of:,} files, for max-files-to-rewrite is {max_files_to_rewrite:,}",
+    "young": "younger than min-age-seconds {min_age_seconds:,}",
+    "settled": "as a rewrite by the same request left them, and nothing has come since",
+    "too-few-small": "below min-file-size-bytes {min_file_size_bytes:,}, but fewer than min-input-files "
+    "{min_input_files:,} and together at most target-file-size-bytes {target_file_size_bytes:,}, or a rewrite would "
+    "leave no fewer",
+    "size-in-range": "size between min-file-size-bytes {min_file_size_bytes:,} and max-file-size-bytes "
+    f"{{max_file_size_bytes:,}}, and no {_DELETES}",
+    "other-spec-unknown": "of another partition spec than new files: what a rewrite would gain is not known, "
+    "rewrite-old-specs has it done",
+    "scan-ratio-low": "{ratio}{without}",
+    "gain-too-small": "{ratio}, but no rewrite saves enough: it may take 17 bytes for each byte that was added "
+    "since the last one{without}",
+    "not-worth-adding": "rewriting them, too, would save too little for their bytes",
+    "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
+    NOT_IN_PLAN: "not in the plan that was read",
+    "no-gain": "a rewrite is not predicted to read less: scan fraction on average over {averaged} {before:.1%} today, "
+    "{predicted:.1%} after; rewrite-all rewrites it all the same",
+}
+
+
+def _words(reason: Reason) -> str:
+    of = reason.parameters
+    averaged = OVER.get(of.get("over", COLUMNS), "")
+    missing = ", ".join(f"{name} (metrics mode {mode})" for name, mode in of.get("not_counted", {}).items())
+    without = f"; not counted, because new files get no bounds of them unless metrics-check is fix: {missing}"
+    ratio = ""
+    if "attainable" in of:
+        average = "" if of["over"] == COLUMNS else f" on average over {averaged}"
+        how = "at most" if reason.code == "scan-ratio-low" else "above"
+        ratio = (
+            f"scan fraction{average} {of['before']:.1%} is {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
+            f"attainable {of['attainable']:.1%}"
+        )
+    bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
+    return _WORDS[reason.code].format(
+        **of, ratio=ratio, averaged=averaged, bounds=bounds, without=without if missing else ""
+    )
+
+
+ERROR = 0.05
+"""How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
+_NO_MORE = 0.01
+DRY_RUN = "Dry run: nothing was written."
+
+
+def reads_less(before: float, predicted: float) -> bool:
+    """Return whether filters are predicted to read at least 5% less on average."""
+    return predicted <= (1 - ERROR) * before
+
+
+def reads_no_more(before: float, after: float) -> bool:
+    """Return whether filters read no more on average, with a tolerance of 1%.
+
+    Examples
+    --------
+    >>> reads_no_more(0.5, 0.504), reads_no_more(0.5, 0.51)
+    (True, False)
+    """
+    return after <= (1 + _NO_MORE) * before
+
+
+def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
+    """Say why all file groups are left."""
+    return (
+        f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
+        f"is not predicted to read less: scan fraction on average over {OVER[over]} {_percent(before)} today, "
+        f"{_percent(predicted)} after. To rewrite them anyway, set option rewrite-all to true."
+    )
+
+
+def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
+    """Return messages about clustering columns that do not count: partition columns, and columns of one value."""
+    why = "it has one value only, only NULLs, or long values that begin alike"
+    return [
+        *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
+        *(f"Left clustering column {each} of {table} out: {why}." for each in alike),
+    ]
+
+
+def gains_and_losses(
+    before: Mapping[str, float],
+    predicted: Mapping[str, float],
+    means: tuple[float, float],
+    *,
+    rewrite_all: bool,
+    over: str = COLUMNS,
+) -> list[str]:
+    """Return messages about columns that get worse while others gain, and about a worse average.
+
+    Examples
+    --------
+    >>> for sentence in gains_and_losses({"a": 1, "b": 0.1}, {"a": 0.2, "b": 0.3}, (0.55, 0.25), rewrite_all=True):
+    ...     print(sentence)
+    Column b pays for the others: filters on it will read 30.0% of these files, 10.0% today; on average over the \
+columns 25.0%, 55.0% today.
+    >>> gains_and_losses({"a": 0.5}, {"a": 1}, (0.5, 1), rewrite_all=True)[1]
+    'The rewrite makes the scan fraction worse on average over the columns: 100.0%, 50.0% today.'
+    >>> gains_and_losses({"a": 0.7471}, {"a": 0.7472}, (0.7471, 0.7472), rewrite_all=True)
+    []
+    """
+    mean_before, mean = means
+    pays = [
+        f"Column {name} pays for the others: filters on it will read {_percent(after)} of these files, "
+        f"{_percent(before[name])} today"
+        for name, after in predicted.items()
+        if name in before and after > (1 + ERROR) * before[name]
+    ]
+    if pays:
+        pays[-1] += f"; on average over {OVER[over]} {_percent(mean)}, {_percent(mean_before)} today"
+    # Where both read the same when rounded, no figure would show what is worse.
+    is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
+    if rewrite_all and is_worse:
+        pays.append(
+            f"The rewrite makes the scan fraction worse on average over {OVER[over]}: {_percent(mean)}, "
+            f"{_percent(mean_before)} today"
+        )
+    return [f"{each}." for each in pays]
+
+
+def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
+    """Return why nothing is rewritten: the three reasons that most data files are left for.
+
+    Examples
+    --------
+    >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 2})
+    'Nothing to rewrite in db.t: 1,200 data files are left (small), 2 data files are left (younger than \
+min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, and lower min-age-seconds.'
+    >>> why_nothing_of("db.t", {})
+    'Nothing to rewrite in db.t: no data file can hold rows that match the filter.'
+    """
+    if not left:
+        return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
+    most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
+    told = [f"{files:,} data files are left ({reason})" for reason, files in most[:3]]
+    told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
+    lower = ", and lower min-age-seconds" if any(reason.startswith("younger") for reason in left) else ""
+    how = f"To rewrite them anyway, set option rewrite-all to true{lower}."
+    return f"Nothing to rewrite in {table}: {', '.join(told)}. {how}"
+
+
+def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
+    """Return the warning that a part of a table gets another layout than the rest has."""
+    return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
+
+
+_MOST = 20
+"""The number of file groups that are shown at most."""
+
+
+def plan_text(plan: Mapping[str, Any]) -> str:
+    """Return a plan as text of several lines, in the words of the Spark engine.
+
+    Examples
+    --------
+    >>> group = {
+    ...     "partition": "p=1", "data_files_count": 6, "bytes": 6144, "rows": 60, "expected_data_files_count": 1,
+    ...     "reason": "rewrite-all is true",
+    ...     "layout": {"scan_fractions": {"a": 0.125}, "scan_fractions_before": {"a": 0.5}},
+    ... }
+    >>> print(plan_text({
+    ...     "table": "lake.db.t", "branch": "main", "snapshot_id": 7, "sort_order": "zorder(a)", "where": "p = 1",
+    ...     "target_file_size_bytes": 16777216, "target_file_size_from": "data",
+    ...     "message": None, "file_groups": [group], "left": [], "scan_fractions": {"a": 0.125},
+    ...     "scan_fractions_before": {"a": 0.5}, "expected_seconds": 12.34,
+    ... }))
+    Rewrite of lake.db.t (branch main, snapshot 7) by zorder(a) where p = 1
+      target file size 16,777,216 bytes, from the data
+      rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
+predicted scan fraction a 12.5% (50.0% today)
+      predicted scan fraction of column = value among all new files: a 12.5% (50.0% today)
+      expected to take 12.3 seconds, as long as rewrites before it
+    """
+    where = "" if plan["where"] is None else f" where {plan['where']}"
+    snapshot = "no snapshot" if plan["snapshot_id"] is None else f"snapshot {plan['snapshot_id']}"
+    lines = [f"Rewrite of {plan['table']} (branch {plan['branch']}, {snapshot}) by {plan['sort_order']}{where}"]
+    if plan["message"] is not None:
+        lines.append(plan["message"])
+    if plan["target_file_size_bytes"] is not None:
+        source = plan["target_file_size_from"]
+        lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
+    lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
+    lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
+    if plan["scan_fractions"]:
+        among = _fractions(plan)
+        lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
+    lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
+    if workload := plan.get("workload"):
+        queries = f"the {workload['queries']:,} queries of the workload on average"
+        lines.append(f"  predicted share read by {queries}: {_shares(workload)}")
+    if plan["expected_seconds"] is not None:
+        lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
+    return "\n".join(map(printable, lines))
+
+
+def _some(lines: Sequence[str], what: str) -> list[str]:
+    more = [f"  ... and {len(lines) - _MOST:,} more {what}"] if len(lines) > _MOST else []
+    return [*lines[:_MOST], *more]
+
+
+def _chosen(group: Mapping[str, Any]) -> str:
+    layout = group["layout"]
+    predicted = "" if layout is None else f"; predicted scan fraction {_fractions(layout)}"
+    count = group["expected_data_files_count"]
+    return f"  rewrite {_files(group)} into {count:,} files: {group['reason']}{predicted}"
+
+
+def _files(group: Mapping[str, Any]) -> str:
+    partition = f"{group['partition']}: " if group["partition"] else ""
+    return f"{partition}{group['data_files_count']:,} files ({group['bytes']:,} bytes, {group['rows']:,} rows)"
+
+
+def _shares(found: Mapping[str, Any]) -> str:
+    predicted, before = (
+        "?" if found[each] is None else f"{100 * found[each]:.1f}%" for each in ("predicted", "before")
+    )
+    return f"{predicted} ({before} today)"
+
+
+def _fractions(found: Mapping[str, Any]) -> str:
+    before = found["scan_fractions_before"]
+    return ", ".join(
+        f"{name} {100 * fraction:.1f}%" + (f" ({100 * before[name]:.1f}% today)" if name in before else "")
+        for name, fraction in found["scan_fractions"].items()
+    )

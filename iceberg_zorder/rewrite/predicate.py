@@ -1,0 +1,508 @@
+"""Conditions of Spark SQL, as both engines take them for ``where``, and the values in them.
+
+:func:`parse_predicate` returns frozen dataclasses, with names as they are written and values of Spark's types; it needs
+no table. As in Spark, a row is chosen if a predicate is true, and not if it is false or NULL.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Context, Decimal
+from zoneinfo import ZoneInfo
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from iceberg_zorder.errors import InvalidInputError
+
+Content = bool | int | float | Decimal | str | bytes | date | datetime | None
+
+_EXACT = Context(prec=100)
+"""A context with more digits than any decimal; the default rounds to 28."""
+_WHOLE_NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::(\d{2}))?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NOT_FINITE = {"nan": "nan", "infinity": "inf", "inf": "inf", "+infinity": "inf", "+inf": "inf"}
+_NOT_FINITE |= {"-infinity": "-inf", "-inf": "-inf"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that a column is compared with.
+
+    Examples
+    --------
+    >>> Value("date", date(2026, 1, 31))
+    Value(type='date', content=datetime.date(2026, 1, 31))
+    """
+
+    type: str
+    """One of ``null``, ``boolean``, ``integer`` (of whatever width), ``decimal``, ``float``, ``double``, ``string``,
+    ``binary``, ``date``, ``timestamp`` (an instant) and ``timestamp_ntz`` (of no zone)."""
+    content: Content
+    """The value: a ``float`` as the double that it equals, a ``timestamp`` in UTC, a ``timestamp_ntz`` without a
+    zone."""
+
+    def __str__(self) -> str:
+        if self.type == "null":
+            return "NULL"
+        if isinstance(self.content, bytes):
+            return f"X'{self.content.hex()}'"
+        if isinstance(self.content, str):
+            return f"'{self.content}'"
+        if self.type in ("date", "timestamp", "timestamp_ntz"):
+            return f"{self.type.upper()} '{self.content}'"
+        return str(self.content)
+
+
+NULL = Value("null", None)
+
+
+def number(text: str) -> Value:
+    """Read a number without a suffix: whole, with a point (a decimal), or with an exponent (a double)."""
+    if not _NUMBER.fullmatch(text):
+        raise InvalidInputError(f"'{text}' is no number")
+    if "e" in text.lower():
+        return Value("double", float(text))
+    return Value("decimal", Decimal(text)) if "." in text else Value("integer", int(text))
+
+
+def negative(value: Value) -> Value:
+    """Change the sign of a number."""
+    if isinstance(value.content, bool) or not isinstance(value.content, int | float | Decimal):
+        raise InvalidInputError(f"{value} has no negative")
+    # Not the operator: it rounds a decimal to the digits of the context.
+    content = value.content.copy_negate() if isinstance(value.content, Decimal) else -value.content
+    return Value(value.type, content)
+
+
+def cast(value: Value, to: str, *, precision: int = 10, scale: int = 0) -> Value:
+    """Convert a value as Spark's CAST does; raises InvalidInputError if that loses anything.
+
+    Examples
+    --------
+    >>> cast(Value("string", "2026-01-31"), "date")
+    Value(type='date', content=datetime.date(2026, 1, 31))
+    >>> cast(Value("string", "2026-01-31 10:00:00 Europe/Berlin"), "timestamp").content.isoformat()
+    '2026-01-31T09:00:00+00:00'
+    """
+    if value.type == "null":
+        return value
+    content = value.content
+    found: Content = None
+    if to in ("date", "timestamp", "timestamp_ntz"):
+        found = _moment(value, to)
+    elif to == "string":
+        found = str(content) if value.type in ("integer", "string") else None
+    elif to == "binary":
+        found = content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else None
+    elif to == "boolean":
+        found = _boolean(content)
+    elif to in _WHOLE_NUMBERS or to in ("decimal", "float", "double"):
+        found = _numeric(value, to, precision, scale)
+    if found is None:
+        raise InvalidInputError(f"{value} has no equal of type {to}")
+    return Value("integer" if to in _WHOLE_NUMBERS else to, found)
+
+
+def _boolean(content: Content) -> bool | None:
+    if isinstance(content, str):
+        return {"true": True, "false": False}.get(content.strip().lower())
+    return content if isinstance(content, bool) else None
+
+
+def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float | Decimal | None:
+    content = value.content
+    if isinstance(content, str):
+        text = content.strip()
+        if to in ("float", "double") and text.lower() in _NOT_FINITE:
+            content = float(_NOT_FINITE[text.lower()])
+        elif _NUMBER.fullmatch(text):
+            content = float(text) if to in ("float", "double") else Decimal(text)
+    if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
+        return None
+    if to == "double":
+        return float(content)
+    if to == "float":
+        return as_float(float(content))
+    if value.type in ("float", "double"):
+        return None
+    exact = Decimal(content)
+    if to == "decimal":
+        unscaled = exact.scaleb(scale, _EXACT)
+        return (
+            exact
+            if unscaled == unscaled.to_integral_value() and unscaled.copy_abs() < Decimal(10) ** precision
+            else None
+        )
+    bits = _WHOLE_NUMBERS[to]
+    return int(exact) if exact == exact.to_integral_value() and -(1 << bits - 1) <= exact < 1 << bits - 1 else None
+
+
+def as_float(value: float) -> float:
+    """Round a double to the nearest single-precision float, to infinity where it is too large."""
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+    return rounded
+
+
+def _moment(value: Value, to: str) -> date | datetime | None:
+    content = value.content
+    if isinstance(content, str):
+        return as_date(content) if to == "date" else as_timestamp(content, has_zone=to == "timestamp")
+    if value.type == to and isinstance(content, date):
+        return content
+    if value.type == "date" and isinstance(content, date):
+        return datetime.combine(content, time(), timezone.utc if to == "timestamp" else None)
+    return None
+
+
+def as_date(text: str) -> date | None:
+    """Read a date; month and day may be missing, and a time of day is ignored. None if it is no date."""
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    try:
+        return date(*(int(part or 1) for part in match.groups()))
+    except ValueError:
+        return None
+
+
+def as_timestamp(text: str, *, has_zone: bool) -> datetime | None:
+    """Read a timestamp; the default time is midnight. None if it is none, or has a zone without ``has_zone``.
+
+    Examples
+    --------
+    >>> as_timestamp("2026-01-31T10:00:00.5+02:00", has_zone=True).isoformat()
+    '2026-01-31T08:00:00.500000+00:00'
+    >>> as_timestamp("2026-01-31", has_zone=False).isoformat()
+    '2026-01-31T00:00:00'
+    >>> as_timestamp("2026-01-31 10:00:00Z", has_zone=False) is None
+    True
+    """
+    day_text, separator, rest = re.fullmatch(r"([^ T]*)([ T]?)(.*)", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    day = as_date(day_text)
+    match = _TIME.match(rest)
+    if day is None or (separator and match is None):
+        return None
+    zone_text = rest[match.end() :].strip() if match else ""
+    if zone_text and not has_zone:
+        return None
+    zone = _zone(zone_text) if zone_text else timezone.utc
+    hour, minute, second, fraction = match.groups() if match else ("0", "0", None, None)
+    micros = (fraction or "").ljust(6, "0")
+    if zone is None or micros[6:].strip("0"):
+        return None
+    try:
+        moment = datetime.combine(day, time(int(hour), int(minute), int(second or 0), int(micros[:6])))
+        return moment.replace(tzinfo=zone).astimezone(timezone.utc) if has_zone else moment
+    except (ValueError, OverflowError):
+        return None
+
+
+def _zone(text: str) -> tzinfo | None:
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return timezone.utc
+    match = _OFFSET.fullmatch(text)
+    if match is None:
+        try:
+            return ZoneInfo(text)
+        except (LookupError, ValueError, OSError):
+            return None
+    sign, *parts = match.groups()
+    hours, minutes, seconds = (int(part or 0) for part in parts)
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if offset > timedelta(hours=18) or minutes > 59 or seconds > 59:
+        return None
+    return timezone(-offset if sign == "-" else offset)
+
+
+Name = tuple[str, ...]
+"""The parts of a column's name, without quotes: several for the field of a struct."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """TRUE, FALSE or NULL, whatever the row."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A column compared with a value."""
+
+    column: Name
+    operator: str
+    """One of ``= <> < <= > >=``, which are NULL where the column is, or ``<=>``, which never is."""
+    value: Value
+
+
+@dataclass(frozen=True)
+class In:
+    """A column that equals one of several values."""
+
+    column: Name
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class StartsWith:
+    """A text column that begins with a prefix of at least one character."""
+
+    column: Name
+    prefix: str
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """A column that is NULL."""
+
+    column: Name
+
+
+@dataclass(frozen=True)
+class IsNan:
+    """A floating-point column that is NaN; false where it is NULL."""
+
+    column: Name
+
+
+@dataclass(frozen=True)
+class Not:
+    """The opposite; NULL where the predicate is."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True)
+class And:
+    """All of several predicates."""
+
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Any of several predicates."""
+
+    predicates: tuple[Predicate, ...]
+
+
+Predicate = Constant | Comparison | In | StartsWith | IsNull | IsNan | Not | And | Or
+
+_OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.NEQ: ("<>", "<>"),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+    exp.NullSafeEQ: ("<=>", "<=>"),
+}
+"""Each operator, and the operator after both sides are exchanged."""
+
+TYPES = {
+    exp.DataType.Type.TINYINT: "tinyint",
+    exp.DataType.Type.SMALLINT: "smallint",
+    exp.DataType.Type.INT: "int",
+    exp.DataType.Type.BIGINT: "bigint",
+    exp.DataType.Type.FLOAT: "float",
+    exp.DataType.Type.DOUBLE: "double",
+    exp.DataType.Type.DECIMAL: "decimal",
+    exp.DataType.Type.BOOLEAN: "boolean",
+    exp.DataType.Type.TEXT: "string",
+    exp.DataType.Type.BINARY: "binary",
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.TIMESTAMP: "timestamp",
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+}
+
+
+def parse_predicate(text: str) -> Predicate:
+    """Return a condition of Spark SQL as a predicate.
+
+    It may have comparisons of a column with a value, ``<=>``, ``BETWEEN``, ``IN``, ``LIKE 'x%'`` and ``startswith``,
+    ``IS [NOT] NULL``, ``IS [NOT] TRUE``, ``isnan``, boolean columns, ``AND``, ``OR`` and ``NOT``. Nested fields are
+    dotted, and backticks quote names. Values are Spark's literals, and casts of them. A ``TIMESTAMP '...'`` without a
+    zone is in UTC.
+
+    Examples
+    --------
+    >>> parse_predicate("`user id` = 7")
+    Comparison(column=('user id',), operator='=', value=Value(type='integer', content=7))
+    >>> parse_predicate("device.os IS NOT NULL")
+    Not(predicate=IsNull(column=('device', 'os')))
+    >>> parse_predicate("upper(a) = 'X'")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: UPPER(a) is neither a column nor a value
+    """
+    try:
+        parsed = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise InvalidInputError(_first_line(error)) from error
+    except RecursionError as error:
+        raise InvalidInputError("it is nested too deeply") from error
+    return _predicate(parsed)
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, without terminal colours and names of sqlglot's classes."""
+    line = re.sub(r"\x1b\[\d+m", "", str(error)).partition("\n")[0].strip().rstrip(".")
+    return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
+
+
+def _predicate(node: exp.Expr) -> Predicate:
+    """Read a condition."""
+    if isinstance(node, exp.Paren):
+        return _predicate(node.this)
+    if isinstance(node, exp.And | exp.Or):
+        parts = tuple(_predicate(each) for each in node.flatten(unnest=False))
+        return And(parts) if isinstance(node, exp.And) else Or(parts)
+    if isinstance(node, exp.Not):
+        return Not(_predicate(node.this))
+    if type(node) in _OPERATORS:
+        return _comparison(node, *_OPERATORS[type(node)])
+    if isinstance(node, exp.NullSafeNEQ):
+        return Not(_comparison(node, "<=>", "<=>"))
+    if isinstance(node, exp.Boolean | exp.Null):
+        return Constant(None if isinstance(node, exp.Null) else bool(node.this))
+    if isinstance(node, exp.Column | exp.Dot):
+        return Comparison(_column(node), "=", Value("boolean", True))
+    return _function(node)
+
+
+def _function(node: exp.Expr) -> Predicate:
+    """Read a condition that is none of the above."""
+    if isinstance(node, exp.Is):
+        return _is(node)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        column, low, high = _column(node.this), literal_value(node.args["low"]), literal_value(node.args["high"])
+        return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+    if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
+        return In(_column(node.this), tuple(literal_value(each) for each in node.expressions))
+    if isinstance(node, exp.Like):
+        like = _like(_column(node.this), _text(node.expression))
+        return Not(like) if node.args.get("negate") else like
+    if isinstance(node, exp.StartsWith):
+        return _starts_with(_column(node.this), _text(node.expression))
+    if isinstance(node, exp.IsNan):
+        return IsNan(_column(node.this))
+    if isinstance(node, exp.Anonymous) and node.name.lower() in ("isnull", "isnotnull") and len(node.expressions) == 1:
+        null = IsNull(_column(node.expressions[0]))
+        return null if node.name.lower() == "isnull" else Not(null)
+    raise InvalidInputError(
+        f"{_shown(node)} is no condition that files can be chosen by: compare columns with values by =, <>, <, <=, >, "
+        ">=, <=>, IN, BETWEEN, LIKE 'x%' or IS NULL, and join these by AND, OR and NOT"
+    )
+
+
+def _is(node: exp.Is) -> Predicate:
+    if isinstance(node.expression, exp.Null):
+        return IsNull(_column(node.this))
+    if isinstance(node.expression, exp.Boolean):
+        return Comparison(_column(node.this), "<=>", Value("boolean", bool(node.expression.this)))
+    raise InvalidInputError(f"{_shown(node)} is neither IS NULL nor IS TRUE or FALSE")
+
+
+def _comparison(node: exp.Expr, operator: str, exchanged: str) -> Predicate:
+    left, right = _bare(node.this), _bare(node.expression)
+    if _is_column(right) and not _is_column(left):
+        return Comparison(_column(right), exchanged, literal_value(left))
+    if _is_column(right):
+        raise InvalidInputError(f"{_shown(node)} compares two columns, and files know of each by itself only")
+    if _is_column(left):
+        return Comparison(_column(left), operator, literal_value(right))
+    values = literal_value(left), literal_value(right)
+    if operator == "=" and all(value.type == "integer" for value in values):
+        return Constant(values[0] == values[1])  # 1 = 1, which programs write in front of other conditions
+    raise InvalidInputError(f"{_shown(node)} compares two values: a name is quoted in backticks, as `a`")
+
+
+def _starts_with(column: Name, prefix: str) -> Predicate:
+    return StartsWith(column, prefix) if prefix else Not(IsNull(column))
+
+
+def _like(column: Name, pattern: str) -> Predicate:
+    prefix = pattern.rstrip("%")
+    if re.search(r"[%_\\]", prefix) or (pattern and not prefix):
+        raise InvalidInputError(f"LIKE '{pattern}' asks for something else than a beginning, as LIKE 'x%' does")
+    return Comparison(column, "=", Value("string", pattern)) if prefix == pattern else StartsWith(column, prefix)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    return node.unnest()
+
+
+def _is_column(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column | exp.Dot) and not isinstance(node.this, exp.Star)
+
+
+def _column(node: exp.Expr) -> Name:
+    node = _bare(node)
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        return tuple(part.name for part in node.parts)
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return (*_column(node.this), node.expression.name)
+    raise InvalidInputError(f"{_shown(node)} is no column")
+
+
+def _text(node: exp.Expr) -> str:
+    content = literal_value(node).content
+    if not isinstance(content, str):
+        raise InvalidInputError(f"{_shown(node)} is no text")
+    return content
+
+
+def literal_value(node: exp.Expr) -> Value:
+    """Read a literal, or a cast of one.
+
+    Examples
+    --------
+    >>> literal_value(sqlglot.parse_one("CAST('7' AS INT)"))
+    Value(type='integer', content=7)
+    """
+    node = _bare(node)
+    if isinstance(node, exp.Null):
+        return NULL
+    if isinstance(node, exp.Boolean):
+        return Value("boolean", bool(node.this))
+    if isinstance(node, exp.Literal):
+        return Value("string", node.this) if node.is_string else number(node.this)
+    if isinstance(node, exp.RawString):
+        return Value("string", node.this)
+    if isinstance(node, exp.HexString):
+        digits = str(node.this)
+        return Value("binary", bytes.fromhex("0" * (len(digits) % 2) + digits))
+    if isinstance(node, exp.Neg):
+        return negative(literal_value(node.this))
+    if isinstance(node, exp.Cast):
+        return _cast(node)
+    hint = r": write a quote inside a text as \'" if isinstance(node, exp.Concat) else ""
+    raise InvalidInputError(f"{_shown(node)} is neither a column nor a value{hint}")
+
+
+def _cast(node: exp.Cast) -> Value:
+    to = node.args["to"]
+    kind = TYPES.get(to.this)
+    if kind is None or node.args.get("format"):
+        raise InvalidInputError(f"{_shown(node)} is of a type without literals")
+    parameters = [int(each.name) for each in to.expressions]
+    precision, scale = (*parameters, *(10, 0)[len(parameters) :])
+    return cast(literal_value(node.this), kind, precision=precision, scale=scale)
+
+
+def _shown(node: exp.Expr) -> str:
+    """Return a part of the condition as SQL, of 100 characters at most."""
+    sql = node.sql(dialect="spark")
+    return sql if len(sql) <= 100 else f"{sql[:97]}..."

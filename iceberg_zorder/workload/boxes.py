@@ -1,0 +1,555 @@
+"""Conditions as boxes: over the keys of columns, and over the positions of a layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise, product
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.boundaries import Boundaries
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
+from iceberg_zorder.layout.layout import LayoutColumn
+from iceberg_zorder.layout.split_costs import QueryBoxes
+from iceberg_zorder.rewrite.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Name,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+    Value,
+    as_date,
+    as_timestamp,
+)
+from iceberg_zorder.workload.normal_form import normal_form
+
+
+@dataclass(frozen=True)
+class Box:
+    """Ranges of columns.
+
+    Parameters
+    ----------
+    ranges : tuple of (tuple of str, KeyRange)
+        Of each column that is limited its range, which is not empty; in the order of their names.
+
+    Examples
+    --------
+    >>> a, b = Box.of({("a",): KeyRange((0, 1), (0, 5))}), Box.of({("a",): KeyRange((0, 4), (0, 9))})
+    >>> a.met(b)
+    Box(ranges=((('a',), KeyRange(start=(0, 4), stop=(0, 5))),))
+    >>> a.hull(b).range(("a",)), a.hull(Box(())).ranges
+    (KeyRange(start=(0, 1), stop=(0, 9)), ())
+    """
+
+    ranges: tuple[tuple[Name, KeyRange], ...]
+
+    @staticmethod
+    def of(ranges: Mapping[Name, KeyRange]) -> Box:
+        """Make a box; ranges of everything are left out."""
+        return Box(tuple(sorted((name, each) for name, each in ranges.items() if each != EVERYTHING)))
+
+    def range(self, name: Name) -> KeyRange:
+        """Find the range of a column."""
+        return next((each for column, each in self.ranges if column == name), EVERYTHING)
+
+    def met(self, other: Box) -> Box | None:
+        """Find what is in both; None if that is nothing."""
+        found = dict(self.ranges)
+        for name, each in other.ranges:
+            found[name] = found[name].met(each) if name in found else each
+            if found[name].is_empty:
+                return None
+        return Box.of(found)
+
+    def hull(self, other: Box) -> Box:
+        """Find the narrowest box that holds both."""
+        others = dict(other.ranges)
+        return Box.of({name: each.hull(others[name]) for name, each in self.ranges if name in others})
+
+
+def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
+    """Cover boxes by fewer ones: neighbours are joined.
+
+    Examples
+    --------
+    >>> boxes = [Box.of({("a",): KeyRange((0, key), (0, key + 1))}) for key in (7, 1, 8, 2, 1)]
+    >>> [each.range(("a",)) for each in cover(boxes, 2)]
+    [KeyRange(start=(0, 1), stop=(0, 3)), KeyRange(start=(0, 7), stop=(0, 9))]
+    """
+    distinct = sorted(set(boxes), key=place)
+    if len(distinct) <= most:
+        return tuple(distinct)
+    ends = [number * len(distinct) // most for number in range(most + 1)]
+    joined = []
+    for start, stop in pairwise(ends):
+        box = distinct[start]
+        for each in distinct[start + 1 : stop]:
+            box = box.hull(each)
+        joined.append(box)
+    return tuple(dict.fromkeys(joined))
+
+
+def place(box: Box) -> tuple[tuple[Name, ...], tuple[tuple[Edge, Edge], ...]]:
+    """Sort boxes by the names of their columns, then by their ranges.
+
+    Examples
+    --------
+    >>> place(Box.of({("a",): KeyRange((0, 1), (0, 5))}))
+    ((('a',),), (((0, 1), (0, 5)),))
+    """
+    return tuple(name for name, _ in box.ranges), tuple((each.start, each.stop) for _, each in box.ranges)
+
+
+END = 3
+
+Edge = tuple[int] | tuple[int, int | bytes]
+"""A state, and maybe a key of it."""
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """Rows from an edge up to another.
+
+    Parameters
+    ----------
+    start, stop : tuple
+        The edges; there is nothing in the range unless the first is the smaller one.
+
+    Examples
+    --------
+    >>> low, high = KeyRange((VALUE,), (VALUE, 7)), KeyRange((VALUE, 3), (NULL,))
+    >>> low.met(high)
+    KeyRange(start=(0, 3), stop=(0, 7))
+    >>> low.hull(NULLS) == EVERYTHING, low.met(NULLS).is_empty
+    (True, True)
+    """
+
+    start: Edge
+    stop: Edge
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return self.start >= self.stop
+
+    def met(self, other: KeyRange) -> KeyRange:
+        """Find what is in both."""
+        return KeyRange(max(self.start, other.start), min(self.stop, other.stop))
+
+    def hull(self, other: KeyRange) -> KeyRange:
+        """Find the narrowest range that holds both, neither of them empty."""
+        return KeyRange(min(self.start, other.start), max(self.stop, other.stop))
+
+
+EVERYTHING = KeyRange((VALUE,), (END,))
+NOT_NULL = KeyRange((VALUE,), (NULL,))
+NANS = KeyRange((NAN,), (NULL,))
+NULLS = KeyRange((NULL,), (END,))
+NOT_NAN = (KeyRange((VALUE,), (NAN,)), NULLS)
+
+
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECONDS_OF_A_DAY = 86_400_000_000
+_NANOSECONDS = 1_000
+_TOP_OF_INT, _TOP_OF_LONG, _TOP_OF_DECIMAL = 1 << 31, 1 << 63, 1 << 127
+
+
+def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...]:
+    r"""Find the keys of which a comparison is true.
+
+    Numbers are compared exactly, and NaN lies above all of them, as Spark has it.
+
+    Examples
+    --------
+    >>> compared("int", "<", Value("decimal", Decimal("5.5")))
+    (KeyRange(start=(0,), stop=(0, 6)),)
+    >>> compared("string", "<>", Value("string", "a"))
+    (KeyRange(start=(0,), stop=(0, b'a')), KeyRange(start=(0, b'a\x00'), stop=(2,)))
+    >>> compared("int", "=", Value("decimal", Decimal("5.5")))
+    ()
+    """
+    edges = _edges(type_name, value)
+    if edges is None:
+        return (NOT_NULL,)
+    at, after = edges
+    if operator == "<>" and type_name == "boolean":
+        return compared(type_name, "=", Value("boolean", at == (VALUE, 0)))
+    if operator == "<>" and at == after:
+        return (NOT_NULL,)
+    below, above = KeyRange(NOT_NULL.start, at), KeyRange(after, NOT_NULL.stop)
+    found = {
+        "=": (KeyRange(at, after),),
+        "<>": (below, above),
+        "<": (below,),
+        "<=": (KeyRange(NOT_NULL.start, after),),
+        ">": (above,),
+        ">=": (KeyRange(at, NOT_NULL.stop),),
+    }[operator]
+    return tuple(each for each in found if not each.is_empty)
+
+
+def prefixed(type_name: str, prefix: str) -> KeyRange:
+    """Find the keys of the values that begin with a prefix.
+
+    Examples
+    --------
+    >>> prefixed("string", "ab")
+    KeyRange(start=(0, b'ab'), stop=(0, b'ac'))
+    """
+    encoded = _encoded(prefix)
+    if type_name != "string" or not encoded:
+        return NOT_NULL
+    # No byte of UTF-8 is 255.
+    return KeyRange((VALUE, encoded), (VALUE, encoded[:-1] + bytes([encoded[-1] + 1])))
+
+
+def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
+    """Find the edges before and behind a value; None if keys do not show how it is compared."""
+    if type_name in ("float", "double"):
+        return _of_floating(value)
+    if type_name in ("string", "binary", "uuid") or type_name.startswith("fixed"):
+        key = _bytes(type_name, value)
+        return None if key is None else ((VALUE, key), (VALUE, key + b"\0"))
+    number = _units(type_name, value)
+    if number is None:
+        return None
+    return _before(type_name, math.ceil(number)), _before(type_name, math.floor(number) + 1)
+
+
+def _before(type_name: str, unit: int) -> Edge:
+    """Find the edge before a whole number of a type's units; no such type has NaN."""
+    is_long = domain(type_name) == "long"
+    top = _TOP_OF_INT if type_name == "int" else _TOP_OF_LONG if is_long else _TOP_OF_DECIMAL
+    if unit >= top:
+        return (NULL,)
+    if unit <= -top:
+        return (VALUE,)
+    return VALUE, unit if is_long else (unit + top).to_bytes(16, "big")
+
+
+def _of_floating(value: Value) -> tuple[Edge, Edge] | None:
+    content = value.content
+    if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
+        return None
+    try:
+        double = float(content)
+    except OverflowError:
+        return None
+    if math.isnan(double):
+        return (NAN,), (NULL,)
+    key = int(encode(pa.array([double]), "double").keys[0])
+    return (VALUE, key), (VALUE, key + 1)
+
+
+def _units(type_name: str, value: Value) -> Fraction | None:
+    """Find a value as a number of what the keys of a type count."""
+    content = value.content
+    if type_name in ("int", "long") or type_name.startswith("decimal"):
+        scale = int(type_name.rstrip(")").split(",")[1]) if type_name.startswith("decimal") else 0
+        number = _number(content, is_int=type_name == "int")
+        return None if number is None else number * 10**scale
+    if type_name == "boolean":
+        return {"true": Fraction(1), "false": Fraction(0)}.get(str(content).lower())
+    if type_name == "date":
+        content = as_date(content) if isinstance(content, str) else content
+        return Fraction(_microseconds(content), _MICROSECONDS_OF_A_DAY) if isinstance(content, date) else None
+    if type_name == "time":
+        return _of_day(content)
+    if type_name.startswith("timestamp"):
+        if isinstance(content, str):
+            content = as_timestamp(content, has_zone=type_name.startswith("timestamptz"))
+        units = _NANOSECONDS if type_name.endswith("_ns") else 1
+        return Fraction(_microseconds(content) * units) if isinstance(content, date) else None
+    return None
+
+
+def _number(content: object, *, is_int: bool) -> Fraction | None:
+    if isinstance(content, int | Decimal) and not isinstance(content, bool):
+        return Fraction(content) if isinstance(content, int) or content.is_finite() else None
+    # Every int is a double, but not every long, nor every decimal.
+    return Fraction(content) if is_int and isinstance(content, float) and math.isfinite(content) else None
+
+
+def _of_day(content: object) -> Fraction | None:
+    try:
+        moment = time.fromisoformat(content) if isinstance(content, str) else None
+    except ValueError:
+        return None
+    return None if moment is None else Fraction(_microseconds(datetime.combine(_EPOCH, moment.replace(tzinfo=None))))
+
+
+def _bytes(type_name: str, value: Value) -> bytes | None:
+    content = value.content
+    if type_name == "uuid":
+        try:
+            return UUID(content).bytes if isinstance(content, str) else None
+        except ValueError:
+            return None
+    if type_name == "string":
+        return _encoded(content) if isinstance(content, str) else None
+    return content if isinstance(content, bytes) else _encoded(content) if isinstance(content, str) else None
+
+
+def _encoded(text: str) -> bytes | None:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _microseconds(moment: date) -> int:
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    passed = (moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment) - _EPOCH
+    return passed.days * _MICROSECONDS_OF_A_DAY + passed.seconds * 1_000_000 + passed.microseconds
+
+
+MOST_BOXES = 64
+IN_LIMIT = 200
+"""Of longer lists Iceberg's evaluator of metrics does not look at the values (``IN_PREDICATE_LIMIT``)."""
+_NOT_IN_LIMIT = 20
+
+
+def boxes_of(predicate: Predicate, types: Mapping[Name, str], most: int = MOST_BOXES) -> tuple[Box, ...]:
+    """Find boxes that hold every row for which a condition is true.
+
+    They hold no other row, unless the condition has a list of more than 200 values, NOT IN of more than 20, a value of
+    a type that is compared in a way that keys do not show, or comes to more than ``most`` boxes.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.rewrite.predicate import parse_predicate
+    >>> types = {("a",): "long", ("s",): "string"}
+    >>> for box in boxes_of(parse_predicate("a IN (1, 3) AND s LIKE 'x%'"), types):
+    ...     print([(*name, each.start, each.stop) for name, each in box.ranges])
+    [('a', (0, 1), (0, 2)), ('s', (0, b'x'), (0, b'y'))]
+    [('a', (0, 3), (0, 4)), ('s', (0, b'x'), (0, b'y'))]
+    >>> boxes_of(parse_predicate("a > 1 AND a < 2"), types), boxes_of(parse_predicate("TRUE"), types)
+    ((), (Box(ranges=()),))
+    """
+    return _Boxes(types, most).of(normal_form(predicate))
+
+
+class _Boxes:
+    def __init__(self, types: Mapping[Name, str], most: int) -> None:
+        self._types = types
+        self._most = most
+
+    def of(self, predicate: Predicate) -> tuple[Box, ...]:
+        if isinstance(predicate, Constant):
+            return (Box(()),) if predicate.value else ()
+        if isinstance(predicate, Or):
+            return cover([box for each in predicate.predicates for box in self.of(each)], self._most)
+        if isinstance(predicate, And):
+            return self._all([self.of(each) for each in predicate.predicates])
+        if isinstance(predicate, Not):
+            inner = predicate.predicate
+            if isinstance(inner, And | Or | Not | Constant):
+                raise TypeError(f"{predicate} is not in normal form")
+            name, kind = self._column(inner.column)
+            return self._boxes(name, _not_in(inner, kind))
+        name, kind = self._column(predicate.column)
+        return self._boxes(name, _in(predicate, kind))
+
+    def _all(self, parts: list[tuple[Box, ...]]) -> tuple[Box, ...]:
+        """Meet each box of a part with each of the others."""
+        found: tuple[Box, ...] = (Box(()),)
+        # The order counts where there are too many boxes: it is Java's, too.
+        for part in sorted(set(parts), key=lambda part: (len(part), [place(box) for box in part])):
+            one, other = found, part
+            while len(one) * len(other) > self._most:
+                if len(one) > len(other):
+                    one = cover(one, (len(one) + 1) // 2)
+                else:
+                    other = cover(other, (len(other) + 1) // 2)
+            met = (left.met(right) for left, right in product(one, other))
+            found = cover([box for box in met if box is not None], self._most)
+        return found
+
+    def _boxes(self, name: Name, ranges: Iterable[KeyRange]) -> tuple[Box, ...]:
+        return cover([Box.of({name: each}) for each in ranges], self._most)
+
+    def _column(self, name: Name) -> tuple[Name, str]:
+        if name in self._types:
+            return name, self._types[name]
+        lower = [part.lower() for part in name]
+        found = [each for each in self._types if [part.lower() for part in each] == lower]
+        if len(found) != 1:
+            shown = ".".join(name)
+            raise InvalidInputError(
+                f"column '{shown}' is ambiguous when case does not count" if found else f"there is no column '{shown}'"
+            )
+        return found[0], self._types[found[0]]
+
+
+def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
+    """Find the keys of which a part in normal form is true."""
+    if isinstance(part, Comparison):
+        return compared(kind, part.operator, part.value)
+    if isinstance(part, In):
+        if len(part.values) > IN_LIMIT:
+            return (NOT_NULL,)
+        return tuple(each for value in part.values for each in compared(kind, "=", value))
+    if isinstance(part, StartsWith):
+        return (prefixed(kind, part.prefix),)
+    return (NULLS,) if isinstance(part, IsNull) else (NANS,)
+
+
+def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
+    """Find the keys of which a part is false."""
+    if isinstance(part, IsNull):
+        return (NOT_NULL,)
+    if isinstance(part, IsNan):
+        return NOT_NAN
+    if isinstance(part, StartsWith):
+        excluded = prefixed(kind, part.prefix)
+        # Where keys do not show what begins so, all of them may be wanted.
+        return (NOT_NULL,) if excluded == NOT_NULL else _between([excluded])
+    if not isinstance(part, In) or len(part.values) > _NOT_IN_LIMIT:
+        return (NOT_NULL,)
+    equal = [compared(kind, "=", value) for value in part.values]
+    if kind == "boolean":
+        left = [compared(kind, "=", Value("boolean", each)) for each in (False, True)]
+        return tuple(ranges[0] for ranges in left if ranges not in equal)
+    return _between([each[0] for each in equal if each and each[0] != NOT_NULL])
+
+
+def _between(excluded: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
+    """Find what is not NULL beside and between ranges."""
+    found, start = [], NOT_NULL.start
+    for each in sorted(excluded, key=lambda each: each.start):
+        found.append(KeyRange(start, each.start))
+        start = max(start, each.stop)
+    return tuple(each for each in (*found, KeyRange(start, NOT_NULL.stop)) if not each.is_empty)
+
+
+def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequence[LayoutColumn]) -> QueryBoxes:
+    """Put what queries want into the positions of a layout.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> boundaries = Boundaries(np.array([10, 20, 30]))
+    >>> column = LayoutColumn(0, ClusteringColumn(("a",), "long"), boundaries, np.array([0, 16, 32, 48, 60, 62]))
+    >>> below = Box.of({("a",): KeyRange((VALUE,), (VALUE, 20))})
+    >>> found = query_boxes([((), 9.0), ((below, Box(())), 2.0)], [column])
+    >>> found.lower.tolist(), found.upper.tolist(), found.query.tolist(), found.weights.tolist()
+    ([[0, 0]], [[16, 62]], [0, 0], [2.0])
+    """
+    wanted = [(boxes, weight) for boxes, weight in queries if boxes]
+    edges = position_boxes([box for boxes, _ in wanted for box in boxes], columns)
+    query = np.repeat(np.arange(len(wanted)), [len(boxes) for boxes, _ in wanted])
+    return QueryBoxes(edges[:, :, 0], edges[:, :, 1], query, np.array([weight for _, weight in wanted]))
+
+
+def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
+    """Find the positions that the rows in boxes may have.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> boundaries = Boundaries(np.array([10, 20, 30]))
+    >>> column = LayoutColumn(0, ClusteringColumn(("a",), "long"), boundaries, np.array([0, 16, 32, 48, 60, 62]))
+    >>> boxes = [Box.of({(name,): KeyRange((VALUE, 10), (VALUE, 20))}) for name in "ab"]
+    >>> position_boxes(boxes, [column]).tolist()
+    [[[16, 16], [0, 62]]]
+    """
+    found = np.empty((len(columns), len(boxes), 2), np.int64)
+    for place, each in enumerate(columns) if boxes else ():
+        low, high = bucket_ranges([box.range(each.column.parts) for box in boxes], each.boundaries)
+        # In a column that is sorted downwards they fall. The last one is there for ranges that end with the buckets.
+        positions, slices = np.append(each.positions, 0), np.stack([low, high + 1], axis=1).ravel()
+        found[place, :, 0] = np.minimum.reduceat(positions, slices)[::2]
+        found[place, :, 1] = np.maximum.reduceat(positions, slices)[::2]
+    return found
+
+
+def bucket_ranges(
+    ranges: Sequence[KeyRange], boundaries: Boundaries
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find the lowest and the highest bucket of ranges of keys, which are not empty, both included.
+
+    The keys need not be cut as those of the boundaries are, see :func:`iceberg_zorder.layout.sample.sampled_bytes`.
+
+    Examples
+    --------
+    >>> boundaries = Boundaries(np.array([10, 20, 30]))
+    >>> of_values = [KeyRange((VALUE, low), (VALUE, 20)) for low in (9, 10)]
+    >>> bucket_ranges([*of_values, KeyRange((VALUE, 25), (NAN,)), KeyRange((NAN,), (END,))], boundaries)
+    (array([0, 1, 2, 4]), array([1, 1, 3, 5]))
+    """
+    low = _buckets([each.start for each in ranges], boundaries, "right")
+    # The key just below a stop has as many boundaries at or below it as there are below the stop.
+    high = _buckets([each.stop for each in ranges], boundaries, "left")
+    are_keys = np.array([len(each.stop) == 2 for each in ranges], np.bool_)
+    return low, np.where(are_keys, high, high - 1)
+
+
+def value_ranges(
+    ranges: Sequence[KeyRange], values: Boundaries, kept: Callable[[bytes], bytes] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find which of some values are in ranges of keys: the place of the first one, and of the last one.
+
+    A range that is between two values has its first one behind its last one.
+
+    Examples
+    --------
+    >>> values = Boundaries(np.array([10, 20, 30]))
+    >>> of_values = [KeyRange((VALUE, low), (VALUE, 21)) for low in (9, 20, 21)]
+    >>> value_ranges([*of_values, KeyRange((VALUE,), (END,)), KeyRange((NAN,), (END,))], values)
+    (array([0, 1, 2, 0, 3]), array([1, 1, 1, 2, 2]))
+    """
+    starts = [each.start for each in ranges]
+    if kept is not None:
+        starts = [
+            (edge[0], kept(edge[1])) if len(edge) == 2 and isinstance(edge[1], bytes) else edge for edge in starts
+        ]
+    first, after = (_places(edges, values) for edges in (starts, [each.stop for each in ranges]))
+    return first, after - 1
+
+
+def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
+    """Count the values before edges."""
+    found = np.array([0 if edge == (VALUE,) else values.size for edge in edges], np.int64)
+    places = [place for place, edge in enumerate(edges) if len(edge) == 2]
+    if places and values.size:
+        found[places] = _counts(values, [edge[1] for edge in edges if len(edge) == 2], "left")
+    return found
+
+
+def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
+    """Find the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
+    of_state = {VALUE: 0, NAN: boundaries.nan_bucket, END: boundaries.buckets}
+    found = np.array([of_state.get(edge[0], boundaries.null_bucket) for edge in edges], np.int64)
+    places = [place for place, edge in enumerate(edges) if len(edge) == 2]
+    if places:
+        found[places] = _counts(boundaries, [edge[1] for edge in edges if len(edge) == 2], side)
+    return found
+
+
+def _counts(boundaries: Boundaries, keys: Sequence[int | bytes], side: str) -> npt.NDArray[np.int64]:
+    """Count the boundaries below keys, or not above them."""
+    if side == "left" and boundaries.size:
+        ordered = boundaries.keys
+        ordered = ordered if isinstance(ordered, np.ndarray) else ordered.to_numpy(zero_copy_only=False)
+        # A key of bytes may end in zeros, which an array of bytes would leave out.
+        return np.searchsorted(ordered, np.array(keys, ordered.dtype), side="left").astype(np.int64)
+    of_bytes = isinstance(keys[0], bytes)
+    column = pa.array(keys, pa.large_binary()) if of_bytes else np.array(keys, np.int64)
+    return boundaries.bucket_of(KeyColumn(column, np.full(len(keys), VALUE, np.uint8)))

@@ -1,0 +1,125 @@
+package io.icebergzorder.core.metrics;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.EvenCuts;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
+import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
+import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+
+final class Measurement {
+  private static final long ROWS_OF_A_FILE = 200;
+  private static final long LEAST_ROWS = 20_000;
+  private static final long MOST_ROWS = 100_000;
+
+  private final TableFacts facts;
+  private final BoundedFiles files;
+  private final Sample sample;
+  private final Map<Integer, GroupSample> groups;
+  private final List<MeasuredGroup> planned;
+
+  Measurement(TableFacts facts) {
+    this.facts = facts;
+    this.files = facts.files();
+    long[] sizes = new long[files.partitionNumbers()];
+    for (int file = 0; file < files.count(); file++) {
+      sizes[files.partitions()[file]] += files.sizes()[file];
+    }
+    long expected = Arrays.stream(sizes).map(size -> facts.sizes().expectedFiles().applyAsInt(size)).sum();
+    long wanted = Math.min(Math.max(ROWS_OF_A_FILE * expected, LEAST_ROWS), MOST_ROWS);
+    SpreadRows rows = SpreadRows.of(files, (int) wanted);
+    this.sample = rows.sample();
+    this.groups = laidOut(rows, sizes);
+    this.planned = NewFiles.measured(List.copyOf(groups.values()), files.columns().stream().map(ColumnBounds::column).toList());
+  }
+
+  /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
+  private Map<Integer, GroupSample> laidOut(SpreadRows spread, long[] sizes) {
+    long[] rows = new long[sizes.length];
+    for (int file = 0; file < files.count(); file++) {
+      rows[files.partitions()[file]] += files.rows()[file];
+    }
+    int[] numbers = Arrays.stream(spread.places()).map(file -> files.partitions()[file]).toArray();
+    int[][] rowsOf = BoundedFiles.placesByNumber(numbers, sizes.length);
+    List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
+    LayoutRequest wanted = facts.layout();
+    LayoutRequest ofOne =
+        new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, wanted.leadingOrders(), 1, wanted.sizeTolerance(), new double[0]);
+    Layout oneFile = Layout.fit(columns, sample.take(new int[0]), ofOne);
+    Map<Integer, GroupSample> found = new TreeMap<>();
+    for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
+      Sample fitted = sample.take(everyOther(rowsOf[number], 0));
+      Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
+      int count = facts.sizes().expectedFiles().applyAsInt(sizes[number]);
+      Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
+      found.put(number, new GroupSample(layout, fitted, heldOut, rows[number], sizes[number]));
+    }
+    return found;
+  }
+
+  private static int[] everyOther(int[] places, int first) {
+    return IntStream.range(0, (places.length + 1 - first) / 2).map(i -> places[2 * i + first]).toArray();
+  }
+
+  ClusteringReport report() {
+    List<ColumnReport> columns =
+        IntStream.range(0, files.columns().size())
+            .mapToObj(place -> new ColumnReport(files.columns().get(place).column().name(), scanFraction(place), prediction(place)))
+            .toList();
+    SizeReport sizes = fileSizes();
+    return new ClusteringReport(
+        files.count(), files.bytes(), files.allRows(), columns, sizes, Findings.in(facts, columns, sizes));
+  }
+
+  private SizeReport fileSizes() {
+    long[] sorted = files.sizes().clone();
+    Arrays.sort(sorted);
+    int count = sorted.length;
+    double median = count == 0 ? 0 : ((double) sorted[(count - 1) / 2] + (double) sorted[count / 2]) / 2;
+    return new SizeReport(
+        facts.sizes().target(),
+        count == 0 ? 0 : sorted[0],
+        (long) median,
+        count == 0 ? 0 : sorted[count - 1],
+        badlySized(),
+        groups.values().stream().mapToInt(group -> group.layout().files()).sum());
+  }
+
+  /** Counts the files that a rewrite chooses for their size; those of old specs are one file group. */
+  private int badlySized() {
+    int[] numbers =
+        IntStream.range(0, files.count()).map(file -> facts.ofOldSpecs()[file] ? 0 : files.partitions()[file] + 1).toArray();
+    return Arrays.stream(BoundedFiles.placesByNumber(numbers, files.partitionNumbers() + 1))
+        .mapToInt(places -> facts.sizes().badlySized(Arrays.stream(places).mapToLong(place -> files.sizes()[place])))
+        .sum();
+  }
+
+  private Double scanFraction(int place) {
+    ColumnBounds bounds = files.columns().get(place);
+    if (bounds.isAnyBounded()) {
+      Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
+      List<ScanMeasurement.Bounds> measured = List.of(bounds.measured());
+      return orNull(ScanMeasurement.of(List.of(new MeasuredGroup(lookedFor, sample.rows(), files.sizes(), measured)), 0));
+    }
+    boolean isRead = IntStream.range(0, files.count()).anyMatch(bounds::hasValues) && files.bytes() > 0;
+    return isRead ? (Double) 1.0 : null;
+  }
+
+  private Double prediction(int place) {
+    return planned.isEmpty() ? null : orNull(ScanMeasurement.of(planned, place));
+  }
+
+  private static Double orNull(double fraction) {
+    return Double.isNaN(fraction) ? null : (Double) fraction;
+  }
+}

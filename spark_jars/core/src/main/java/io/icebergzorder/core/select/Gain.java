@@ -1,0 +1,143 @@
+package io.icebergzorder.core.select;
+
+import io.icebergzorder.core.metrics.BoundedFiles;
+import java.util.Arrays;
+import java.util.stream.IntStream;
+
+/**
+ * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
+ *
+ * <p>{@code docs/how-it-works.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
+ */
+public final class Gain {
+  private static final long ROWS_OF_A_FILE = 200;
+  private static final long LEAST_ROWS = 2_000;
+  private static final long MOST_ROWS = 200_000;
+  private static final long LEAST_OF_MANY = 500;
+  private static final long ROWS_IN_ALL = 500_000;
+  private static final double GROWTH = 1.5;
+
+  /** So many times as much is the same, of sums that are rounded. */
+  private static final double AS_MUCH = 1 + 1e-9;
+
+  private Gain() {}
+
+  /**
+   * What is chosen of a partition, and its average scan fractions.
+   *
+   * @param files places of the files, those that are due and those that are read for most first; not copied
+   * @param expected after a rewrite of these
+   * @param attainable after a rewrite of all
+   * @param isFiner whether they are written to half as many files again as usual
+   */
+  public record Choice(int[] files, double today, double expected, double attainable, boolean isFiner) {}
+
+  /** A set of files, by places, and what all files cost once these are rewritten. */
+  private record Found(int[] files, double after) {}
+
+  /** Shares out the rows that partitions are judged by, by the files that each would be written to. */
+  public static int[] rowsToSpread(int[] expected) {
+    long[] wanted =
+        Arrays.stream(expected).mapToLong(count -> Math.min(Math.max(ROWS_OF_A_FILE * count, LEAST_ROWS), MOST_ROWS)).toArray();
+    long total = Arrays.stream(wanted).sum();
+    return Arrays.stream(wanted)
+        .map(each -> total <= ROWS_IN_ALL ? each : Math.max(each * ROWS_IN_ALL / total, LEAST_OF_MANY))
+        .mapToInt(Math::toIntExact)
+        .toArray();
+  }
+
+  /**
+   * Chooses the files of a partition that are to be rewritten.
+   *
+   * @param files the data files, all of one partition, at least one
+   * @param calledFor which of them their sizes call for: they are rewritten if that does no harm
+   * @param mustRewrite which of these are rewritten whatever comes of it
+   * @param budget bytes that a rewrite for gain may take
+   * @param rows how many rows to judge by, see {@link #rowsToSpread}
+   */
+  public static Choice choose(BoundedFiles files, boolean[] calledFor, boolean[] mustRewrite, long budget, int rows, UpkeepRequest request) {
+    int[] all = IntStream.range(0, files.count()).toArray();
+    PartitionRows partition = new PartitionRows(files, rows, request, null);
+    // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
+    double average = partition.cost(all);
+    boolean[] isLike = new boolean[all.length];
+    for (int file : all) {
+      isLike[file] = files.bytes() * partition.reach(file) < average;
+    }
+    if (places(isLike).length > 0) {
+      partition = new PartitionRows(files, rows, request, partition.rowsAlike(isLike));
+    }
+    double today = partition.cost(all);
+    PartitionRows.Rewritten everything = partition.rewritten(all, false);
+    double limit = request.maxScanRatio() * everything.cost();
+    int[] called = places(calledFor);
+    Found found = new Found(called, partition.after(called, false));
+    boolean isFiner = false;
+    // Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to the rules of
+    // sizes.
+    if (found.after > Math.min(limit, Math.max(today, everything.cost())) * AS_MUCH && files.count() > 1) {
+      int[] due = places(mustRewrite);
+      found = new Found(due, partition.after(due, false));
+      if (found.after > limit) {
+        double[] attained = partition.average(everything.reach());
+        int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
+        // At best, the rows of a set are read for what they are after a rewrite of everything.
+        double[] atBest = new double[order.length];
+        double saved = 0;
+        for (int place = 0; place < order.length; place++) {
+          saved += files.sizes()[order[place]] * (partition.reach(order[place]) - attained[order[place]]);
+          atBest[place] = place == order.length - 1 ? everything.cost() : today - saved;
+        }
+        long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
+        Found best = best(partition, sizes, order, atBest, due.length, limit, budget);
+        isFiner = best != null && partition.isFiner(best.files);
+        found = best == null ? found : best;
+      }
+    }
+    long size = Math.max(1, files.bytes());
+    return new Choice(found.files, today / size, found.after / size, everything.cost() / size, isFiner);
+  }
+
+  private static int[] places(boolean[] flags) {
+    return IntStream.range(0, flags.length).filter(file -> flags[file]).toArray();
+  }
+
+  /** The files by how many times what a rewrite of everything leaves they are read for, the most first. */
+  private static IntStream byExcess(PartitionRows partition, double[] attained, int[] all) {
+    double[] excess = Arrays.stream(all).mapToDouble(file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0).toArray();
+    return Arrays.stream(all).boxed().sorted((one, other) -> Double.compare(excess[other], excess[one])).mapToInt(Integer::intValue);
+  }
+
+  /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
+  private static Found best(PartitionRows partition, long[] sizes, int[] order, double[] atBest, int due, double limit, long budget) {
+    long[] ends = sizes.clone();
+    Arrays.parallelPrefix(ends, Long::sum);
+    Found found = null;
+    double best = -1;
+    int count = Math.max(1, due);
+    while (count < order.length) {
+      double enough = GROWTH * ends[count - 1];
+      int below = (int) Arrays.stream(ends).filter(end -> end < enough).count();
+      count = Math.min(Math.max(count, below) + 1, order.length);
+      long size = ends[count - 1];
+      if (size > budget) {
+        break;
+      }
+      int[] chosen = Arrays.copyOf(order, count);
+      double after = atBest[count - 1];
+      if (count < order.length) {
+        // Growing trees is what takes the time.
+        if ((limit - after) / Math.max(1, size) <= Math.max(best, 0)) {
+          continue;
+        }
+        after = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+      }
+      double score = (limit - after) / Math.max(1, size);
+      if (after <= limit && score > best) {
+        found = new Found(chosen, after);
+        best = score;
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,88 @@
+package io.icebergzorder.core.select;
+
+import io.icebergzorder.core.metrics.SnapshotFacts;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * What the history of a branch says of the next rewrite: which small files wait, and how many bytes it may take.
+ *
+ * <p>The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its table doubles:
+ * the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
+ */
+public final class Gathering {
+  /** The rewrite of a new file. */
+  public static final String NONE = "";
+
+  private static final String ADDED = "added-files-size";
+  private static final String TOTAL = "total-files-size";
+  private static final long BYTES_PER_NEW_BYTE = 17;
+
+  private Gathering() {}
+
+  /** Finds the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits. */
+  public static Map<Long, String> rewritesTo(List<SnapshotFacts> snapshots, long target) {
+    // Writers may copy what the summary before theirs has.
+    return snapshots.stream()
+        .filter(each -> each.isLayout() && each.operation().equals(SnapshotFacts.REPLACE))
+        .filter(each -> each.summary().containsKey(Settled.REWRITE_ID) && each.targetFileSize() == target)
+        .collect(Collectors.toMap(SnapshotFacts::id, each -> each.summary().get(Settled.REWRITE_ID)));
+  }
+
+  /**
+   * Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written. Both are counted from the
+   * oldest rewrite of half of the table or more. One byte of the 17 is the first rewrite of the byte.
+   *
+   * @param like the rewrites by the same columns and workload, see {@link #rewritesTo}
+   * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
+   * @return 0 or more; {@link Long#MAX_VALUE} without such a rewrite, for there is no cap
+   */
+  public static long rewriteBudget(Map<Long, String> like, List<SnapshotFacts> snapshots) {
+    long total = snapshots.isEmpty() ? 0 : snapshots.get(snapshots.size() - 1).count(TOTAL);
+    Map<String, Long> sizes = new LinkedHashMap<>();
+    snapshots.stream()
+        .filter(each -> like.containsKey(each.id()))
+        .forEach(each -> sizes.merge(like.get(each.id()), each.count(ADDED), Long::sum));
+    String oldest = sizes.keySet().stream().filter(rewrite -> 2 * sizes.get(rewrite) >= total).findFirst().orElse(null);
+    if (oldest == null) {
+      return Long.MAX_VALUE;
+    }
+    long budget = 0;
+    for (SnapshotFacts each : snapshots.stream().dropWhile(each -> !oldest.equals(like.get(each.id()))).toList()) {
+      if (!each.operation().equals(SnapshotFacts.REPLACE)) {
+        budget += BYTES_PER_NEW_BYTE * each.count(ADDED);
+      } else if (!like.getOrDefault(each.id(), oldest).equals(oldest)) {
+        budget -= each.count(ADDED);
+      }
+    }
+    return Math.max(0, budget);
+  }
+
+  /**
+   * Which small files of a partition are gathered: new ones, and those of a rewrite that are no more bytes than the others.
+   *
+   * @param rewrites the rewrite that wrote each of them; {@link #NONE} for a new file
+   */
+  public static boolean[] gathered(long[] sizes, List<String> rewrites) {
+    Map<String, Long> bytesOf = new HashMap<>(Map.of(NONE, 0L));
+    IntStream.range(0, sizes.length).forEach(file -> bytesOf.merge(rewrites.get(file), sizes[file], Long::sum));
+    long taken = bytesOf.remove(NONE);
+    Set<String> joined = new HashSet<>(Set.of(NONE));
+    for (Map.Entry<String, Long> rewrite : bytesOf.entrySet().stream().sorted(Map.Entry.comparingByValue()).toList()) {
+      if (rewrite.getValue() > taken) {
+        break;
+      }
+      taken += rewrite.getValue();
+      joined.add(rewrite.getKey());
+    }
+    boolean[] are = new boolean[sizes.length];
+    IntStream.range(0, are.length).forEach(file -> are[file] = joined.contains(rewrites.get(file)));
+    return are;
+  }
+}

@@ -1,0 +1,102 @@
+package io.icebergzorder.core.select;
+
+import io.icebergzorder.core.Ranks;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ColumnBounds;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+
+/** Cuts files that are too many for one file group into several: each is halved in the column that fewest bytes span. */
+public final class GroupCuts {
+  private GroupCuts() {}
+
+  /**
+   * Cuts files into file groups.
+   *
+   * @param files the files, at least one
+   * @param mostBytes the bytes that a group may have, at least 1; a larger file is a group by itself
+   * @param mostFiles the files that it may have, at least 1
+   * @param kept for each column, what new lower/upper bounds keep of a key of bytes
+   * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
+   * @return the places of the files of each group, ascending
+   */
+  public static List<int[]> cut(BoundedFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
+    long[] sizes = files.sizes();
+    List<Extents> columns = new ArrayList<>();
+    for (int place = 0; place < weights.length; place++) {
+      if (weights[place] > 0) {
+        columns.add(Extents.of(files.columns().get(place), kept.get(place)));
+      }
+    }
+    if (columns.isEmpty()) {
+      columns.add(new Extents(new long[sizes.length], new long[sizes.length]));
+    }
+    List<int[]> found = new ArrayList<>();
+    Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
+    while (!parts.isEmpty()) {
+      int[] part = parts.pop();
+      if (part.length < 2 || part.length <= mostFiles && Arrays.stream(part).mapToLong(file -> sizes[file]).sum() <= mostBytes) {
+        found.add(part);
+      } else {
+        Halves cut =
+            columns.stream().map(column -> column.halves(part, sizes)).min(Comparator.comparingLong(Halves::spanning)).orElseThrow();
+        parts.push(cut.second);
+        parts.push(cut.first);
+      }
+    }
+    return found;
+  }
+
+  /** Two parts, and the bytes of the files that span the place between them. */
+  private record Halves(long spanning, int[] first, int[] second) {}
+
+  /** The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything. */
+  private record Extents(long[] lower, long[] upper) {
+    static Extents of(ColumnBounds bounds, UnaryOperator<byte[]> kept) {
+      Ranks ranks = Ranks.among(kept, bounds.lower(), bounds.upper());
+      long[] lower = Arrays.stream(ranks.of(bounds.lower())).asLongStream().toArray();
+      long[] upper = Arrays.stream(ranks.of(bounds.upper())).asLongStream().toArray();
+      for (int file = 0; file < lower.length; file++) {
+        if (!bounds.isBounded(file)) {
+          // Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
+          upper[file] = Math.max(1, ranks.size());
+          lower[file] = bounds.hasValues(file) ? 0 : upper[file];
+        }
+        // Of damaged bounds the lower one may be the larger.
+        upper[file] = Math.max(lower[file], upper[file]);
+      }
+      return new Extents(lower, upper);
+    }
+
+    /** Halves two files or more by bytes, in the order of their middles. */
+    Halves halves(int[] part, long[] sizes) {
+      int[] order = Arrays.stream(part).boxed().sorted(Comparator.comparingLong(this::middle)).mapToInt(Integer::intValue).toArray();
+      long all = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
+      int count = 0;
+      long uneven = Long.MAX_VALUE;
+      long before = 0;
+      for (int place = 1; place < order.length; place++) {
+        before += sizes[order[place - 1]];
+        if (Math.abs(2 * before - all) < uneven) {
+          uneven = Math.abs(2 * before - all);
+          count = place;
+        }
+      }
+      // Four times the rank, so that it is a whole number.
+      long at = middle(order[count - 1]) + middle(order[count]);
+      long spanning = Arrays.stream(part).filter(file -> 4 * lower[file] < at && at < 4 * upper[file]).mapToLong(file -> sizes[file]).sum();
+      return new Halves(
+          spanning, Arrays.stream(order, 0, count).sorted().toArray(), Arrays.stream(order, count, order.length).sorted().toArray());
+    }
+
+    private long middle(int file) {
+      return lower[file] + upper[file];
+    }
+  }
+}

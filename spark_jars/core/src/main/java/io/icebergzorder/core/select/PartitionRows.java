@@ -1,0 +1,322 @@
+package io.icebergzorder.core.select;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.Ranks;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.SpreadRows;
+import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
+import io.icebergzorder.core.workload.KeyBox;
+import io.icebergzorder.core.workload.KeyEdge;
+import io.icebergzorder.core.workload.KeyRange;
+import io.icebergzorder.core.workload.PositionBoxes;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+
+/**
+ * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
+ *
+ * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
+ * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs. Of a column without any bounds
+ * nothing is known, but that every file with values is read for it, and that a layout cuts it: its rows get values in an order that no
+ * other column follows.
+ *
+ * <p>The order of sums is part of the figures: Python adds up in the same one.
+ */
+final class PartitionRows {
+  /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
+  private static final int LEAST_OF_A_FILE = 40;
+
+  private static final int ROOT_STEPS = 64;
+  private static final long MOST_LOOKED_AT = 100_000_000;
+
+  private final BoundedFiles files;
+  private final UpkeepRequest request;
+  private final AskedQueries workload;
+  private final List<PositionBoxes.Query> asked;
+  private final Sample sample;
+  private final int[] places;
+  private final List<Column> columns = new ArrayList<>();
+  private final double weight;
+  private final double[] reach;
+
+  /** Between which ranks of a column files lie, the last one being -1 without values; which have rows without one. */
+  private record Extents(int[] low, int[] high, boolean[] lacks) {
+    Extents(int count) {
+      this(new int[count], new int[count], new boolean[count]);
+    }
+  }
+
+  /**
+   * A column that counts, and its values' ranks among these and the bounds of the files.
+   *
+   * @param weight 0 where there is no value
+   * @param ranks of each row; -1 without a value
+   * @param below for each rank and one more, the rows whose values are below
+   * @param today of each file
+   * @param wanted of each box of the queries, and whether it wants rows without a value
+   */
+  private record Column(double weight, int[] ranks, int[] below, Extents today, Extents wanted) {
+    static Column of(ColumnBounds bounds, KeyColumn keys, UnaryOperator<byte[]> kept, double weight, List<KeyRange> boxes) {
+      Ranks values = Ranks.among(kept, bounds.lower(), bounds.upper(), keys);
+      int count = Math.max(1, values.size());
+      int[] ranks = values.of(keys);
+      int[] below = new int[count + 1];
+      Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
+      Arrays.parallelPrefix(below, Integer::sum);
+      Extents today = new Extents(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
+      for (int file = 0; file < bounds.size(); file++) {
+        today.lacks[file] = bounds.valued()[file] < 1;
+        if (!bounds.isBounded(file)) {
+          // It is read for all values, one without values for none.
+          today.low[file] = 0;
+          today.high[file] = bounds.hasValues(file) ? count - 1 : -1;
+        }
+      }
+      Extents wanted = new Extents(boxes.size());
+      for (int box = 0; box < boxes.size(); box++) {
+        // A value is wanted if anything is that begins like what is kept of it.
+        wanted.low[box] = before(boxes.get(box).start(), values, kept);
+        wanted.high[box] = before(boxes.get(box).stop(), values, UnaryOperator.identity()) - 1;
+        wanted.lacks[box] = boxes.get(box).stop().equals(KeyEdge.END);
+      }
+      return new Column(below[count] > 0 ? weight : 0, ranks, below, today, wanted);
+    }
+
+    /** How many values are before an edge. */
+    private static int before(KeyEdge edge, Ranks values, UnaryOperator<byte[]> kept) {
+      if (edge.hasKey()) {
+        return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.apply(edge.bytes()));
+      }
+      return edge.state() == KeyColumn.VALUE ? 0 : values.size();
+    }
+
+    /** The extents of so many new files, given the rows and the file of each. */
+    Extents extents(int[] rows, int[] file, int count) {
+      Extents of = new Extents(count);
+      Arrays.fill(of.low, below.length - 2);
+      Arrays.fill(of.high, -1);
+      for (int row = 0; row < rows.length; row++) {
+        int rank = ranks[rows[row]];
+        of.lacks[file[row]] |= rank < 0;
+        of.low[file[row]] = rank < 0 ? of.low[file[row]] : Math.min(of.low[file[row]], rank);
+        of.high[file[row]] = Math.max(of.high[file[row]], rank);
+      }
+      return of;
+    }
+
+    /** The share of the filters {@code column = value} that read a file of so many rows. */
+    double share(Extents of, int file, int rows) {
+      if (of.high[file] < 0) {
+        return 0;
+      }
+      double share = (double) (below[of.high[file] + 1] - below[of.low[file]]) / Math.max(1, below[below.length - 1]);
+      // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+      double span = rows > 1 ? (double) (rows + 1) / (rows - 1) : 1;
+      return of.low[file] < of.high[file] ? Math.min(share * span, 1) : share;
+    }
+
+    /** The share of a file that a box reads by this column, once it is cut into so much smaller ones. */
+    double read(Extents of, int file, int box, double smaller) {
+      int low = of.low[file];
+      int high = of.high[file];
+      if (wanted.lacks[box] && of.lacks[file]) {
+        return 1;
+      }
+      if (wanted.low[box] > high || wanted.high[box] < low) {
+        return 0;
+      }
+      int inside = Math.min(wanted.high[box], high) - Math.max(wanted.low[box], low) + 1;
+      // What is wanted and a slice at each of its ends, as layouts are grown by.
+      return smaller == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + smaller, 1);
+    }
+  }
+
+  /** A rewrite: what the new files cost, and for each row of the rewritten files, in their order, the reach of its new file. */
+  record Rewritten(double cost, double[] reach) {}
+
+  /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
+  PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
+    this.request = request;
+    workload = request.goesByQueries(described) ? request.workload().orElseThrow() : null;
+    asked = workload == null ? List.of() : workload.queries().stream().filter(query -> !query.boxes().isEmpty()).toList();
+    List<ColumnBounds> bounds = described.columns().stream().map(each -> each.isOpen() ? each.spanned() : each).toList();
+    files = new BoundedFiles(described.partitions(), described.rows(), described.sizes(), bounds);
+    SpreadRows spread = SpreadRows.of(files, rows);
+    places = spread.places();
+    sample = alike == null ? spread.sample() : spread.sample().take(alike);
+    List<KeyBox> boxes = asked.stream().flatMap(query -> query.boxes().stream()).toList();
+    double sum = 0;
+    for (int place = 0; place < bounds.size(); place++) {
+      double counts = request.weights()[place];
+      if (counts > 0) {
+        List<String> name = bounds.get(place).column().parts();
+        List<KeyRange> ranges = boxes.stream().map(box -> box.range(name)).toList();
+        Column column = Column.of(bounds.get(place), sample.columns().get(place), request.kept().get(place), counts, ranges);
+        columns.add(column);
+        sum += column.weight;
+      }
+    }
+    weight = sum == 0 ? 1 : sum;
+    int[] ones = new int[files.count()];
+    Arrays.fill(ones, 1);
+    reach = reach(columns.stream().map(Column::today).toList(), ones, 1);
+  }
+
+  /** For a file, the share of the filters that read it, in [0, 1]. */
+  double reach(int file) {
+    return reach[file];
+  }
+
+  /**
+   * For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. Rows stay as they are where
+   * fewer are inside, or where it took more than 100,000,000 looks at a row.
+   */
+  int[] rowsAlike(boolean[] like) {
+    int[] found = IntStream.range(0, places.length).toArray();
+    int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
+    int[] others = IntStream.range(0, like.length).filter(file -> !like[file]).toArray();
+    for (int file : (long) known.length * others.length <= MOST_LOOKED_AT ? others : new int[0]) {
+      int[] inside = Arrays.stream(known).filter(row -> columns.stream().allMatch(column -> isInside(column, file, row))).toArray();
+      int[] rows = IntStream.range(0, places.length).filter(row -> places[row] == file).toArray();
+      for (int row = 0; rows.length <= inside.length && row < rows.length; row++) {
+        found[rows[row]] = inside[(int) ((2L * row + 1) * inside.length / (2L * rows.length))];
+      }
+    }
+    return found;
+  }
+
+  private static boolean isInside(Column column, int file, int row) {
+    int rank = column.ranks[row];
+    // Rows without a value lie in any file that has such rows.
+    return rank < 0 ? column.today.lacks[file] : column.today.low[file] <= rank && rank <= column.today.high[file];
+  }
+
+  /** Adds up what some files cost, by their places. */
+  double cost(int[] of) {
+    double cost = 0;
+    for (int file : of) {
+      cost += files.sizes()[file] * reach[file];
+    }
+    return cost;
+  }
+
+  /** Averages what each row has over the rows of each file; 0 for a file without rows. */
+  double[] average(double[] ofRows) {
+    double[] sums = new double[files.count()];
+    int[] rows = new int[sums.length];
+    for (int row = 0; row < places.length; row++) {
+      sums[places[row]] += ofRows[row];
+      rows[places[row]]++;
+    }
+    return IntStream.range(0, sums.length).mapToDouble(file -> sums[file] / Math.max(rows[file], 1)).toArray();
+  }
+
+  /** Whether files that are chosen for what they gain are written to more files: those of less than half. */
+  boolean isFiner(int[] of) {
+    return 2 * bytes(of) < files.bytes();
+  }
+
+  private long bytes(int[] of) {
+    return Arrays.stream(of).mapToLong(file -> files.sizes()[file]).sum();
+  }
+
+  /** Predicts what all files cost once some are rewritten, whose places ascend. */
+  double after(int[] of, boolean forGain) {
+    double today = cost(IntStream.range(0, files.count()).toArray());
+    return of.length == 0 ? today : today - cost(of) + rewritten(of, forGain).cost();
+  }
+
+  /** Predicts a rewrite of some files. */
+  Rewritten rewritten(int[] of, boolean forGain) {
+    boolean[] isMine = new boolean[files.count()];
+    Arrays.stream(of).forEach(file -> isMine[file] = true);
+    int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
+    if (rows.length == 0) {
+      return new Rewritten(0, new double[0]);
+    }
+    long size = bytes(of);
+    int count = request.expectedFiles().applyAsInt(forGain && isFiner(of) ? UpkeepRequest.finer(size) : size);
+    int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
+    int[] file = newFiles(rows, coarse);
+    int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
+    Arrays.stream(file).forEach(each -> counts[each]++);
+    double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
+    double[] ofFile = reach(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
+    double cost = 0;
+    for (int each = 0; each < ofFile.length; each++) {
+      cost += counts[each] * ((double) size / rows.length) * ofFile[each];
+    }
+    return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
+  }
+
+  /** The share of the filters that read each file, by its extent in each column and its rows. */
+  private double[] reach(List<Extents> extents, int[] rows, double smaller) {
+    double[] found = new double[rows.length];
+    for (int file = 0; file < rows.length; file++) {
+      double sum = 0;
+      if (workload == null) {
+        for (int place = 0; place < columns.size(); place++) {
+          sum += columns.get(place).weight * columns.get(place).share(extents.get(place), file, rows[file]);
+        }
+        found[file] = sum / weight * smaller;
+        continue;
+      }
+      int box = 0;
+      for (PositionBoxes.Query query : asked) {
+        double ofQuery = 0;
+        for (int end = box + query.boxes().size(); box < end; box++) {
+          double read = 1;
+          for (int place = 0; place < columns.size(); place++) {
+            read *= columns.get(place).read(extents.get(place), file, box, smaller);
+          }
+          ofQuery += read;
+        }
+        sum += query.weight() * Math.min(ofQuery, 1);
+      }
+      found[file] = sum / workload.weight();
+    }
+    return found;
+  }
+
+  /** The new file of each row of a rewrite: a layout is fitted to every second one. */
+  private int[] newFiles(int[] rows, int count) {
+    if (count == 1) {
+      return new int[rows.length];
+    }
+    LayoutRequest wish = request.layout().of(count);
+    List<ClusteringColumn> names = files.columns().stream().map(ColumnBounds::column).toList();
+    Sample mine = sample.take(rows);
+    Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
+    Layout layout =
+        workload == null ? Layout.fit(names, half, wish) : Layout.fit(names, half, wish, workload::boxesIn, workload.share());
+    return new GroupSample(layout, mine, mine, 0, 0).filesOf(mine);
+  }
+
+  /**
+   * Computes the root of a share in (0, 1] by Newton's method, which Python computes alike. A file that is cut into as many boxes has
+   * extents that are smaller by this factor, if they are so in each column.
+   */
+  private static double root(double share, int degree) {
+    if (share == 1 || degree < 2) {
+      return share;
+    }
+    double root = 1;
+    for (int step = 0; step < ROOT_STEPS; step++) {
+      double power = 1;
+      for (int i = 1; i < degree; i++) {
+        power *= root;
+      }
+      root -= (power * root - share) / (degree * power);
+    }
+    return root;
+  }
+}

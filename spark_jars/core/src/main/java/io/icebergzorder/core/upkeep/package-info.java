@@ -1,5 +1,0 @@
-/**
- * Which data files a rewrite takes: pure functions of what metadata says of them. The Python package {@code iceberg_zorder.upkeep} is
- * the twin, equal bit for bit; {@code tests/golden/upkeep.json} and {@code upkeep_queries.json} hold both to it.
- */
-package io.icebergzorder.core.upkeep;

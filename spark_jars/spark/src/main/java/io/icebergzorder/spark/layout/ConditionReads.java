@@ -1,0 +1,194 @@
+package io.icebergzorder.spark.layout;
+
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.ScanPrediction.GroupSample;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.NewFiles;
+import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.bounds.ValueKeys;
+import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.request.FileCondition;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
+import java.nio.ByteBuffer;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.function.IntPredicate;
+import java.util.stream.Stream;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types;
+
+/** What conditions read of files: of those of today, of those that layouts are predicted to make, and of those that were made. */
+public final class ConditionReads {
+  private final TablePlan plan;
+  private final Table table;
+  private final List<FileCondition> conditions;
+  private final Map<FileGroup, JoinedFile> joined = new HashMap<>();
+
+  public ConditionReads(TablePlan plan, List<Condition> conditions) {
+    this.plan = plan;
+    this.table = plan.target().table();
+    this.conditions =
+        conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
+  }
+
+  /** Those of a plan's workload; none without one. */
+  public static ConditionReads ofWorkload(TablePlan plan) {
+    return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
+  }
+
+  /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
+  public Map<FileGroup, BytesRead> today(Collection<FileGroup> groups) {
+    Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
+    Map<String, FileGroup> byLocation = new HashMap<>();
+    List<String> columns = FileCondition.columns(table, conditions);
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    List<Types.NestedField> kept =
+        columns.stream()
+            .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
+            .map(table.schema()::findField)
+            .toList();
+    for (FileGroup group : groups) {
+      read.put(group, new BytesRead(conditions.size()));
+      joined.put(group, new JoinedFile(kept));
+      group.files().forEach(file -> byLocation.put(file.file().location(), group));
+    }
+    if (!conditions.isEmpty()) {
+      plan.forEachFileWithBounds(columns, file -> {
+        FileGroup group = byLocation.get(file.location());
+        if (group != null) {
+          add(read.get(group), file);
+          joined.get(group).add(file);
+        }
+      });
+    }
+    return read;
+  }
+
+  private void add(BytesRead read, DataFile file) {
+    read.add(file.fileSizeInBytes(), i -> conditions.get(i).mayMatch(file));
+  }
+
+  public BytesRead made(Iterable<DataFile> files) {
+    BytesRead read = new BytesRead(conditions.size());
+    files.forEach(file -> add(read, file));
+    return read;
+  }
+
+  /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
+  public BytesRead predicted(FileGroup group, GroupSample sampled, KeptBounds kept) {
+    BytesRead read = new BytesRead(conditions.size());
+    if (conditions.isEmpty()) {
+      return read;
+    }
+    DataFile today = joined.get(group).file();
+    boolean[] mayFind = asked(group);
+    for (int i = 0; i < mayFind.length; i++) {
+      mayFind[i] &= conditions.get(i).valuesMayMatch(today);
+    }
+    BoundedFiles made = newFiles(sampled, kept);
+    for (int place = 0; place < made.count(); place++) {
+      DataFile file = newFile(made, place);
+      read.add(made.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
+    }
+    return read;
+  }
+
+  /** The files that a layout is predicted to make, with what will be kept of bounds. */
+  private BoundedFiles newFiles(GroupSample group, KeptBounds kept) {
+    ResolvedSortOrder order = plan.order();
+    BoundedFiles made = NewFiles.of(group, order.all());
+    List<ColumnBounds> named = made.columns().subList(order.partition().size(), made.columns().size());
+    return new BoundedFiles(
+        made.partitions(),
+        made.rows(),
+        made.sizes(),
+        named.stream().map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList());
+  }
+
+  /** A file that does not exist yet, so that Iceberg can judge conditions on it by its metrics. */
+  private DataFile newFile(BoundedFiles files, int place) {
+    long rows = Math.max(1, files.rows()[place]);
+    Map<Integer, Long> values = new HashMap<>();
+    Map<Integer, Long> nulls = new HashMap<>();
+    Map<Integer, ByteBuffer> lower = new HashMap<>();
+    Map<Integer, ByteBuffer> upper = new HashMap<>();
+    for (ColumnBounds bounds : files.columns()) {
+      Types.NestedField field = table.schema().findField(String.join(".", bounds.column().parts()));
+      values.put(field.fieldId(), rows);
+      nulls.put(field.fieldId(), (long) Math.rint(rows * (1 - bounds.valued()[place])));
+      putBound(lower, bounds.lower(), place, field);
+      putBound(upper, bounds.upper(), place, field);
+    }
+    return JoinedFile.described(files.sizes()[place], rows, values, nulls, lower, upper);
+  }
+
+  private static void putBound(Map<Integer, ByteBuffer> bounds, KeyColumn keys, int place, Types.NestedField field) {
+    if (keys.state(place) == KeyColumn.VALUE) {
+      bounds.put(field.fieldId(), ValueKeys.bound(keys, place, field.type()));
+    }
+  }
+
+  /** Which conditions may be true in the partition of a file group; all where rows of several come together. */
+  public boolean[] asked(FileGroup group) {
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = group.changesSpec() || conditions.get(i).partitionMayMatch(group.files().get(0).file());
+    }
+    return asked;
+  }
+
+  /** Bytes of files, and how many of them each of some conditions reads. Sums of whole bytes are the same in any order, and so in Python. */
+  public static final class BytesRead {
+    private long all;
+    private final long[] read;
+
+    public BytesRead(int conditions) {
+      read = new long[conditions];
+    }
+
+    /** Adds up what is read of several sets of files by the same conditions. */
+    public static BytesRead sum(int conditions, Stream<BytesRead> parts) {
+      BytesRead sum = new BytesRead(conditions);
+      parts.forEach(part -> {
+        sum.all += part.all;
+        for (int i = 0; i < conditions; i++) {
+          sum.read[i] += part.read[i];
+        }
+      });
+      return sum;
+    }
+
+    public void add(long bytes, IntPredicate isRead) {
+      all += bytes;
+      for (int i = 0; i < read.length; i++) {
+        read[i] += isRead.test(i) ? bytes : 0;
+      }
+    }
+
+    /** The share of the bytes that a condition reads, in [0, 1]; empty if there are no bytes. */
+    public OptionalDouble share(int condition) {
+      return all == 0 ? OptionalDouble.empty() : OptionalDouble.of((double) read[condition] / all);
+    }
+
+    /** The mean of the shares, by the weights of the conditions; NaN if there are no bytes or no weights. */
+    public double mean(double[] weights) {
+      double total = 0;
+      double sum = 0;
+      for (int i = 0; i < read.length; i++) {
+        total += weights[i] * share(i).orElse(Double.NaN);
+        sum += weights[i];
+      }
+      return total / sum;
+    }
+  }
+}

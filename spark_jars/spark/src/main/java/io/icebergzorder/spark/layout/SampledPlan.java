@@ -1,0 +1,111 @@
+package io.icebergzorder.spark.layout;
+
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Reason;
+import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.stream.Stream;
+
+/**
+ * A plan with the layouts of its file groups, and with what filters read today and are predicted to read.
+ *
+ * @param plan the plan
+ * @param groups the file groups that are to be rewritten, in the order of the plan
+ * @param failures of those that could not be sampled, why not; empty without partial progress
+ * @param left of those that are better left as they are, why
+ * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups
+ * @param predicted the one that their new files are predicted to have
+ * @param metrics the columns whose lower/upper bounds do not serve
+ * @param messages what else the user should know before the work begins
+ * @param whyNothing why no group is left over, or null
+ * @param keyLengths by column, the bytes at which keys of samples are cut
+ */
+public record SampledPlan(
+    TablePlan plan,
+    Map<FileGroup, SampledGroup> groups,
+    Map<FileGroup, Throwable> failures,
+    Map<FileGroup, Reason> left,
+    Map<String, Double> before,
+    Map<String, Double> predicted,
+    MetricsFindings metrics,
+    RewriteMessages messages,
+    String whyNothing,
+    int[] keyLengths) {
+  /** What the queries of a workload read on average, by their weights. */
+  public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
+
+  /** Takes copies of what is told by file group; the maps by column are in the order of the columns. */
+  public SampledPlan {
+    groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
+    failures = Collections.unmodifiableMap(new LinkedHashMap<>(failures));
+    left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
+  }
+
+  public List<Layout> layouts() {
+    return groups.values().stream().map(SampledGroup::layout).toList();
+  }
+
+  /** By column name, the scan fraction today among the files of some groups. */
+  public static Map<String, Double> before(ResolvedSortOrder order, Collection<SampledGroup> groups) {
+    return ScanFractions.measured(order, groups.stream().map(SampledGroup::files).toList());
+  }
+
+  /** By column name, the one that their new files are predicted to have. */
+  public Map<String, Double> predicted(Collection<SampledGroup> of) {
+    return predicted(metrics.ofNewFiles(), plan.order(), of);
+  }
+
+  static Map<String, Double> predicted(KeptBounds kept, ResolvedSortOrder order, Collection<SampledGroup> groups) {
+    return ScanFractions.predicted(kept, order, groups.stream().map(SampledGroup::sampled).toList());
+  }
+
+  /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
+  public List<BytesRead> read(List<Condition> conditions) {
+    ConditionReads reads = new ConditionReads(plan, conditions);
+    KeptBounds kept = metrics.ofNewFiles();
+    return List.of(
+        BytesRead.sum(conditions.size(), reads.today(groups.keySet()).values().stream()),
+        BytesRead.sum(
+            conditions.size(),
+            groups.values().stream().map(each -> reads.predicted(each.group(), each.sampled(), kept))));
+  }
+
+  /** What the queries of a workload read of some groups, and of what was made of each. */
+  public static WorkloadReads read(Workload workload, Collection<SampledGroup> groups, Collection<BytesRead> made) {
+    return new WorkloadReads(
+        workload.queries().size(),
+        mean(workload, groups.stream().map(SampledGroup::readBefore)),
+        mean(workload, groups.stream().map(SampledGroup::readPredicted)),
+        mean(workload, made.stream()));
+  }
+
+  private static OptionalDouble mean(Workload workload, Stream<BytesRead> read) {
+    double mean = BytesRead.sum(workload.queries().size(), read).mean(workload.weights());
+    return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
+  }
+
+  /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
+  public List<String> planned() {
+    return told(groups.isEmpty() ? List.of() : metrics.intentions());
+  }
+
+  /** The same of a rewrite, with sentences on properties that it has set. */
+  public List<String> told(List<String> set) {
+    return messages.with(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
+  }
+
+  public boolean isNothing() {
+    return groups.isEmpty() && failures.isEmpty();
+  }
+}

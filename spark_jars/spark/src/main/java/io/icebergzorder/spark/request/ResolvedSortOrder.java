@@ -1,0 +1,99 @@
+package io.icebergzorder.spark.request;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.PrefixColumn;
+import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.FunctionScope;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+
+/** A sort order, resolved against a table. */
+public record ResolvedSortOrder(
+    List<PartitionColumn> partition,
+    List<ClusteringColumn> prefix,
+    List<PrefixOrder> prefixOrders,
+    List<ClusteringColumn> columns,
+    double[] weights,
+    Curve curve,
+    List<String> ignored) {
+
+  /** The same order, within each partition of the files to be written. */
+  public ResolvedSortOrder within(List<PartitionColumn> fields) {
+    return new ResolvedSortOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
+  }
+
+  /** What a column counts in averages; those of the prefix count 1. */
+  public double weight(int place) {
+    int ofClustering = place - prefix.size();
+    return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
+  }
+
+  ResolvedSortOrder renamed(Function<ClusteringColumn, List<String>> names) {
+    UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
+    return new ResolvedSortOrder(
+        partition,
+        prefix.stream().map(renamed).toList(),
+        prefixOrders,
+        columns.stream().map(renamed).toList(),
+        weights,
+        curve,
+        ignored);
+  }
+
+  /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */
+  public List<ClusteringColumn> all() {
+    return Stream.concat(partition.stream().map(PartitionColumn::key), named().stream()).toList();
+  }
+
+  public List<ClusteringColumn> named() {
+    return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** The value of one of {@link #all} in a data frame of the table: a column's, or a partition field's key. */
+  public Column value(int ordinal, FunctionScope scope) {
+    if (ordinal >= partition.size()) {
+      return functions.col(all().get(ordinal).name());
+    }
+    PartitionColumn field = partition.get(ordinal);
+    return scope.call(field.value(), functions.col(field.source().name()));
+  }
+
+  /** The type as which Spark reads that value. */
+  public DataType type(int ordinal) {
+    return SparkSchemaUtil.convert(Types.fromPrimitiveString(all().get(ordinal).type()));
+  }
+
+  /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */
+  public List<PrefixOrder> leadingOrders() {
+    return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
+  }
+
+  /** What is asked of a layout of so many files. */
+  public LayoutRequest layoutRequest(ZOrderOptions options, int files) {
+    return new LayoutRequest(
+        files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
+  }
+
+  public String names(String separator) {
+    return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
+  }
+
+  public String sortOrder() {
+    List<PrefixColumn> first =
+        IntStream.range(0, prefix.size()).mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i))).toList();
+    return new SortOrder(curve, columns.stream().map(ClusteringColumn::parts).toList(), first).text();
+  }
+}

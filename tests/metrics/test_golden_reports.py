@@ -1,0 +1,45 @@
+"""The golden files of reports, which JUnit reads too: Python and Java report the same of the same files, bit for bit."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from tests.golden.cases import golden
+from tests.golden.generate import names, renewed
+from tests.golden.report_cases import report_of
+
+CASES = names(reports=True)
+
+
+@cache
+def report(name: str) -> ClusteringReport:
+    """Measure the files of a case once for all tests."""
+    return report_of(golden(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reports(name: str) -> None:
+    assert renewed(name) == golden(name)
+
+
+def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
+    found = {finding.code for name in CASES for finding in report(name).findings}
+    assert found == {
+        "badly-sized-files", "bounds-alike", "bounds-missing", "bounds-not-kept", "delete-files", "layout-undone",
+        "loose-layout", "never-laid-out", "newer-files", "old-partition-specs",
+    }  # fmt: skip
+
+
+def test_a_layout_is_not_loose_where_another_rewrite_would_make_the_same_again() -> None:
+    settled, unsettled = (report(name) for name in ("report_settled", "report_unsettled"))
+    assert [column.scan_fraction for column in settled.columns] == [
+        column.scan_fraction for column in unsettled.columns
+    ]
+    assert (settled.history.settled_files, unsettled.history.settled_files) == (16, 8)
+    assert ["loose-layout" in {finding.code for finding in each.findings} for each in (settled, unsettled)] == [
+        False,
+        True,
+    ]

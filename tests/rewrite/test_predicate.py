@@ -1,0 +1,138 @@
+"""What conditions of Spark SQL say, without a table."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import (
+    NULL,
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+    Value,
+    parse_predicate,
+)
+
+A = ("a",)
+ONE = Value("integer", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "predicate"),
+    [
+        ("a = 1", Comparison(A, "=", ONE)),
+        ("1 < a", Comparison(A, ">", ONE)),
+        ("(a) != (1)", Comparison(A, "<>", ONE)),
+        ("a <=> NULL", Comparison(A, "<=>", NULL)),
+        ("a IS NOT DISTINCT FROM 1", Comparison(A, "<=>", ONE)),
+        ("a IS DISTINCT FROM 1", Not(Comparison(A, "<=>", ONE))),
+        ("a BETWEEN 1 AND 2", And((Comparison(A, ">=", ONE), Comparison(A, "<=", Value("integer", 2))))),
+        ("a NOT IN (1, NULL)", Not(In(A, (ONE, NULL)))),
+        ("a LIKE 'x%'", StartsWith(A, "x")),
+        ("a NOT LIKE 'x'", Not(Comparison(A, "=", Value("string", "x")))),
+        ("startswith(a, 'x_')", StartsWith(A, "x_")),
+        ("a IS NULL", IsNull(A)),
+        ("isnotnull(a)", Not(IsNull(A))),
+        ("isnan(a)", IsNan(A)),
+        ("a", Comparison(A, "=", Value("boolean", True))),
+        ("NOT a AND a IS TRUE", And((Not(parse_predicate("a")), Comparison(A, "<=>", Value("boolean", True))))),
+        ("1 = 1", Constant(True)),
+        ("NULL", Constant(None)),
+        ("`a.b`.`c``d`.e.f.g.h = 1 -- why", Comparison(("a.b", "c`d", "e", "f", "g", "h"), "=", ONE)),
+        ("a = 1 OR a = 1 AND a = 1", Or((parse_predicate("a = 1"), And((Comparison(A, "=", ONE),) * 2)))),
+    ],
+)
+def test_conditions(text: str, predicate: Predicate) -> None:
+    assert parse_predicate(text) == predicate
+
+
+def test_a_thousand_alternatives() -> None:
+    found = parse_predicate(" OR ".join(f"a = {number}" for number in range(1000)))
+    assert isinstance(found, Or)
+    assert len(found.predicates) == 1000
+
+
+UTC = timezone.utc
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "content"),
+    [
+        ("-5", "integer", -5),
+        ("5L", "integer", 5),
+        ("1.50", "decimal", Decimal("1.50")),
+        ("-1.5BD", "decimal", Decimal("-1.5")),
+        ("12345678901234567890123456789.0123456789", "decimal", Decimal("12345678901234567890123456789.0123456789")),
+        ("1e3", "double", 1000.0),
+        ("1.5D", "double", 1.5),
+        ("0.1F", "float", 0.10000000149011612),
+        ("double('-Infinity')", "double", float("-inf")),
+        ("TRUE", "boolean", True),
+        (r"'it\'s \n \\'", "string", "it's \n \\"),
+        ('"x"', "string", "x"),
+        ("X'0aFF'", "binary", b"\x0a\xff"),
+        ("CAST('x' AS BINARY)", "binary", b"x"),
+        ("DATE '2026-1-5'", "date", date(2026, 1, 5)),
+        ("date('2026-01')", "date", date(2026, 1, 1)),
+        ("TIMESTAMP '2026-01-05'", "timestamp", datetime(2026, 1, 5, tzinfo=UTC)),
+        ("TIMESTAMP '2026-01-05 10:00:00.123456+05:30'", "timestamp", datetime(2026, 1, 5, 4, 30, 0, 123456, UTC)),
+        ("TIMESTAMP '2026-07-05T10:00 Europe/Berlin'", "timestamp", datetime(2026, 7, 5, 8, tzinfo=UTC)),
+        ("TIMESTAMP_NTZ '2026-01-05 10:00:00'", "timestamp_ntz", datetime(2026, 1, 5, 10)),
+        ("CAST('2026-01-05 10:00:00' AS TIMESTAMP)", "timestamp", datetime(2026, 1, 5, 10, tzinfo=UTC)),
+        ("CAST(DATE '2026-01-05' AS TIMESTAMP_NTZ)", "timestamp_ntz", datetime(2026, 1, 5)),
+        ("CAST('1.5' AS DECIMAL(5, 2))", "decimal", Decimal("1.5")),
+        ("CAST(NULL AS INT)", "null", None),
+    ],
+)
+def test_values(text: str, kind: str, content: Any) -> None:
+    assert parse_predicate(f"a = {text}") == Comparison(A, "=", Value(kind, content))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "No expression was parsed"),
+        ("a >>> 1", "an operand of BitwiseRightShift is missing"),
+        ("a = 1 AND", "an operand of And is missing"),
+        ("a = 'x", "Error tokenizing"),
+        ("a = 1 b", "is no condition"),
+        ("a = 1; DROP TABLE t", "is no condition"),
+        ("upper(a) = 'X'", "UPPER(a) is neither a column nor a value"),
+        ("a + 1 = 2", "a + 1 is neither a column nor a value"),
+        ("a = b", "compares two columns"),
+        ("'a' = 'b'", "a name is quoted in backticks"),
+        ("a IN (SELECT 1)", "is no condition"),
+        ("a LIKE '%x'", "LIKE '%x' asks for something else than a beginning"),
+        ("a LIKE 'x_%'", "LIKE 'x_%' asks for something else"),
+        ("a LIKE '%'", "LIKE '%' asks for something else"),
+        ("a RLIKE 'x'", "is no condition"),
+        ("a = DATE '2026-02-30'", "'2026-02-30' has no equal of type date"),
+        ("a = TIMESTAMP 'yesterday'", "'yesterday' has no equal of type timestamp"),
+        ("a = TIMESTAMP_NTZ '2026-01-01 10:00:00Z'", "has no equal of type timestamp_ntz"),
+        ("a = TIMESTAMP '2026-01-01 10:00:00 Nowhere/City'", "has no equal of type timestamp"),
+        ("a = CAST(300 AS TINYINT)", "300 has no equal of type tinyint"),
+        ("a = CAST(1.5 AS INT)", "1.5 has no equal of type int"),
+        ("a = 'it''s'", "write a quote inside a text"),
+        ("a = 1e", "'1e' is no number"),
+        ("a = current_date()", "is neither a column nor a value"),
+        ("a = " + "f(" * 40 + "1" + ")" * 40, "..."),
+    ],
+)
+def test_refusals_are_short_and_name_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        parse_predicate(text)
+    assert said in str(raised.value)
+    assert len(str(raised.value)) < 350
+    assert "\x1b" not in str(raised.value)
