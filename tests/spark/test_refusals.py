@@ -195,3 +195,13 @@ def test_a_table_without_a_snapshot(spark: SparkSession) -> None:
     assert empty.operations() == []
     with pytest.raises(PySparkException, match="no such column"):
         empty.call("zorder(nope)")
+
+
+def test_structs_whose_nulls_spark_does_not_see(spark: SparkSession) -> None:
+    struct = "if(id % 3 = 0, NULL, named_struct('x', if(id % 3 = 1, NULL, 7)))"
+    made = create(spark, f"SELECT id, {struct} AS s FROM range(9)", partitioned_by="s.x")
+    with untouched(made):
+        message = refusal(made, "zorder(id)", {"rewrite-all": "true"})
+    assert "reads NULL of column s as a struct of NULL" in message
+    assert "s.x=null" in message
+    assert made.call("zorder(id)", options={"rewrite-all": "true"}, where="s.x = 7").rewritten_data_files_count == 1

@@ -9,11 +9,16 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
@@ -28,6 +33,8 @@ import org.apache.iceberg.shaded.org.apache.parquet.format.converter.ParquetMeta
 import org.apache.iceberg.shaded.org.apache.parquet.schema.MessageType;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.PrimitiveType;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 
@@ -50,6 +57,8 @@ public final class PhysicalTypeCheck {
 
   /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
   public static void check(RewriteSession session, Table table, Collection<DataFile> files) {
+    Map<Integer, Integer> parents = TypeUtil.indexParents(table.schema().asStruct());
+    files.forEach(file -> checkStructs(table, file, parents));
     boolean hasNameMapping = table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING);
     List<String> locations =
         files.stream()
@@ -88,6 +97,34 @@ public final class PhysicalTypeCheck {
     if (!mismatches.isEmpty()) {
       session.disableVectorizedReads();
     }
+  }
+
+  /** Iceberg takes fields that rows are partitioned by from the partition: of a struct with no others it loses whether it is NULL. */
+  private static void checkStructs(Table table, DataFile file, Map<Integer, Integer> parents) {
+    Set<Integer> nullIds = new HashSet<>();
+    List<PartitionField> fields = table.specs().get(file.specId()).fields();
+    for (int i = 0; i < fields.size(); i++) {
+      if (fields.get(i).transform().isIdentity() && file.partition().get(i, Object.class) == null) {
+        nullIds.add(fields.get(i).sourceId());
+      }
+    }
+    for (int id : nullIds) {
+      for (Integer parent = parents.get(id); parent != null; parent = parents.get(parent)) {
+        Types.NestedField struct = table.schema().findField(parent);
+        if (struct.isOptional() && leaves(struct.type()).allMatch(nullIds::contains)) {
+          throw new IllegalArgumentException(
+              ("Cannot rewrite data files of %s, because Iceberg's reader in Spark reads NULL of column %s as a struct of NULL: the partition"
+                      + " has all its fields. Exclude %s by where, or rewrite it with PyIceberg.")
+                  .formatted(table.name(), table.schema().findColumnName(parent), file.location()));
+        }
+      }
+    }
+  }
+
+  private static Stream<Integer> leaves(Type type) {
+    return TypeUtil.indexById(type.asStructType()).values().stream()
+        .filter(each -> each.type().isPrimitiveType())
+        .map(Types.NestedField::fieldId);
   }
 
   private static final class Footers implements FlatMapFunction<Iterator<String>, Mismatch> {
