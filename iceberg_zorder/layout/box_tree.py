@@ -72,11 +72,6 @@ class BoxTree:
         """How many files there are."""
         return sum(leaf.files for leaf in self.leaves)
 
-    @property
-    def needs_tie_breakers(self) -> bool:
-        """Whether some leaf has more than one file."""
-        return self.files > len(self.leaves)
-
     def leaf(self, positions: Positions) -> npt.NDArray[np.int64]:
         """Find the leaf of every row."""
         columns, starts, rights, numbers = self._arrays

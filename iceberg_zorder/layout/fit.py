@@ -82,7 +82,8 @@ def grow(
     if workload is not None and table[leading:].size:
         of_queries = QueryCosts(below, workload, extents, share=workload_share, leading=leading)
         costs = of_queries if of_queries.are_any else extents
-    grower = _Grower(len(table), bits, leading, FileSizes(table.shape[1] / files, tolerance))
+    mean = table.shape[1] / files
+    grower = _Grower(len(table), bits, leading, FileSizes(mean, (1.0 - tolerance) * mean, (1.0 + tolerance) * mean))
     grower.node(table, files, costs)
     return BoxTree(tuple(grower.nodes))
 
@@ -142,22 +143,12 @@ class _Tried(NamedTuple):
     highs: _Edges
 
 
-@dataclass(frozen=True)
-class FileSizes:
-    """How many sampled rows a file may have: on average, and how far a file may lie from that, as a share of it."""
+class FileSizes(NamedTuple):
+    """How many sampled rows a file may have: on average, at least, and at most."""
 
     mean: float
-    tolerance: float
-
-    @property
-    def least(self) -> float:
-        """The fewest rows of a file."""
-        return (1.0 - self.tolerance) * self.mean
-
-    @property
-    def most(self) -> float:
-        """The most rows of a file."""
-        return (1.0 + self.tolerance) * self.mean
+    least: float
+    most: float
 
     def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
         """Find whether so many rows can be in so many files."""
@@ -173,7 +164,7 @@ class FileSizes:
         Examples
         --------
         >>> ends = Ends(np.array([7]), np.array([1.0]))
-        >>> FileSizes(4.0, 0.25).cuts(np.arange(16, dtype=np.uint16), 4, ends)
+        >>> FileSizes(4.0, 3.0, 5.0).cuts(np.arange(16, dtype=np.uint16), 4, ends)
         (array([ 3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13,  7]), array([1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 2]))
         """
         rows = len(ordered)
@@ -238,22 +229,21 @@ class _Grower:
 
     def node(self, table: _Edges, files: int, costs: Costs) -> None:
         """Add the node of some sampled rows, and all nodes below it."""
+        if not table.size:
+            self.nodes.append(Leaf(files, (0,) * self._columns, (self._top,) * self._columns))
+            return
+        lower, upper = table.min(axis=1), table.max(axis=1)
         best = None
-        if files > 1 and table.size:
-            costs = costs.inside(table.min(axis=1), table.max(axis=1))
+        if files > 1:
+            costs = costs.inside(lower, upper)
             best = self._best(table, files, costs)
         if best is None:
-            self.nodes.append(self._leaf(table, files))
+            self.nodes.append(Leaf(files, tuple(lower.tolist()), tuple(upper.tolist())))
             return
         self.nodes.append(Split(best.column, best.start))
         left = table[best.column] < best.start
         self.node(table[:, left], best.files, costs)
         self.node(table[:, ~left], files - best.files, costs)
-
-    def _leaf(self, table: _Edges, files: int) -> Leaf:
-        if not table.size:
-            return Leaf(files, (0,) * self._columns, (self._top,) * self._columns)
-        return Leaf(files, tuple(table.min(axis=1).tolist()), tuple(table.max(axis=1).tolist()))
 
     def _best(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
         """Find the split with the least cost within the tolerance, else the most even one, else none."""
@@ -293,16 +283,13 @@ class _Grower:
         place = np.searchsorted(edges, cuts)
         # The rows between two edges are looked at once, however many cuts they lie left or right of.
         segments = np.concatenate(([0], edges))
-        lows = np.minimum.reduceat(ordered[self._leading :], segments, axis=1)
-        highs = np.maximum.reduceat(ordered[self._leading :], segments, axis=1)
-        return _Tried(
-            np.full(len(cuts), column),
-            ordered[column, cuts],
-            cuts,
-            shares,
-            np.stack((_left_of_edges(np.minimum, lows)[:, place], _right_of_edges(np.minimum, lows)[:, place])),
-            np.stack((_left_of_edges(np.maximum, highs)[:, place], _right_of_edges(np.maximum, highs)[:, place])),
-        )
+        sides = []
+        for extreme in (np.minimum, np.maximum):
+            reduced = extreme.reduceat(ordered[self._leading :], segments, axis=1)
+            left = extreme.accumulate(reduced, axis=1)[:, :-1]
+            right = extreme.accumulate(reduced[:, ::-1], axis=1)[:, :-1][:, ::-1]
+            sides.append(np.stack((left[:, place], right[:, place])))
+        return _Tried(np.full(len(cuts), column), ordered[column, cuts], cuts, shares, *sides)
 
     def _between_values(self, table: _Edges, files: int, column: int) -> _Candidate | None:
         """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
@@ -339,17 +326,6 @@ class _Grower:
             if best is None or uneven[place] < best.cost:
                 best = _Candidate(float(uneven[place]), column, int(ordered[cuts[place]]), int(shares[place]))
         return best
-
-
-def _left_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
-    """Reduce, for each edge between two segments, shape (columns, segments), all segments on its left."""
-    reduced: _Edges = extreme.accumulate(segments, axis=1)[:, :-1]
-    return reduced
-
-
-def _right_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
-    """Reduce the segments on the right of each edge: in a mirror they are on its left."""
-    return _left_of_edges(extreme, segments[:, ::-1])[:, ::-1]
 
 
 @dataclass(frozen=True)
@@ -413,8 +389,15 @@ def fit(
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
     leading = sum(place < len(request.leading_orders) for place in active)
+    orders = [*request.leading_orders, *[(False, False)] * len(columns)]
+    fitted = []
+    for place in active:
+        keys, (descending, nulls_first) = sample.columns[place], orders[place]
+        boundaries = find_boundaries(keys, request.boundaries)
+        mapped = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
+        fitted.append(LayoutColumn(place, columns[place], boundaries, mapped))
     uncut = Layout(
-        tuple(_fitted(place, columns[place], sample.columns[place], bits, request) for place in active),
+        tuple(fitted),
         leading,
         tuple(column.name for place, column in enumerate(columns) if place not in active),
         bits,
@@ -438,13 +421,6 @@ def fit(
     )
     curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, leading)
     return replace(uncut, curve=curve, cuts=tree)
-
-
-def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, request: LayoutRequest) -> LayoutColumn:
-    boundaries = find_boundaries(keys, request.boundaries)
-    descending, nulls_first = request.leading_orders[place] if place < len(request.leading_orders) else (False, False)
-    positions = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
-    return LayoutColumn(place, column, boundaries, positions)
 
 
 def _separates(keys: KeyColumn) -> bool:

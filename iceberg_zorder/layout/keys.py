@@ -87,19 +87,12 @@ class KeyColumn:
     @property
     def values(self) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         """The keys of the rows that are values."""
-        return self._keys(self.states == VALUE)
-
-    def where(self, chosen: npt.NDArray[np.bool_]) -> KeyColumn:
-        """Take some rows."""
-        return KeyColumn(self._keys(chosen), self.states[chosen])
+        return self.take(np.flatnonzero(self.states == VALUE)).keys
 
     def take(self, rows: npt.NDArray[np.int64]) -> KeyColumn:
         """Take rows by their places."""
         keys = self.keys[rows] if isinstance(self.keys, np.ndarray) else self.keys.take(pa.array(rows))
         return KeyColumn(keys, self.states[rows])
-
-    def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
-        return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
 
 
 def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:

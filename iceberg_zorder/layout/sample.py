@@ -36,10 +36,6 @@ class Sample:
         """Number of sampled rows."""
         return self.columns[0].rows if self.columns else 0
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Sample:
-        """Take some rows."""
-        return Sample(tuple(column.where(chosen) for column in self.columns))
-
     def take(self, rows: npt.NDArray[np.int64]) -> Sample:
         """Take rows by their places."""
         return Sample(tuple(column.take(rows) for column in self.columns))

@@ -535,8 +535,7 @@ def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
 
 def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
     """Find the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
-    of_state = {VALUE: 0, NAN: boundaries.nan_bucket, END: boundaries.buckets}
-    found = np.array([of_state.get(edge[0], boundaries.null_bucket) for edge in edges], np.int64)
+    found = np.array([0 if edge[0] == VALUE else boundaries.size + edge[0] for edge in edges], np.int64)
     places = [place for place, edge in enumerate(edges) if len(edge) == 2]
     if places:
         found[places] = _counts(boundaries, [edge[1] for edge in edges if len(edge) == 2], side)
