@@ -49,7 +49,7 @@ class SnapshotFacts:
     def is_layout(self) -> bool:
         """Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them."""
         with suppress(InvalidInputError):
-            return bool(parse_sort_order(self.summary.get(COLUMNS, "")))
+            return COLUMNS in self.summary and bool(parse_sort_order(self.summary[COLUMNS]))
         return False
 
     @property
