@@ -84,7 +84,7 @@ class _Column:
     wanted: _Extents  # of each box of the queries, and whether it wants rows without a value
 
     @staticmethod
-    def of(
+    def from_bounds(
         bounds: ColumnBounds, keys: KeyColumn, kept: Kept | None, weight: float, boxes: Sequence[KeyRange]
     ) -> _Column:
         of_column = [bounds.lower, bounds.upper, keys]
@@ -103,11 +103,6 @@ class _Column:
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
         return _Extents(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
-
-    def share(self, of: _Extents) -> _Floats:
-        """Return the share of the values within extents."""
-        found = np.where(of.high < 0, 0, self.below[of.high + 1] - self.below[of.low])
-        return found / max(1, int(self.below[-1]))
 
     def read(self, of: _Extents, file: int, smaller: float) -> _Floats:
         """Return the share of a file that each box reads by this column, once it is cut into so much smaller ones."""
@@ -144,7 +139,7 @@ class PartitionRows:
         ):
             if weight > 0:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                self._columns.append(_Column.of(bounds, sampled, kept, weight, boxes))
+                self._columns.append(_Column.from_bounds(bounds, sampled, kept, weight, boxes))
         self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
         self.reach = self._reach([column.today for column in self._columns], np.ones(files.count))
 
@@ -213,7 +208,8 @@ class PartitionRows:
             # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
             spans = np.where(rows > 1, (rows + 1) / np.maximum(rows - 1, 1), 1.0)
             for column, of in zip(self._columns, extents, strict=True):
-                share = column.share(of)
+                share = np.where(of.high < 0, 0, column.below[of.high + 1] - column.below[of.low])
+                share = share / max(1, int(column.below[-1]))
                 reach += column.weight * np.where(of.low < of.high, np.minimum(share * spans, 1.0), share)
             return reach / self._weight * smaller
         weights = np.array([weight for _, weight in self._asked])
