@@ -49,7 +49,7 @@ class Boundaries:
         return self.size + 3
 
     def bucket_of(self, column: KeyColumn) -> npt.NDArray[np.int64]:
-        """Find the bucket of every row.
+        """Return the bucket of every row.
 
         Examples
         --------

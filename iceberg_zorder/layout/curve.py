@@ -62,7 +62,7 @@ def spread(positions: npt.NDArray[np.int64], column: int, columns: int, bits: in
 
 
 def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt.NDArray[np.int64]:
-    """Find where interleaved indexes lie on the Hilbert curve.
+    """Return where interleaved indexes lie on the Hilbert curve.
 
     Neighbours on the curve differ in one position, and there by one; the z-order curve jumps.
 
@@ -88,7 +88,7 @@ def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt
 
 
 def curve_index(curve: str, positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
-    """Find the index of rows on a curve: their positions interleaved, and for ``hilbert`` the place on that curve.
+    """Return the index of rows on a curve: their positions interleaved, and for ``hilbert`` the place on that curve.
 
     Examples
     --------

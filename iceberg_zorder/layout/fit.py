@@ -151,7 +151,7 @@ class FileSizes(NamedTuple):
     most: float
 
     def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
-        """Find whether so many rows can be in so many files."""
+        """Return whether so many rows can be in so many files."""
         tolerated: npt.NDArray[np.bool_] = (files * self.least <= rows) & (rows <= files * self.most)
         return tolerated
 
@@ -206,7 +206,7 @@ def _nearest_shares(cuts: _Integers, rows: int, files: int) -> _Integers:
 
 
 def _nearest(sorted_values: _Integers, targets: npt.NDArray[np.float64]) -> _Integers:
-    """Find the place of the value nearest to each target, the lower one of two."""
+    """Return the place of the value nearest to each target, the lower one of two."""
     above = np.minimum(np.searchsorted(sorted_values, targets, side="left"), len(sorted_values) - 1)
     below = np.maximum(above - 1, 0)
     nearer = sorted_values[above] - targets < targets - sorted_values[below]
@@ -246,7 +246,7 @@ class _Grower:
         self.node(table[:, ~left], files - best.files, costs)
 
     def _best(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
-        """Find the split with the least cost within the tolerance, else the most even one, else none."""
+        """Return the split with the least cost within the tolerance, else the most even one, else none."""
         for column in range(self._leading):
             if table[column].min() < table[column].max():
                 best = self._between_values(table, files, column)
@@ -256,7 +256,7 @@ class _Grower:
         return self._within_tolerance(table, files, costs) or self._most_even(table, files)
 
     def _within_tolerance(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
-        """Find the split of a clustering column with the least cost within the tolerance."""
+        """Return the split of a clustering column with the least cost within the tolerance."""
         tried = [
             self._tried(table, files, column, costs.ends(column)) for column in range(self._leading, self._columns)
         ]
@@ -312,7 +312,7 @@ class _Grower:
         return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
 
     def _most_even(self, table: _Edges, files: int) -> _Candidate | None:
-        """Find the split with any share of the files that is the most even."""
+        """Return the split with any share of the files that is the most even."""
         best = None
         rows = table.shape[1]
         for column in range(self._columns):
@@ -424,7 +424,7 @@ def fit(
 
 
 def _separates(keys: KeyColumn) -> bool:
-    """Tell whether the sampled rows show two different things, NaN and NULL being one each."""
+    """Return whether the sampled rows show two different things, NaN and NULL being one each."""
     present = [state for state in (VALUE, NAN, NULL) if (keys.states == state).any()]
     values = keys.values
     if len(present) != 1 or len(values) == 0:

@@ -111,7 +111,7 @@ def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
 
 
 def domain(type_name: str) -> Domain:
-    """Tell the domain of a type's keys; types without comparable lower/upper bounds are refused.
+    """Return the domain of a type's keys; types without comparable lower/upper bounds are refused.
 
     Examples
     --------

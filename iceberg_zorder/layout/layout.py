@@ -62,13 +62,13 @@ class Layout:
         return self.cuts.files
 
     def positions(self, sample: Sample) -> list[npt.NDArray[np.int64]]:
-        """Find the positions of every row."""
+        """Return the positions of every row."""
         return [
             column.positions[column.boundaries.bucket_of(sample.columns[column.ordinal])] for column in self.columns
         ]
 
     def index(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the index of every row: its place in its file, after the values of the leading columns."""
+        """Return the index of every row: its place in its file, after the values of the leading columns."""
         positions = self.positions(sample)
         if isinstance(self.cuts, EvenCuts):
             return global_index(positions, sample.rows, self.leading, self.curve, self.bits)
@@ -82,7 +82,7 @@ class Layout:
         return curve_index(self.curve, stretched, self.bits)
 
     def file(self, sample: Sample, tie_breakers: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
-        """Find the file of every row.
+        """Return the file of every row.
 
         Rows that nothing else tells apart are spread over the files of their box by tie breakers, numbers that depend
         on the row alone; without, all go to its first file.

@@ -72,7 +72,7 @@ def new_files(groups: Mapping[int, LaidOutSample], columns: Sequence[ClusteringC
 
 
 def _bounds(column: ClusteringColumn, keys: KeyColumn, file: npt.NDArray[np.int64], files: int) -> ColumnBounds:
-    """Find the smallest and the largest key of each file."""
+    """Return the smallest and the largest key of each file."""
     (ranks,) = dense_ranks([keys])
     valued = np.flatnonzero(ranks >= 0)
     order = valued[np.lexsort((ranks[valued], file[valued]))]

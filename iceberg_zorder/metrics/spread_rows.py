@@ -58,7 +58,7 @@ def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int
 
 
 def middles(bounds: ColumnBounds) -> KeyColumn:
-    """Find the value in the middle between the bounds of each file.
+    """Return the value in the middle between the bounds of each file.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class _Digits:
 
     @staticmethod
     def of(values: Sequence[bytes], prefix: int) -> _Digits:
-        """Find the digits of values that share a prefix of so many bytes."""
+        """Return the digits of values that share a prefix of so many bytes."""
         found = set().union(*(value[prefix:] for value in values))
         lowest, highest = min(found, default=0), max(found, default=0)
         base = max(2, highest - lowest + 1)

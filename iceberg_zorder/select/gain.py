@@ -37,7 +37,7 @@ class AskedQueries:
     share: float  # of the queries that the workload knows, in [0, 1]
 
     def boxes_in(self, layout: Layout) -> QueryBoxes:
-        """Find what they ask for in the positions of a layout."""
+        """Return what they ask for in the positions of a layout."""
         return query_boxes(self.queries, layout.columns)
 
 
@@ -53,7 +53,7 @@ class UpkeepRequest:
     workload: AskedQueries | None = None  # by what files are judged, if not by filters column = value
 
     def goes_by_queries(self, files: DataFiles) -> bool:
-        """Tell whether files are judged by queries: not where no file has bounds of a column."""
+        """Return whether files are judged by queries: not where no file has bounds of a column."""
         return self.workload is not None and not any(bounds.is_open for bounds in files.columns)
 
 
@@ -101,7 +101,7 @@ class _Column:
         return _Column(weight if below[-1] else 0.0, ranks, below, _Extents(low, high, bounds.valued < 1), wanted)
 
     def extents(self, rows: _Array, starts: _Array) -> _Extents:
-        """Find the extents of sets of rows that begin at ``starts``."""
+        """Return the extents of sets of rows that begin at ``starts``."""
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
         return _Extents(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
@@ -146,7 +146,7 @@ class PartitionRows:
         self.read_probability = self._read_probability([column.today for column in self._columns], np.ones(files.count))
 
     def rows_alike(self, like: npt.NDArray[np.bool_]) -> _Array:
-        """Find for each row the one that it is taken to lie as: of other files evenly one of those of ``like`` inside.
+        """Return for each row the one that it is taken to lie as: in other files, evenly, rows of ``like`` inside them.
 
         Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
         """
@@ -175,7 +175,7 @@ class PartitionRows:
         return found
 
     def is_finer(self, files: _Array) -> bool:
-        """Tell whether files that are chosen for what they gain are written to more files: those of less than half."""
+        """Return whether files chosen for gain are written to more files: those of less than half of the bytes."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
     def after(self, files: _Array, *, for_gain: bool = False) -> float:
@@ -224,7 +224,7 @@ class PartitionRows:
         return found / self._workload.weight
 
     def _new_files(self, rows: _Array, files: int) -> _Array:
-        """Find the new file of each row of a rewrite: a layout is fitted to every second one."""
+        """Return the new file of each row of a rewrite: a layout is fitted to every second one."""
         if files == 1:
             return np.zeros(len(rows), np.int64)
         mine, request = self._sample.take(rows), replace(self._request.layout, files=files)
@@ -358,7 +358,7 @@ def _best(
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], float] | None:
-    """Find the first files of an order, beyond the required ones, whose cost is furthest below the limit per byte."""
+    """Return the first files of an order, beyond the required ones, whose cost is furthest below the limit per byte."""
     ends = np.cumsum(sizes)
     found, best, count = None, -1.0, max(1, required)
     while count < len(order):

@@ -42,7 +42,7 @@ class Range:
     descending: bool
 
     def of(self, keys: Sequence[SortKey]) -> _Longs:
-        """Find the ranges of rows, in the order of the sort."""
+        """Return the ranges of rows, in the order of the sort."""
         values = keys[self.key].values
         if isinstance(values, np.ndarray):
             found = np.searchsorted(np.array(self.starts, np.int64), values, side="right")
@@ -58,7 +58,7 @@ def sort_keys(
     columns: Sequence[pa.Array],
     index: _Longs,
 ) -> list[SortKey]:
-    """Find the keys of rows."""
+    """Return the keys of rows."""
     keys = []
     for column, (descending, nulls_first), array in zip(prefix, orders, columns, strict=True):
         encoded = encode(array, column.type)
@@ -73,7 +73,7 @@ def sort_keys(
 
 
 def sort_permutation(keys: Sequence[SortKey]) -> _Longs:
-    """Find the places of rows in the order of their keys.
+    """Return the places of rows in the order of their keys.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _ranks(key: SortKey) -> _Longs:
 
 
 def split(parts: Iterable[Sequence[SortKey]], pieces: int) -> Range | None:
-    """Find how to split rows into about so many pieces.
+    """Return how to split rows into about so many pieces.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class BucketSorter:
         return max(1, self._row_group_bytes // self._codecs.width)
 
     def need(self, bucket: Bucket) -> int:
-        """Tell how many bytes sorting takes, beside what the rows take that are in memory.
+        """Return how many bytes sorting takes, beside what the rows take that are in memory.
 
         A range of the rows is copied, unless it is all of them; then there is one column more, or a row group.
         """
@@ -256,7 +256,7 @@ class BucketSorter:
         spill.drop(bucket)
 
     def _keys(self, columns: Sequence[pa.Array | None], index: npt.NDArray[np.int64]) -> list[SortKey]:
-        """Find the keys that rows are sorted by; of the columns those of the prefix are looked at."""
+        """Return the keys that rows are sorted by; of the columns those of the prefix are looked at."""
         if not self._prefix.columns:
             return [SortKey(index)]
         places = self._prefix.places
@@ -277,7 +277,7 @@ class _RowGroup:
         self._bytes = 0
 
     def cuts(self, widths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Tell which of some rows to add next, from where to where, given how many bytes each takes."""
+        """Yield the rows to add next, from where to where, given how many bytes each takes."""
         ends = np.cumsum(widths)
         start = before = 0
         while start < len(ends):

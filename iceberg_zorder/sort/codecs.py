@@ -27,7 +27,7 @@ def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
 
 
 def type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
-    """Tell the type of a column, or of a field of a struct.
+    """Return the type of a column, or of a field of a struct.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class Codecs:
 
     def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
         """Join parts of a column: numbers as the widest of them, whatever else as it was."""
-        if all(_is_number(part) for part in parts):
+        if all(pa.types.is_integer(part.type) for part in parts):
             widest = max((part.type for part in parts), key=lambda kind: kind.bit_width)
             return pa.concat_arrays([part.cast(widest) for part in parts])
         return pa.concat_arrays([self.decoded(place, part) for part in parts])
@@ -148,7 +148,7 @@ class Codecs:
         return pa.RecordBatch.from_arrays(arrays, self._schema.names)
 
     def widths(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-        """Tell how many bytes each row takes when its columns are finished."""
+        """Return how many bytes each row takes when its columns are finished."""
         widths = np.zeros(len(columns[0]) if columns else 0, np.int64)
         for codec, column, field in zip(self._codecs, columns, self._schema, strict=True):
             widths += codec.widths(column, field.type)
@@ -177,7 +177,7 @@ class Plain:
         return column
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:  # noqa: ARG002
-        """Tell how many bytes each value takes when it is finished, or all alike."""
+        """Return how many bytes each value takes when it is finished, or all alike."""
         return np.diff(bytes_up_to(column, np.arange(len(column) + 1)))
 
 
@@ -258,7 +258,7 @@ class Texts(Plain):
         return last[1].take(column.indices)
 
     def _numbered(self, entries: pa.Array) -> pa.Array | None:
-        """Find the numbers of a dictionary's entries; none if there are too many."""
+        """Return the numbers of a dictionary's entries; none if there are too many."""
         with self._lock:
             values = entries.to_pylist()
             new = [value for value in values if value is not None and value not in self._numbers]
@@ -271,14 +271,14 @@ class Texts(Plain):
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Make numbers a dictionary, whose values are sorted, in whatever order they came."""
-        if not _is_number(column):
+        if not pa.types.is_integer(column.type):
             return column.cast(kind)
         places, values = self._all(kind)
         return pa.DictionaryArray.from_arrays(places.take(column), values)
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:
         """Of what comes in a dictionary count the numbers, which are the same in every row."""
-        return _NUMBER_BYTES if _is_number(column) else super().widths(column, kind)
+        return _NUMBER_BYTES if pa.types.is_integer(column.type) else super().widths(column, kind)
 
     def _all(self, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
         """List the values in their order, and the place there of each number."""
@@ -289,10 +289,6 @@ class Texts(Plain):
                 places[[self._numbers[value] for value in values]] = np.arange(len(values))
                 self._sorted = pa.array(places), pa.array(values, kind)
             return self._sorted
-
-
-def _is_number(column: pa.Array) -> bool:
-    return bool(pa.types.is_integer(column.type))
 
 
 def _with_short_offsets(column: pa.Array) -> pa.Array:

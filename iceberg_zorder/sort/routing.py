@@ -1,4 +1,4 @@
-"""Find the file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
+"""The file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
 
 ::
 
@@ -53,7 +53,7 @@ class Router:
         self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
 
     def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
-        """Find the files and the indexes of some rows of a data file."""
+        """Return the files and the indexes of some rows of a data file."""
         rows = len(positions)
         file, index = np.empty(rows, np.int64), np.empty(rows, np.int64)
         for start in range(0, rows, _ROWS_AT_A_TIME):
@@ -149,7 +149,7 @@ class _Search:
         self._table = _RangeTable(keys, range_bits) if isinstance(keys, np.ndarray) and len(keys) else None
 
     def buckets(self, array: pa.Array) -> _Longs:
-        """Find the buckets of values; those of a dictionary once for each entry."""
+        """Return the buckets of values; those of a dictionary once for each entry."""
         if pa.types.is_dictionary(array.type):
             of_entries = self.buckets(array.dictionary)
             codes: _Longs = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)

@@ -49,7 +49,7 @@ class Part:
 
     @property
     def sizes(self) -> list[int]:
-        """Tell how many bytes the rows of each range take."""
+        """Return how many bytes the rows of each range take."""
         size = self.rows.nbytes
         if len(self.ends) == 1:
             return [size]

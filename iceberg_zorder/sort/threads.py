@@ -16,7 +16,7 @@ class StoppedError(Exception):
 
 
 def available_cores() -> int:
-    """Tell how many cores this process may run on."""
+    """Return how many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
