@@ -67,17 +67,12 @@ class KeyColumn:
     Examples
     --------
     >>> column = KeyColumn(np.array([3, 1, 0]), np.array([VALUE, VALUE, NULL], np.uint8))
-    >>> column.domain, column.rows, column.values.tolist()
-    ('long', 3, [3, 1])
+    >>> column.rows, column.values.tolist()
+    (3, [3, 1])
     """
 
     keys: npt.NDArray[np.int64] | pa.LargeBinaryArray
     states: npt.NDArray[np.uint8]
-
-    @property
-    def domain(self) -> Domain:
-        """``long`` or ``bytes``."""
-        return "long" if isinstance(self.keys, np.ndarray) else "bytes"
 
     @property
     def rows(self) -> int:

@@ -61,8 +61,6 @@ def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
     return values if kept is None else pa.array([kept(each.as_py()) for each in values], pa.large_binary())
 
 
-"""Bytes of files: whole numbers, but of files that do not exist yet."""
-
 _MOST = (1 << 48) - 1
 """Of so many values hardly two rows share one."""
 _TRUNCATED = re.compile(r"truncate\((\d+)\)")

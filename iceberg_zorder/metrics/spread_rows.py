@@ -149,7 +149,7 @@ def _spread_bytes(
     if bounds.column.type not in ("string", "binary"):
         shares = zip(places.tolist(), along.tolist(), strict=True)
         return pa.array([_between_numbers(ends[place], share) for place, share in shares], pa.large_binary())
-    digits = _Digits.of([each for pair in ends for each in pair], _common_prefix(least, most))
+    digits = _Digits.from_values([each for pair in ends for each in pair], _common_prefix(least, most))
     return pa.array(digits.between(ends, places, along), pa.large_binary())
 
 
@@ -184,7 +184,7 @@ class _Digits:
     count: int
 
     @staticmethod
-    def of(values: Sequence[bytes], prefix: int) -> _Digits:
+    def from_values(values: Sequence[bytes], prefix: int) -> _Digits:
         """Return the digits of values that share a prefix of so many bytes."""
         found = set().union(*(value[prefix:] for value in values))
         lowest, highest = min(found, default=0), max(found, default=0)
