@@ -83,7 +83,7 @@ def grow(
         of_queries = QueryCosts(below, workload, extents, share=workload_share, leading=leading)
         costs = of_queries if of_queries.are_any else extents
     mean = table.shape[1] / files
-    grower = _Grower(len(table), bits, leading, FileSizes(mean, (1.0 - tolerance) * mean, (1.0 + tolerance) * mean))
+    grower = _Grower(len(table), bits, leading, RowsPerFile(mean, (1.0 - tolerance) * mean, (1.0 + tolerance) * mean))
     grower.node(table, files, costs)
     return BoxTree(tuple(grower.nodes))
 
@@ -143,7 +143,7 @@ class _Tried(NamedTuple):
     highs: _Edges
 
 
-class FileSizes(NamedTuple):
+class RowsPerFile(NamedTuple):
     """How many sampled rows a file may have: on average, at least, and at most."""
 
     mean: float
@@ -164,7 +164,7 @@ class FileSizes(NamedTuple):
         Examples
         --------
         >>> ends = Ends(np.array([7]), np.array([1.0]))
-        >>> FileSizes(4.0, 3.0, 5.0).cuts(np.arange(16, dtype=np.uint16), 4, ends)
+        >>> RowsPerFile(4.0, 3.0, 5.0).cuts(np.arange(16, dtype=np.uint16), 4, ends)
         (array([ 3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13,  7]), array([1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 2]))
         """
         rows = len(ordered)
@@ -220,7 +220,7 @@ def _without_repeats(ordered: _Integers) -> _Integers:
 
 
 class _Grower:
-    def __init__(self, columns: int, bits: int, leading: int, sizes: FileSizes) -> None:
+    def __init__(self, columns: int, bits: int, leading: int, sizes: RowsPerFile) -> None:
         self.nodes: list[Split | Leaf] = []
         self._columns = columns
         self._top = (1 << bits) - 1
