@@ -278,7 +278,10 @@ _OPTIONS: dict[str, _Kind] = {
     "max-scan-ratio": _ANY_DOUBLE,
     "min-age-seconds": _ANY_LONG,
     "rewrite-old-specs": _BOOLEAN,
-    MEMORY_LIMIT: _integer_in(SMALLEST_MEMORY_LIMIT, 2**63 - 1),
+    MEMORY_LIMIT: (
+        f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]",
+        lambda text: _integer(text, SMALLEST_MEMORY_LIMIT, 2**63 - 1),  # tests set a smaller one
+    ),
     SPILL_DIRECTORY: ("the name of a directory", _directory),
     # Ours: the layout.
     "boundaries": _integer_in(1, MAX_BOUNDARIES),
