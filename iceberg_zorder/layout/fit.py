@@ -263,14 +263,11 @@ class _Grower:
         tried = [each for each in tried if len(each.cuts)]
         if not tried:
             return None
-        columns, starts, cuts, shares = (
-            np.concatenate(each) for each in zip(*[(t.columns, t.starts, t.cuts, t.shares) for t in tried], strict=True)
-        )
+        columns, starts, cuts, shares, *sides = (np.concatenate(each, axis=-1) for each in zip(*tried, strict=True))
         # First all left sides, then all right ones.
-        lows = np.concatenate([each.lows[side] for side in (0, 1) for each in tried], axis=1)
-        highs = np.concatenate([each.highs[side] for side in (0, 1) for each in tried], axis=1)
-        expected = costs.of(lows, highs, np.concatenate((shares, files - shares)))
-        total = cuts * expected[: len(cuts)] + (table.shape[1] - cuts) * expected[len(cuts) :]
+        lows, highs = (np.concatenate(each, axis=1) for each in sides)
+        left, right = np.split(costs.of(lows, highs, np.concatenate((shares, files - shares))), 2)
+        total = cuts * left + (table.shape[1] - cuts) * right
         place = int(total.argmin())
         return _Candidate(float(total[place]), int(columns[place]), int(starts[place]), int(shares[place]))
 
