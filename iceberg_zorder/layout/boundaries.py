@@ -1,7 +1,7 @@
 """Boundaries: the strictly increasing keys that split the sampled distribution of a column into buckets.
 
 The bucket of a key is the number of boundaries not above it: a key equal to a boundary belongs to the bucket above.
-NaN and NULL have the two buckets after all values::
+NaN and NULL have the two buckets after all values: the number of boundaries plus the state ``NAN`` or ``NULL``::
 
     boundaries         10            20            30
     keys        ... 9  |  10 ... 19  |  20 ... 29  |  30 ...   NaN   NULL
@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_zorder.layout.keys import NAN, NULL, KeyColumn
+from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
 
 MAX_BOUNDARIES = 65_536
 
@@ -32,8 +32,8 @@ class Boundaries:
     Examples
     --------
     >>> boundaries = Boundaries(np.array([10, 20, 30]))
-    >>> boundaries.size, boundaries.nan_bucket, boundaries.null_bucket, boundaries.buckets
-    (3, 4, 5, 6)
+    >>> boundaries.size, boundaries.buckets
+    (3, 6)
     """
 
     keys: npt.NDArray[np.int64] | pa.LargeBinaryArray
@@ -44,22 +44,12 @@ class Boundaries:
         return len(self.keys)
 
     @property
-    def nan_bucket(self) -> int:
-        """The bucket of NaN."""
-        return self.size + 1
-
-    @property
-    def null_bucket(self) -> int:
-        """The bucket of NULL."""
-        return self.size + 2
-
-    @property
     def buckets(self) -> int:
         """Number of buckets, those of NaN and NULL included."""
         return self.size + 3
 
     def bucket_of(self, column: KeyColumn) -> npt.NDArray[np.int64]:
-        """Find the bucket of every row.
+        """Return the bucket of every row.
 
         Examples
         --------
@@ -76,8 +66,8 @@ class Boundaries:
             ordered = self.keys.to_numpy(zero_copy_only=False)
             rows = pc.fill_null(column.keys, b"").to_numpy(zero_copy_only=False)
             found = np.searchsorted(ordered, rows, side="right").astype(np.int64)
-        found[column.states == NAN] = self.nan_bucket
-        found[column.states == NULL] = self.null_bucket
+        others = np.flatnonzero(column.states != VALUE)
+        found[others] = self.size + column.states[others].astype(np.int64)
         return found
 
     def positions(
@@ -96,7 +86,7 @@ class Boundaries:
         >>> boundaries.positions(column, bits=3), boundaries.positions(column, bits=3, descending=True)
         (array([0, 3, 4, 7, 7]), array([5, 4, 0, 0, 7]))
         """
-        null = self.null_bucket
+        null = self.size + NULL
         order = np.arange(null)[:: -1 if descending else 1]
         order = np.concatenate(([null], order) if nulls_first else (order, [null]))
         rows = np.bincount(self.bucket_of(column), minlength=self.buckets)[order]

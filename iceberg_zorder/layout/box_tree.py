@@ -72,13 +72,8 @@ class BoxTree:
         """How many files there are."""
         return sum(leaf.files for leaf in self.leaves)
 
-    @property
-    def needs_tie_breakers(self) -> bool:
-        """Whether some leaf has more than one file."""
-        return self.files > len(self.leaves)
-
     def leaf(self, positions: Positions) -> npt.NDArray[np.int64]:
-        """Find the leaf of every row."""
+        """Return the leaf of every row."""
         columns, starts, rights, numbers = self._arrays
         rows = len(positions[0]) if len(positions) else 0
         node = np.zeros(rows, np.int64)
@@ -92,7 +87,7 @@ class BoxTree:
         return numbers[node]
 
     def file(self, leaf: npt.NDArray[np.int64], tie_breakers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the file of every row, given its leaf, over whose files tie breakers spread rows by their remainder."""
+        """Return the file of every row by its leaf, over whose files tie breakers spread rows by their remainder."""
         files = np.array([each.files for each in self.leaves], np.int64)
         first = np.cumsum(files) - files
         found: npt.NDArray[np.int64] = first[leaf] + tie_breakers % files[leaf]
@@ -157,7 +152,7 @@ class EvenCuts:
         return len(self.starts) + 1
 
     def file(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the files of rows."""
+        """Return the files of rows."""
         return np.searchsorted(np.array(self.starts, np.int64), index, side="right").astype(np.int64)
 
 

@@ -73,15 +73,15 @@ def quoted_identifier(part: str) -> str:
     return "`" + part.replace("`", "``") + "`"
 
 
-def parse_name(text: str) -> tuple[str, ...]:
-    """Read the name of one column.
+def parse_name(text: str, action: str = "parse sort_order") -> tuple[str, ...]:
+    """Read the name of one column; a message says which ``action`` fails.
 
     Examples
     --------
     >>> parse_name("a.`b.c`")
     ('a', 'b.c')
     """
-    reader = NameReader(text, "parse sort_order")
+    reader = NameReader(text, action)
     parts = reader.column()
     reader.end()
     return parts
@@ -106,38 +106,37 @@ class NameReader:
         self._action = action
 
     def column(self) -> tuple[str, ...]:
-        """Read the name of a column."""
-        parts = [self._part()]
-        while self.is_at("."):
+        """Read the name of a column, with the white space around it and its dots."""
+        parts = []
+        while True:
+            self.skip_space()
+            if self.is_at("`"):
+                quoted = _QUOTED.match(self.text, self.position)
+                if quoted is None:
+                    self.refuse("a backtick is not closed", self.position)
+                self.position = quoted.end()
+                part = quoted[1].replace("``", "`")
+            else:
+                part = self.word()
+            if not part:
+                self.unexpected("a column")
+            self.skip_space()
+            parts.append(part)
+            if not self.is_at("."):
+                return tuple(parts)
             self.position += 1
-            parts.append(self._part())
-        return tuple(parts)
 
     def end(self) -> None:
         """Refuse whatever is left of the text."""
         if self.position < len(self.text):
             self.unexpected("',' or the end")
 
-    def _part(self) -> str:
-        """One name, with the white space around it."""
-        self.skip_space()
-        part = self._quoted() if self.is_at("`") else self.word()
-        if not part:
-            self.unexpected("a column")
-        self.skip_space()
-        return part
-
-    def _quoted(self) -> str:
-        quoted = _QUOTED.match(self.text, self.position)
-        if quoted is None:
-            self.refuse("a backtick is not closed", self.position)
-        self.position = quoted.end()
-        return quoted[1].replace("``", "`")
-
     def word(self) -> str:
-        """Read letters, digits and underscores, maybe none."""
+        """Read letters, ASCII digits and underscores, maybe none."""
         start = self.position
-        while self.position < len(self.text) and _is_name_character(self.text[self.position]):
+        for character in self.text[start:]:
+            if not (character == "_" or (character.isalnum() if character.isascii() else character.isalpha())):
+                break
             self.position += 1
         return self.text[start : self.position]
 
@@ -158,9 +157,3 @@ class NameReader:
     def refuse(self, what: str, position: int) -> NoReturn:
         """Refuse the text for what stands at a position."""
         raise InvalidInputError(f"Cannot {self._action} '{self.text}', because {what} at position {position}")
-
-
-def _is_name_character(character: str) -> bool:
-    if character.isascii():
-        return character == "_" or character.isalnum()
-    return character.isalpha()

@@ -61,22 +61,8 @@ def spread(positions: npt.NDArray[np.int64], column: int, columns: int, bits: in
     return shares
 
 
-def zorder_index(positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
-    """Interleave the positions of rows.
-
-    Examples
-    --------
-    >>> zorder_index([np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])], bits=1)
-    array([0, 2, 1, 3])
-    """
-    index = np.zeros(positions[0].shape, np.int64)
-    for column, values in enumerate(positions):
-        index |= spread(values, column, len(positions), bits)
-    return index
-
-
 def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt.NDArray[np.int64]:
-    """Find where interleaved indexes lie on the Hilbert curve.
+    """Return where interleaved indexes lie on the Hilbert curve.
 
     Neighbours on the curve differ in one position, and there by one; the z-order curve jumps.
 
@@ -102,14 +88,18 @@ def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt
 
 
 def curve_index(curve: str, positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
-    """Find the index of rows on a curve.
+    """Return the index of rows on a curve: their positions interleaved, and for ``hilbert`` the place on that curve.
 
     Examples
     --------
+    >>> curve_index("zorder", [np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])], bits=1)
+    array([0, 2, 1, 3])
     >>> curve_index("hilbert", [np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])], bits=1)
     array([0, 1, 2, 3])
     """
-    index = zorder_index(positions, bits)
+    index = np.zeros(positions[0].shape, np.int64)
+    for column, values in enumerate(positions):
+        index |= spread(values, column, len(positions), bits)
     return hilbert_index(index, len(positions), bits) if curve == HILBERT else index
 
 
@@ -135,39 +125,19 @@ def _hilbert_tables(columns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
     A state is the corner where the curve enters a cube, and the axis along which it leaves: entry * columns + axis.
     """
     corners = 1 << columns
-    shape = (corners * columns, corners)
-    digits, states = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    for state in range(shape[0]):
+    digit = np.arange(corners)
+    gray = digit ^ digit >> 1
+    # The sub-cube of a digit is entered at this corner, and crossed along the axis of its, or of the digit before's,
+    # trailing ones.
+    even = np.maximum(0, digit - 1) & ~1
+    entries = even ^ even >> 1
+    ones = np.where(digit & 1, digit, np.maximum(0, digit - 1))
+    axes = np.log2(~ones & ones + 1).astype(np.int64)
+    digits, states = np.zeros((2, corners * columns, corners), np.int64)
+    for state in range(len(digits)):
         entry, axis = divmod(state, columns)
         turn = (axis + 1) % columns
-        for corner in range(corners):
-            digit = _gray_rank(_rotated(corner ^ entry, -turn, columns))
-            child_entry = entry ^ _rotated(_entry(digit), turn, columns)
-            digits[state, corner] = digit
-            states[state, corner] = child_entry * columns + (axis + _axis(digit, columns) + 1) % columns
+        corner, child = ((each << turn | each >> columns - turn) & corners - 1 for each in (gray, entries))
+        digits[state, corner ^ entry] = digit
+        states[state, corner ^ entry] = (child ^ entry) * columns + (axis + axes + 1) % columns
     return digits, states
-
-
-def _rotated(value: int, left: int, columns: int) -> int:
-    left %= columns
-    return (value << left | value >> (columns - left)) & ((1 << columns) - 1)
-
-
-def _gray_rank(code: int) -> int:
-    rank = 0
-    while code:
-        rank ^= code
-        code >>= 1
-    return rank
-
-
-def _entry(digit: int) -> int:
-    """Find the corner where the curve enters the sub-cube of a digit."""
-    even = max(0, digit - 1) & ~1
-    return even ^ even >> 1
-
-
-def _axis(digit: int, columns: int) -> int:
-    """Find the axis that the sub-cube of a digit is crossed along: by the trailing ones of it or of the one before."""
-    ones = digit if digit & 1 else max(0, digit - 1)
-    return ((~ones & ones + 1).bit_length() - 1) % columns

@@ -82,7 +82,8 @@ def grow(
     if workload is not None and table[leading:].size:
         of_queries = QueryCosts(below, workload, extents, share=workload_share, leading=leading)
         costs = of_queries if of_queries.are_any else extents
-    grower = _Grower(len(table), bits, leading, FileSizes(table.shape[1] / files, tolerance))
+    mean = table.shape[1] / files
+    grower = _Grower(len(table), bits, leading, RowsPerFile(mean, (1.0 - tolerance) * mean, (1.0 + tolerance) * mean))
     grower.node(table, files, costs)
     return BoxTree(tuple(grower.nodes))
 
@@ -142,25 +143,15 @@ class _Tried(NamedTuple):
     highs: _Edges
 
 
-@dataclass(frozen=True)
-class FileSizes:
-    """How many sampled rows a file may have: on average, and how far a file may lie from that, as a share of it."""
+class RowsPerFile(NamedTuple):
+    """How many sampled rows a file may have: on average, at least, and at most."""
 
     mean: float
-    tolerance: float
-
-    @property
-    def least(self) -> float:
-        """The fewest rows of a file."""
-        return (1.0 - self.tolerance) * self.mean
-
-    @property
-    def most(self) -> float:
-        """The most rows of a file."""
-        return (1.0 + self.tolerance) * self.mean
+    least: float
+    most: float
 
     def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
-        """Find whether so many rows can be in so many files."""
+        """Return whether so many rows can be in so many files."""
         tolerated: npt.NDArray[np.bool_] = (files * self.least <= rows) & (rows <= files * self.most)
         return tolerated
 
@@ -173,7 +164,7 @@ class FileSizes:
         Examples
         --------
         >>> ends = Ends(np.array([7]), np.array([1.0]))
-        >>> FileSizes(4.0, 0.25).cuts(np.arange(16, dtype=np.uint16), 4, ends)
+        >>> RowsPerFile(4.0, 3.0, 5.0).cuts(np.arange(16, dtype=np.uint16), 4, ends)
         (array([ 3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13,  7]), array([1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 2]))
         """
         rows = len(ordered)
@@ -215,7 +206,7 @@ def _nearest_shares(cuts: _Integers, rows: int, files: int) -> _Integers:
 
 
 def _nearest(sorted_values: _Integers, targets: npt.NDArray[np.float64]) -> _Integers:
-    """Find the place of the value nearest to each target, the lower one of two."""
+    """Return the place of the value nearest to each target, the lower one of two."""
     above = np.minimum(np.searchsorted(sorted_values, targets, side="left"), len(sorted_values) - 1)
     below = np.maximum(above - 1, 0)
     nearer = sorted_values[above] - targets < targets - sorted_values[below]
@@ -229,7 +220,7 @@ def _without_repeats(ordered: _Integers) -> _Integers:
 
 
 class _Grower:
-    def __init__(self, columns: int, bits: int, leading: int, sizes: FileSizes) -> None:
+    def __init__(self, columns: int, bits: int, leading: int, sizes: RowsPerFile) -> None:
         self.nodes: list[Split | Leaf] = []
         self._columns = columns
         self._top = (1 << bits) - 1
@@ -238,25 +229,24 @@ class _Grower:
 
     def node(self, table: _Edges, files: int, costs: Costs) -> None:
         """Add the node of some sampled rows, and all nodes below it."""
+        if not table.size:
+            self.nodes.append(Leaf(files, (0,) * self._columns, (self._top,) * self._columns))
+            return
+        lower, upper = table.min(axis=1), table.max(axis=1)
         best = None
-        if files > 1 and table.size:
-            costs = costs.inside(table.min(axis=1), table.max(axis=1))
+        if files > 1:
+            costs = costs.inside(lower, upper)
             best = self._best(table, files, costs)
         if best is None:
-            self.nodes.append(self._leaf(table, files))
+            self.nodes.append(Leaf(files, tuple(lower.tolist()), tuple(upper.tolist())))
             return
         self.nodes.append(Split(best.column, best.start))
         left = table[best.column] < best.start
         self.node(table[:, left], best.files, costs)
         self.node(table[:, ~left], files - best.files, costs)
 
-    def _leaf(self, table: _Edges, files: int) -> Leaf:
-        if not table.size:
-            return Leaf(files, (0,) * self._columns, (self._top,) * self._columns)
-        return Leaf(files, tuple(table.min(axis=1).tolist()), tuple(table.max(axis=1).tolist()))
-
     def _best(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
-        """Find the split with the least cost within the tolerance, else the most even one, else none."""
+        """Return the split with the least cost within the tolerance, else the most even one, else none."""
         for column in range(self._leading):
             if table[column].min() < table[column].max():
                 best = self._between_values(table, files, column)
@@ -266,21 +256,18 @@ class _Grower:
         return self._within_tolerance(table, files, costs) or self._most_even(table, files)
 
     def _within_tolerance(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
-        """Find the split of a clustering column with the least cost within the tolerance."""
+        """Return the split of a clustering column with the least cost within the tolerance."""
         tried = [
             self._tried(table, files, column, costs.ends(column)) for column in range(self._leading, self._columns)
         ]
         tried = [each for each in tried if len(each.cuts)]
         if not tried:
             return None
-        columns, starts, cuts, shares = (
-            np.concatenate(each) for each in zip(*[(t.columns, t.starts, t.cuts, t.shares) for t in tried], strict=True)
-        )
+        columns, starts, cuts, shares, *sides = (np.concatenate(each, axis=-1) for each in zip(*tried, strict=True))
         # First all left sides, then all right ones.
-        lows = np.concatenate([each.lows[side] for side in (0, 1) for each in tried], axis=1)
-        highs = np.concatenate([each.highs[side] for side in (0, 1) for each in tried], axis=1)
-        expected = costs.of(lows, highs, np.concatenate((shares, files - shares)))
-        total = cuts * expected[: len(cuts)] + (table.shape[1] - cuts) * expected[len(cuts) :]
+        lows, highs = (np.concatenate(each, axis=1) for each in sides)
+        left, right = np.split(costs.of(lows, highs, np.concatenate((shares, files - shares))), 2)
+        total = cuts * left + (table.shape[1] - cuts) * right
         place = int(total.argmin())
         return _Candidate(float(total[place]), int(columns[place]), int(starts[place]), int(shares[place]))
 
@@ -293,16 +280,13 @@ class _Grower:
         place = np.searchsorted(edges, cuts)
         # The rows between two edges are looked at once, however many cuts they lie left or right of.
         segments = np.concatenate(([0], edges))
-        lows = np.minimum.reduceat(ordered[self._leading :], segments, axis=1)
-        highs = np.maximum.reduceat(ordered[self._leading :], segments, axis=1)
-        return _Tried(
-            np.full(len(cuts), column),
-            ordered[column, cuts],
-            cuts,
-            shares,
-            np.stack((_left_of_edges(np.minimum, lows)[:, place], _right_of_edges(np.minimum, lows)[:, place])),
-            np.stack((_left_of_edges(np.maximum, highs)[:, place], _right_of_edges(np.maximum, highs)[:, place])),
-        )
+        sides = []
+        for extreme in (np.minimum, np.maximum):
+            reduced = extreme.reduceat(ordered[self._leading :], segments, axis=1)
+            left = extreme.accumulate(reduced, axis=1)[:, :-1]
+            right = extreme.accumulate(reduced[:, ::-1], axis=1)[:, :-1][:, ::-1]
+            sides.append(np.stack((left[:, place], right[:, place])))
+        return _Tried(np.full(len(cuts), column), ordered[column, cuts], cuts, shares, *sides)
 
     def _between_values(self, table: _Edges, files: int, column: int) -> _Candidate | None:
         """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
@@ -325,7 +309,7 @@ class _Grower:
         return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
 
     def _most_even(self, table: _Edges, files: int) -> _Candidate | None:
-        """Find the split with any share of the files that is the most even."""
+        """Return the split with any share of the files that is the most even."""
         best = None
         rows = table.shape[1]
         for column in range(self._columns):
@@ -339,17 +323,6 @@ class _Grower:
             if best is None or uneven[place] < best.cost:
                 best = _Candidate(float(uneven[place]), column, int(ordered[cuts[place]]), int(shares[place]))
         return best
-
-
-def _left_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
-    """Reduce, for each edge between two segments, shape (columns, segments), all segments on its left."""
-    reduced: _Edges = extreme.accumulate(segments, axis=1)[:, :-1]
-    return reduced
-
-
-def _right_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
-    """Reduce the segments on the right of each edge: in a mirror they are on its left."""
-    return _left_of_edges(extreme, segments[:, ::-1])[:, ::-1]
 
 
 @dataclass(frozen=True)
@@ -413,8 +386,15 @@ def fit(
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
     leading = sum(place < len(request.leading_orders) for place in active)
+    orders = [*request.leading_orders, *[(False, False)] * len(columns)]
+    fitted = []
+    for place in active:
+        keys, (descending, nulls_first) = sample.columns[place], orders[place]
+        boundaries = find_boundaries(keys, request.boundaries)
+        mapped = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
+        fitted.append(LayoutColumn(place, columns[place], boundaries, mapped))
     uncut = Layout(
-        tuple(_fitted(place, columns[place], sample.columns[place], bits, request) for place in active),
+        tuple(fitted),
         leading,
         tuple(column.name for place, column in enumerate(columns) if place not in active),
         bits,
@@ -440,15 +420,8 @@ def fit(
     return replace(uncut, curve=curve, cuts=tree)
 
 
-def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, request: LayoutRequest) -> LayoutColumn:
-    boundaries = find_boundaries(keys, request.boundaries)
-    descending, nulls_first = request.leading_orders[place] if place < len(request.leading_orders) else (False, False)
-    positions = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
-    return LayoutColumn(place, column, boundaries, positions)
-
-
 def _separates(keys: KeyColumn) -> bool:
-    """Tell whether the sampled rows show two different things, NaN and NULL being one each."""
+    """Return whether the sampled rows show two different things, NaN and NULL being one each."""
     present = [state for state in (VALUE, NAN, NULL) if (keys.states == state).any()]
     values = keys.values
     if len(present) != 1 or len(values) == 0:

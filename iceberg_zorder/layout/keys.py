@@ -67,17 +67,12 @@ class KeyColumn:
     Examples
     --------
     >>> column = KeyColumn(np.array([3, 1, 0]), np.array([VALUE, VALUE, NULL], np.uint8))
-    >>> column.domain, column.rows, column.values.tolist()
-    ('long', 3, [3, 1])
+    >>> column.rows, column.values.tolist()
+    (3, [3, 1])
     """
 
     keys: npt.NDArray[np.int64] | pa.LargeBinaryArray
     states: npt.NDArray[np.uint8]
-
-    @property
-    def domain(self) -> Domain:
-        """``long`` or ``bytes``."""
-        return "long" if isinstance(self.keys, np.ndarray) else "bytes"
 
     @property
     def rows(self) -> int:
@@ -87,19 +82,12 @@ class KeyColumn:
     @property
     def values(self) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         """The keys of the rows that are values."""
-        return self._keys(self.states == VALUE)
-
-    def where(self, chosen: npt.NDArray[np.bool_]) -> KeyColumn:
-        """Take some rows."""
-        return KeyColumn(self._keys(chosen), self.states[chosen])
+        return self.take(np.flatnonzero(self.states == VALUE)).keys
 
     def take(self, rows: npt.NDArray[np.int64]) -> KeyColumn:
         """Take rows by their places."""
         keys = self.keys[rows] if isinstance(self.keys, np.ndarray) else self.keys.take(pa.array(rows))
         return KeyColumn(keys, self.states[rows])
-
-    def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
-        return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
 
 
 def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
@@ -118,7 +106,7 @@ def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
 
 
 def domain(type_name: str) -> Domain:
-    """Tell the domain of a type's keys; types without comparable lower/upper bounds are refused.
+    """Return the domain of a type's keys; types without comparable lower/upper bounds are refused.
 
     Examples
     --------

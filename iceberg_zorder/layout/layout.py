@@ -62,13 +62,13 @@ class Layout:
         return self.cuts.files
 
     def positions(self, sample: Sample) -> list[npt.NDArray[np.int64]]:
-        """Find the positions of every row."""
+        """Return the positions of every row."""
         return [
             column.positions[column.boundaries.bucket_of(sample.columns[column.ordinal])] for column in self.columns
         ]
 
     def index(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the index of every row: its place in its file, after the values of the leading columns."""
+        """Return the index of every row: its place in its file, after the values of the leading columns."""
         positions = self.positions(sample)
         if isinstance(self.cuts, EvenCuts):
             return global_index(positions, sample.rows, self.leading, self.curve, self.bits)
@@ -82,7 +82,7 @@ class Layout:
         return curve_index(self.curve, stretched, self.bits)
 
     def file(self, sample: Sample, tie_breakers: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
-        """Find the file of every row.
+        """Return the file of every row.
 
         Rows that nothing else tells apart are spread over the files of their box by tie breakers, numbers that depend
         on the row alone; without, all go to its first file.
@@ -123,20 +123,31 @@ def to_json(layout: Layout) -> str:
     >>> to_json(Layout((), 0, ("x",), 0, "zorder", EvenCuts(())))
     '{"bits":0,"columns":[],"curve":"zorder","cuts":{"kind":"even","starts":[]},"left_out":["x"],"prefix":0,"version":1}'
     """
+    if isinstance(layout.cuts, EvenCuts):
+        cuts: dict[str, Any] = {"kind": EVEN, "starts": list(layout.cuts.starts)}
+    else:
+        cuts = {
+            "boxes": [list(itertools.chain(*zip(leaf.lower, leaf.upper, strict=True))) for leaf in layout.cuts.leaves],
+            "kind": ADAPTIVE,
+            "tree": [
+                [node.column, node.start] if isinstance(node, Split) else node.files for node in layout.cuts.nodes
+            ],
+        }
+    keys = [column.boundaries.keys for column in layout.columns]
     return json.dumps(
         {
             "bits": layout.bits,
             "columns": [
                 {
-                    "boundaries": _boundaries_to_json(column.boundaries),
+                    "boundaries": of.tolist() if isinstance(of, np.ndarray) else [key.hex() for key in of.to_pylist()],
                     "name": column.column.name,
                     "positions": column.positions.tolist(),
                     "type": column.column.type,
                 }
-                for column in layout.columns
+                for column, of in zip(layout.columns, keys, strict=True)
             ],
             "curve": layout.curve,
-            "cuts": _cuts_to_json(layout.cuts),
+            "cuts": cuts,
             "left_out": list(layout.left_out),
             "prefix": layout.leading,
             "version": VERSION,
@@ -156,20 +167,3 @@ def layout_hash(layout: Layout) -> str:
     'd0271cb8'
     """
     return hashlib.sha256(to_json(layout).encode()).hexdigest()
-
-
-def _boundaries_to_json(boundaries: Boundaries) -> list[int] | list[str]:
-    if isinstance(boundaries.keys, np.ndarray):
-        integers: list[int] = boundaries.keys.tolist()
-        return integers
-    return [key.hex() for key in boundaries.keys.to_pylist()]
-
-
-def _cuts_to_json(cuts: EvenCuts | BoxTree) -> dict[str, Any]:
-    if isinstance(cuts, EvenCuts):
-        return {"kind": EVEN, "starts": list(cuts.starts)}
-    return {
-        "boxes": [list(itertools.chain(*zip(leaf.lower, leaf.upper, strict=True))) for leaf in cuts.leaves],
-        "kind": ADAPTIVE,
-        "tree": [[node.column, node.start] if isinstance(node, Split) else node.files for node in cuts.nodes],
-    }

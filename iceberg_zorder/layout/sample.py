@@ -36,17 +36,13 @@ class Sample:
         """Number of sampled rows."""
         return self.columns[0].rows if self.columns else 0
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Sample:
-        """Take some rows."""
-        return Sample(tuple(column.where(chosen) for column in self.columns))
-
     def take(self, rows: npt.NDArray[np.int64]) -> Sample:
         """Take rows by their places."""
         return Sample(tuple(column.take(rows) for column in self.columns))
 
 
 def is_cut(type_name: str) -> bool:
-    """Tell whether the keys of a type may be long, and are cut in a sample.
+    """Return whether the keys of a type may be long, and are cut in a sample.
 
     Examples
     --------
@@ -57,7 +53,7 @@ def is_cut(type_name: str) -> bool:
 
 
 def sampled_bytes(kept: int | None, rows: int) -> int:
-    """Tell the length to which the keys of a string, binary or fixed column are cut in a sample.
+    """Return the length to which the keys of a string, binary or fixed column are cut in a sample.
 
     Rows whose values agree in what lower/upper bounds keep cannot be told apart by them, so their sampled keys need not
     differ either; one character more shows that a value is longer. The index of Parquet's pages, 64 bytes by default,
@@ -91,7 +87,7 @@ def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
 
 
 def tails(array: pa.Array, length: int) -> npt.NDArray[np.int64]:
-    """Tell apart what is alike once it is cut: 0 for what is not cut, else a number of its own in this process.
+    """Return what tells apart values that are alike once cut: 0 where nothing is cut, else a number of this process.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Costs(Protocol):
     def of(
         self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
-        """Find the costs, at least 0, by one row of each box, given by clustering column, that is cut into files."""
+        """Return the costs, at least 0, by one row of each box, given by clustering column, that is cut into files."""
         ...
 
 
@@ -90,7 +90,7 @@ class Extents:
     def of(
         self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
-        """Find the costs of boxes."""
+        """Return the costs of boxes."""
         left = np.stack(
             [
                 weight * (below[high.astype(np.int64) + 1] - below[low])
@@ -291,7 +291,7 @@ class QueryCosts:
         return Ends(np.concatenate((starts, ends)), np.tile(self._wanted.weights[boxes], 2))
 
     def of(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]) -> Doubles:
-        """Find the costs of boxes, in shares of the queries."""
+        """Return the costs of boxes, in shares of the queries."""
         read = np.repeat(self._wanted.weights[:, None], len(files), axis=1)
         parts = [
             self._part(column, low, high, read) for column, (low, high) in enumerate(zip(lows, highs, strict=True))
@@ -340,7 +340,7 @@ def _deal(read: Doubles, parts: Sequence[_Part], files: npt.NDArray[np.int64]) -
 
 
 def _drawn(wanted: _Wanted, query: npt.NDArray[np.int64], weights: Doubles, leading: int) -> npt.NDArray[np.bool_]:
-    """Find which boxes want a single position of a clustering column that no other query wants.
+    """Return which boxes want a single position of a clustering column that no other query wants.
 
     The query must be asked less than twice as often as the one that is asked least: otherwise it asks again itself.
     """

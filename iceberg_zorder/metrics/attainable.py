@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +54,7 @@ def new_files(groups: Mapping[int, LaidOutSample], columns: Sequence[ClusteringC
     starts = dict(
         zip(groups, np.cumsum([0, *(group.layout.files for group in groups.values())]).tolist(), strict=False)
     )
-    file = _joined([starts[number] + group.files_of(sample) for number, group, sample in parts])
+    file = np.concatenate([starts[number] + group.files_of(sample) for number, group, sample in parts])
     # Of a file without a sampled row nothing is known.
     seen, file, counts = np.unique(file, return_inverse=True, return_counts=True)
     partitions, rows, sizes = np.zeros((3, len(seen)), np.int64)
@@ -72,12 +71,8 @@ def new_files(groups: Mapping[int, LaidOutSample], columns: Sequence[ClusteringC
     )
 
 
-def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
-
-
 def _bounds(column: ClusteringColumn, keys: KeyColumn, file: npt.NDArray[np.int64], files: int) -> ColumnBounds:
-    """Find the smallest and the largest key of each file."""
+    """Return the smallest and the largest key of each file."""
     (ranks,) = dense_ranks([keys])
     valued = np.flatnonzero(ranks >= 0)
     order = valued[np.lexsort((ranks[valued], file[valued]))]

@@ -61,8 +61,6 @@ def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
     return values if kept is None else pa.array([kept(each.as_py()) for each in values], pa.large_binary())
 
 
-"""Bytes of files: whole numbers, but of files that do not exist yet."""
-
 _MOST = (1 << 48) - 1
 """Of so many values hardly two rows share one."""
 _TRUNCATED = re.compile(r"truncate\((\d+)\)")
@@ -161,7 +159,7 @@ class DataFiles:
 
 
 def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
-    """Find the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file.
+    """Return the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file.
 
     Examples
     --------
@@ -193,7 +191,7 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
 
 
 def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
-    """Find the files that have no upper bound because it would be cut, and nothing so short lies above their values.
+    """Return the files that have no upper bound because it would be cut, and nothing so short lies above their values.
 
     Examples
     --------
@@ -210,7 +208,7 @@ def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[n
 
 
 def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:
-    """Tell whether an upper bound is a lower bound of full length whose last character that can be counted up is so."""
+    """Return whether an upper bound is a lower bound of full length, its last possible character counted up."""
     if len(lower) != length or not 0 < len(upper) <= length:
         return False
     common = len(upper) - 1
@@ -274,7 +272,7 @@ class FileBoxes:
 
 
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
-    """Find the boxes over the first two columns.
+    """Return the boxes over the first two columns.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class SnapshotFacts:
     def is_layout(self) -> bool:
         """Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them."""
         with suppress(InvalidInputError):
-            return bool(parse_sort_order(self.summary.get(COLUMNS, "")))
+            return COLUMNS in self.summary and bool(parse_sort_order(self.summary[COLUMNS]))
         return False
 
     @property
@@ -80,7 +80,7 @@ class SnapshotFacts:
         return int(text) if _NUMBER.fullmatch(text) else 0
 
     def is_by(self, sort_order: str) -> bool:
-        """Tell whether a rewrite of ours was by the sort order that another asks for.
+        """Return whether a rewrite of ours was by the sort order that another asks for.
 
         With adaptive cuts a rewrite by ``hilbert`` is one by ``zorder``, too, which takes the tighter curve.
 
@@ -172,7 +172,7 @@ def layout_history(
 
 
 def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | None:
-    """Tell how long a rewrite of so many bytes takes, if it is as fast as the newest ones that tell.
+    """Return how long a rewrite of so many bytes takes, if it is as fast as the newest ones that tell.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
 
 
 def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotFacts | None:
-    """Find the first rewrite of another tool after our newest one that must have replaced files of it.
+    """Return the first rewrite of another tool after our newest one that must have replaced files of it.
 
     Summaries tell how many files a snapshot removed, and not which: more than all others that can have been there.
     """

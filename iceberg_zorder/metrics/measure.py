@@ -64,7 +64,7 @@ class FileSizes:
     expected_files: ExpectedFiles
 
     def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Find the files that a rewrite chooses for their size, by the number of the file group that each is of."""
+        """Return the files that a rewrite chooses for their size, by the number of the file group that each is of."""
         outside = (sizes < self.least) | (sizes > self.most)
         groups_there = int(groups.max(initial=-1)) + 1
         files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, sizes.dtype)
@@ -240,7 +240,7 @@ class _Measured:
         )
 
     def boxes(self) -> FileBoxes:
-        """Find what a picture shows."""
+        """Return what a picture shows."""
         return file_boxes(self._facts.files, self._sample)
 
     def partitions(self) -> list[PartitionReport]:
@@ -329,7 +329,7 @@ def _saved(partition: PartitionReport) -> float:
 
 
 def _constant(files: DataFiles) -> npt.NDArray[np.bool_]:
-    """Find the files that have one value, or none, in each column."""
+    """Return the files that have one value, or none, in each column."""
     found = np.ones(files.count, np.bool_)
     for bounds in files.columns:
         lower, upper = dense_ranks([bounds.lower, bounds.upper])

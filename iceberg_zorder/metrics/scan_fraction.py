@@ -205,18 +205,13 @@ class LaidOutSample:
         """Both samples."""
         return self.fitted, self.held_out
 
-    @property
-    def sampled_rows(self) -> int:
-        """Rows of both samples."""
-        return self.fitted.rows + self.held_out.rows
-
     def share(self, whole: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Tell what files with so many sampled rows get of the group's rows or bytes, in whole ones."""
+        """Return what files with so many sampled rows get of the group's rows or bytes, in whole ones."""
         # The sums of whole ones are the same in any order, and so in Java.
-        return np.rint(rows * float(whole) / max(1, self.sampled_rows)).astype(np.int64)
+        return np.rint(rows * float(whole) / max(1, self.fitted.rows + self.held_out.rows)).astype(np.int64)
 
     def files_of(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the file of every row of one of the samples."""
+        """Return the file of every row of one of the samples."""
         # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
         tie_breakers = (np.arange(sample.rows, dtype=np.uint64) * _GOLDEN).view(np.int64)
         return self.layout.file(sample, tie_breakers)

@@ -44,7 +44,9 @@ def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int
     >>> places.tolist(), sample.columns[0].keys.tolist()
     ([0, 0, 0, 1, 1, 1, 1, 1], [25, 0, 76, 151, 127, 102, 178, 153])
     """
-    places = np.repeat(np.arange(files.count), _shares(files.rows, rows))
+    # A file with rows gets one at least.
+    ends = np.floor(np.cumsum(files.rows) * (rows / max(1.0, float(files.rows.sum()))) + 0.5).astype(np.int64)
+    places = np.repeat(np.arange(files.count), np.maximum(np.diff(ends, prepend=0), files.rows > 0))
     steps = _steps(len(files.columns) + 1)
     numbers = np.arange(len(places))
     # The last dimension tells which rows have no value.
@@ -56,7 +58,7 @@ def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int
 
 
 def middles(bounds: ColumnBounds) -> KeyColumn:
-    """Find the value in the middle between the bounds of each file.
+    """Return the value in the middle between the bounds of each file.
 
     Examples
     --------
@@ -68,15 +70,6 @@ def middles(bounds: ColumnBounds) -> KeyColumn:
     """
     files = len(bounds.valued)
     return _spread(bounds, np.arange(files), np.full(files, 0.5), np.zeros(files))
-
-
-def _shares(rows: npt.NDArray[np.int64], wanted: int) -> npt.NDArray[np.int64]:
-    total = float(rows.sum())
-    if not total:
-        return np.zeros(len(rows), np.int64)
-    ends = np.floor(np.cumsum(rows) * (wanted / total) + 0.5).astype(np.int64)
-    shares: npt.NDArray[np.int64] = np.maximum(np.diff(ends, prepend=0), rows > 0)
-    return shares
 
 
 def _steps(dimensions: int) -> list[float]:
@@ -156,7 +149,7 @@ def _spread_bytes(
     if bounds.column.type not in ("string", "binary"):
         shares = zip(places.tolist(), along.tolist(), strict=True)
         return pa.array([_between_numbers(ends[place], share) for place, share in shares], pa.large_binary())
-    digits = _Digits.of([each for pair in ends for each in pair], _common_prefix(least, most))
+    digits = _Digits.from_values([each for pair in ends for each in pair], _common_prefix(least, most))
     return pa.array(digits.between(ends, places, along), pa.large_binary())
 
 
@@ -191,8 +184,8 @@ class _Digits:
     count: int
 
     @staticmethod
-    def of(values: Sequence[bytes], prefix: int) -> _Digits:
-        """Find the digits of values that share a prefix of so many bytes."""
+    def from_values(values: Sequence[bytes], prefix: int) -> _Digits:
+        """Return the digits of values that share a prefix of so many bytes."""
         found = set().union(*(value[prefix:] for value in values))
         lowest, highest = min(found, default=0), max(found, default=0)
         base = max(2, highest - lowest + 1)

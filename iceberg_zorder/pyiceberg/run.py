@@ -219,7 +219,7 @@ class _GroupRewrite:
 
     def write(self, spill: Spill, sorter: BucketSorter, codecs: Codecs) -> list[DataFile]:
         """Sort and write the rows of one file after the other, in several threads while there is room."""
-        numbers = spill.buckets
+        numbers = sorted(spill.buckets)
         self._writers = [self._writer(number, sorter.row_group_rows, codecs) for number in numbers]
         waiting = iter(zip(numbers, self._writers, strict=True))
         lock = Lock()

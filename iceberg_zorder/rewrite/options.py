@@ -11,9 +11,10 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial
+from operator import ge, gt, le
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,23 +97,20 @@ def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
     if isinstance(columns, str):
         parse_sort_order(columns)
         return columns
-    names = list(columns)
-    if not names:
+    quoted = []
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"Cannot rewrite {table}, because columns holds {name!r}: pass names as text")
+        try:
+            quoted.append(".".join(map(quoted_identifier, parse_name(name))))
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"Cannot rewrite {table}, because '{name}' is not the name of one column: "
+                "pass one name per item, a part with special characters in backticks"
+            ) from error
+    if not quoted:
         raise InvalidInputError(f"Cannot rewrite {table}, because columns is empty: name the columns to cluster by")
-    return f"zorder({', '.join(_quoted_column(table, name) for name in names)})"
-
-
-def _quoted_column(table: str, name: str) -> str:
-    if not isinstance(name, str):
-        raise InvalidInputError(f"Cannot rewrite {table}, because columns holds {name!r}: pass names as text")
-    try:
-        parts = parse_name(name)
-    except InvalidInputError as error:
-        raise InvalidInputError(
-            f"Cannot rewrite {table}, because '{name}' is not the name of one column: "
-            "pass one name per item, a part with special characters in backticks"
-        ) from error
-    return ".".join(quoted_identifier(part) for part in parts)
+    return f"zorder({', '.join(quoted)})"
 
 
 def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
@@ -165,9 +163,6 @@ or such as 10 GB or 512 MiB
     raise InvalidInputError(f"Cannot set {name} to {value!r}, because it must be text, a finite number or a boolean")
 
 
-_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
-# Longer numbers lie outside every domain, and Python refuses to read very long ones.
-_COUNT = re.compile(r"[+-]?0*[0-9]{1,20}")
 _SAMPLE_ROWS_PER_FILE = 1_000
 _SAMPLE_ROWS_AT_LEAST = 50_000
 _SAMPLE_ROWS_AT_MOST = 1_000_000
@@ -202,10 +197,29 @@ class ZOrderOptions:
         return min(_SAMPLE_ROWS_AT_MOST, max(_SAMPLE_ROWS_AT_LEAST, _SAMPLE_ROWS_PER_FILE * files))
 
 
+MEMORY_LIMIT = "memory-limit-bytes"
+SPILL_DIRECTORY = "spill-directory"
+PYICEBERG_ONLY = (MEMORY_LIMIT, SPILL_DIRECTORY)
+"""Options that the Spark engine does not have: Spark has settings for that."""
+SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
+
+_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
+# Longer numbers lie outside every domain, and Python refuses to read very long ones.
+_INTEGER = re.compile(r"[+-]?0*[0-9]{1,20}")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
+
+
 def _one_of(text: str, *known: str) -> str:
     if text not in known:
         raise ValueError(text)
     return text
+
+
+def _integer(text: str, least: int, most: int) -> int:
+    if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
+        raise ValueError(text)
+    return int(text)
 
 
 def _number(text: str, *, is_one_in: bool) -> float:
@@ -214,110 +228,10 @@ def _number(text: str, *, is_one_in: bool) -> float:
     return float(text)
 
 
-def _integer(text: str, least: int, most: int) -> int:
-    if not _COUNT.fullmatch(text) or not least <= int(text) <= most:
-        raise ValueError(text)
-    return int(text)
-
-
-def _integers(least: int, most: int) -> tuple[str, Callable[[str], object]]:
-    return f"an integer in [{least}, {most}]", partial(_integer, least=least, most=most)
-
-
-_LAYOUT: dict[str, tuple[str, Callable[[str], object]]] = {
-    "cuts": (f"'{ADAPTIVE}' or '{EVEN}'", lambda text: _one_of(text, ADAPTIVE, EVEN)),
-    "column-weights": ("", parse_column_weights),
-    "size-tolerance": ("a number in [0, 1)", partial(_number, is_one_in=False)),
-    "sample-rows": _integers(1, 2**31 - 1),
-    "sample-seed": _integers(-(2**63), 2**63 - 1),
-    "boundaries": _integers(1, MAX_BOUNDARIES),
-    "metrics-check": (f"'{WARN}', '{FAIL}' or '{FIX}'", lambda text: _one_of(text.lower(), WARN, FAIL, FIX)),
-    "dry-run": ("true or false", lambda text: _one_of(text.lower(), "true", "false") == "true"),
-    "workload": ("", str),
-    "workload-share": ("a number in [0, 1]", partial(_number, is_one_in=True)),
-}
-"""For each option its domain in words, and its parser; without words the parser has its own messages."""
-LAYOUT_OPTIONS = tuple(_LAYOUT)
-"""The names of these options."""
-
-
-def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
-    """Return our own options, checked.
-
-    Examples
-    --------
-    >>> zorder_options({"boundaries": "255", "rewrite-all": "true"}).boundaries
-    255
-    >>> zorder_options({"boundaries": "0"})
-    Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
-    """
-    found: dict[str, Any] = {
-        name.replace("-", "_"): read_option(name, options[name], *_LAYOUT[name]) for name in _LAYOUT if name in options
-    }
-    if "workload" not in found and "workload_share" in found:
-        raise InvalidInputError("Cannot use option workload-share, because option workload is not given")
-    if "workload" in found:
-        if found.get("cuts") == EVEN:
-            raise InvalidInputError(
-                f"Cannot use option workload with cuts '{EVEN}', because only adaptive cuts follow queries"
-            )
-        found.setdefault("size_tolerance", WORKLOAD_TOLERANCE)
-    return ZOrderOptions(**found)
-
-
-def read_option(name: str, text: str, words: str, parse: Callable[[str], object]) -> object:
-    """Parse the value of an option; the error says that it must be ``words``."""
-    try:
-        return parse(text)
-    except InvalidInputError:
-        raise
-    except ValueError as error:
-        raise InvalidInputError(f"Cannot set {name} to '{text}', because it must be {words}") from error
-
-
-MEMORY_LIMIT = "memory-limit-bytes"
-SPILL_DIRECTORY = "spill-directory"
-PYICEBERG_ONLY = (MEMORY_LIMIT, SPILL_DIRECTORY)
-"""Options that the Spark engine does not have: Spark has settings for that."""
-SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
-
-_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
-
-
-def _int(text: str) -> int:
-    return _whole(text, 31)
-
-
-def _long(text: str) -> int:
-    return _whole(text, 63)
-
-
-def _whole(text: str, bits: int) -> int:
-    if not _INTEGER.fullmatch(text) or len(text) > 400 or not -(1 << bits) <= int(text) < 1 << bits:
-        raise ValueError(text)
-    return int(text)
-
-
 def _double(text: str) -> float:
-    if not _FLOAT.fullmatch(text.strip()):
+    if not _DOUBLE.fullmatch(text.strip()):
         raise ValueError(text)
     return float(text.strip().rstrip("fFdD"))
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
-def _memory(text: str) -> int:
-    limit = _long(text)
-    if limit < SMALLEST_MEMORY_LIMIT:
-        raise ValueError(text)
-    return limit
 
 
 def _directory(text: str) -> str:
@@ -327,42 +241,61 @@ def _directory(text: str) -> str:
 
 
 _Kind = tuple[str, Callable[[str], object]]
-_INT: _Kind = ("a whole number", _int)
-_LONG: _Kind = ("a whole number", _long)
-_DOUBLE: _Kind = ("a number", _double)
-_BOOLEAN: _Kind = ("true or false", _boolean)
-_TEXT: _Kind = ("a text", str)
+"""The domain of an option in words, and its parser; without words the parser has its own messages."""
+_ANY_INT: _Kind = ("a whole number", partial(_integer, least=-(2**31), most=2**31 - 1))
+_ANY_LONG: _Kind = ("a whole number", partial(_integer, least=-(2**63), most=2**63 - 1))
+_ANY_DOUBLE: _Kind = ("a number", _double)
+_BOOLEAN: _Kind = ("true or false", lambda text: _one_of(text.lower(), "true", "false") == "true")
+_ANY_TEXT: _Kind = ("", str)
 
-_ICEBERG: dict[str, _Kind] = {
-    "compression-factor": _DOUBLE,
-    "delete-file-threshold": _INT,
-    "delete-ratio-threshold": _DOUBLE,
-    "max-concurrent-file-group-rewrites": _INT,
-    "max-file-group-input-files": _LONG,
-    "max-file-group-size-bytes": _LONG,
-    "max-file-size-bytes": _LONG,
-    "max-files-to-rewrite": _INT,
-    "min-file-size-bytes": _LONG,
-    "min-input-files": _INT,
-    "output-spec-id": _INT,
+
+def _integer_in(least: int, most: int) -> _Kind:
+    return f"an integer in [{least}, {most}]", partial(_integer, least=least, most=most)
+
+
+_OPTIONS: dict[str, _Kind] = {
+    # Iceberg's.
+    "compression-factor": _ANY_DOUBLE,
+    "delete-file-threshold": _ANY_INT,
+    "delete-ratio-threshold": _ANY_DOUBLE,
+    "max-concurrent-file-group-rewrites": _ANY_INT,
+    "max-file-group-input-files": _ANY_LONG,
+    "max-file-group-size-bytes": _ANY_LONG,
+    "max-file-size-bytes": _ANY_LONG,
+    "max-files-to-rewrite": _ANY_INT,
+    "min-file-size-bytes": _ANY_LONG,
+    "min-input-files": _ANY_INT,
+    "output-spec-id": _ANY_INT,
     "partial-progress.enabled": _BOOLEAN,
-    "partial-progress.max-commits": _INT,
-    "partial-progress.max-failed-commits": _INT,
+    "partial-progress.max-commits": _ANY_INT,
+    "partial-progress.max-failed-commits": _ANY_INT,
     "remove-dangling-deletes": _BOOLEAN,
     "rewrite-all": _BOOLEAN,
-    "rewrite-job-order": _TEXT,
-    "target-file-size-bytes": _LONG,
+    "rewrite-job-order": _ANY_TEXT,
+    "target-file-size-bytes": _ANY_LONG,
     "use-starting-sequence-number": _BOOLEAN,
-}
-_READ = {
-    **_ICEBERG,
-    "max-scan-ratio": _DOUBLE,
-    "min-age-seconds": _LONG,
+    # Ours: which files are rewritten, and with what.
+    "max-scan-ratio": _ANY_DOUBLE,
+    "min-age-seconds": _ANY_LONG,
     "rewrite-old-specs": _BOOLEAN,
-    MEMORY_LIMIT: (f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]", _memory),
+    MEMORY_LIMIT: (
+        f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]",
+        lambda text: _integer(text, SMALLEST_MEMORY_LIMIT, 2**63 - 1),  # tests set a smaller one
+    ),
     SPILL_DIRECTORY: ("the name of a directory", _directory),
+    # Ours: the layout.
+    "boundaries": _integer_in(1, MAX_BOUNDARIES),
+    "column-weights": ("", parse_column_weights),
+    "cuts": (f"'{ADAPTIVE}' or '{EVEN}'", lambda text: _one_of(text, ADAPTIVE, EVEN)),
+    "dry-run": _BOOLEAN,
+    "metrics-check": (f"'{WARN}', '{FAIL}' or '{FIX}'", lambda text: _one_of(text.lower(), WARN, FAIL, FIX)),
+    "sample-rows": _integer_in(1, 2**31 - 1),
+    "sample-seed": _integer_in(-(2**63), 2**63 - 1),
+    "size-tolerance": ("a number in [0, 1)", partial(_number, is_one_in=False)),
+    "workload": _ANY_TEXT,
+    "workload-share": ("a number in [0, 1]", partial(_number, is_one_in=True)),
 }
-KNOWN_OPTIONS = tuple(sorted([*_READ, *LAYOUT_OPTIONS]))
+KNOWN_OPTIONS = tuple(sorted(_OPTIONS))
 """The names of all options."""
 
 
@@ -414,15 +347,15 @@ _FIELDS = {
 
 
 def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
-    """Return options, each checked to be of its type.
+    """Return options, each checked to be of its type, and to go with the others.
 
     Examples
     --------
     >>> rewrite_options({"rewrite-all": "TRUE", "memory-limit-bytes": "268435456"}).memory_limit
     268435456
-    >>> rewrite_options({"min-input-files": "two"})
+    >>> rewrite_options({"boundaries": "0"})
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot set min-input-files to 'two', because it must be a whole number
+    iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
     >>> rewrite_options({"min-input-file": "2"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use options [min-input-file], because they are not supported by \
@@ -435,27 +368,39 @@ the action or the rewriter zorder (did you mean 'min-input-files'?)
             f"Cannot use options [{', '.join(unknown)}], because they are not supported by the action or the rewriter "
             f"zorder{hint}"
         )
-    values = {
-        _FIELDS.get(name, name.replace("-", "_")): read_option(name, options[name], *_READ[name])
-        for name in options
-        if name in _READ
+    values: dict[str, Any] = {
+        _FIELDS.get(name, name.replace("-", "_")): _value(name, text) for name, text in options.items()
     }
     values.setdefault("max_failed_commits", values.get("max_commits", 10))
     if MEMORY_LIMIT not in options:
         values["memory_limit"] = max(SMALLEST_MEMORY_LIMIT, available_memory() // 4)
-    read = RewriteOptions(
-        layout=zorder_options(options),
-        **values,  # type: ignore[arg-type]
-    )
-    _check_positive("max-concurrent-file-group-rewrites", read.max_concurrent_file_group_rewrites, "")
+    of_layout = {each.name: values.pop(each.name) for each in fields(ZOrderOptions) if each.name in values}
+    if "workload" in of_layout:
+        if of_layout.get("cuts") == EVEN:
+            raise InvalidInputError(
+                f"Cannot use option workload with cuts '{EVEN}', because only adaptive cuts follow queries"
+            )
+        of_layout.setdefault("size_tolerance", WORKLOAD_TOLERANCE)
+    elif "workload_share" in of_layout:
+        raise InvalidInputError("Cannot use option workload-share, because option workload is not given")
+    read = RewriteOptions(ZOrderOptions(**of_layout), **values)
+    positive = [("max-concurrent-file-group-rewrites", read.max_concurrent_file_group_rewrites, "")]
     if read.partial_progress:
-        _check_positive("partial-progress.max-commits", read.max_commits, " when partial-progress.enabled is true")
+        positive.append(("partial-progress.max-commits", read.max_commits, " when partial-progress.enabled is true"))
+    for name, value, condition in positive:
+        if value < 1:
+            raise InvalidInputError(f"Cannot set {name} to {value}, because the value must be positive{condition}.")
     return read
 
 
-def _check_positive(name: str, value: int, condition: str) -> None:
-    if value < 1:
-        raise InvalidInputError(f"Cannot set {name} to {value}, because the value must be positive{condition}.")
+def _value(name: str, text: str) -> object:
+    words, parse = _OPTIONS[name]
+    try:
+        return parse(text)
+    except InvalidInputError:
+        raise
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot set {name} to '{text}', because it must be {words}") from error
 
 
 def domain_faults(
@@ -475,25 +420,37 @@ def domain_faults(
     ["'target-file-size-bytes' (100) must be < 'max-file-size-bytes' (90), all new files will be larger than the max \
 threshold"]
     """
-    given = "max-files-to-rewrite", options.max_files_to_rewrite
-    spec = options.output_spec_id
-    ratio = "delete-ratio-threshold", options.delete_ratio_threshold
+    spec, files = options.output_spec_id, options.max_files_to_rewrite
     checks = [
-        *_size_checks(target, least, most),
-        _above("min-input-files", options.min_input_files),
-        _above("max-file-group-size-bytes", options.max_file_group_size),
-        _above("max-file-group-input-files", options.max_file_group_input_files),
+        _bound("target-file-size-bytes", target, ">", 0),
+        _bound("min-file-size-bytes", least, ">=", 0),
+        (
+            target is None or least is None or target > least,
+            f"'target-file-size-bytes' ({target}) must be > 'min-file-size-bytes' ({least}), "
+            "all new files will be smaller than the min threshold",
+        ),
+        (
+            target is None or most is None or target < most,
+            f"'target-file-size-bytes' ({target}) must be < 'max-file-size-bytes' ({most}), "
+            "all new files will be larger than the max threshold",
+        ),
+        _bound("min-input-files", options.min_input_files, ">", 0),
+        _bound("max-file-group-size-bytes", options.max_file_group_size, ">", 0),
+        _bound("max-file-group-input-files", options.max_file_group_input_files, ">", 0),
         (
             spec is None or specs is None or spec in specs,
             f"Cannot use output spec id {spec} because the table does not contain a reference to this spec-id.",
         ),
-        _from(0, "delete-file-threshold", options.delete_file_threshold),
-        _above(*ratio),
-        (ratio[1] <= 1, f"'{ratio[0]}' is set to {ratio[1]} but must be <= 1"),
-        (_above(*given)[0], f"Cannot set {given[0]} to {given[1]}, the value must be positive integer."),
-        _above("compression-factor", options.compression_factor),
-        _from(1, "max-scan-ratio", options.max_scan_ratio),
-        _from(0, "min-age-seconds", options.min_age_seconds),
+        _bound("delete-file-threshold", options.delete_file_threshold, ">=", 0),
+        _bound("delete-ratio-threshold", options.delete_ratio_threshold, ">", 0),
+        _bound("delete-ratio-threshold", options.delete_ratio_threshold, "<=", 1),
+        (
+            files is None or files > 0,
+            f"Cannot set max-files-to-rewrite to {files}, the value must be positive integer.",
+        ),
+        _bound("compression-factor", options.compression_factor, ">", 0),
+        _bound("max-scan-ratio", options.max_scan_ratio, ">=", 1),
+        _bound("min-age-seconds", options.min_age_seconds, ">=", 0),
         (
             options.rewrite_job_order.replace("_", "-").lower() in _JOB_ORDERS,
             f"Invalid rewrite job order name: {options.rewrite_job_order}",
@@ -502,26 +459,6 @@ threshold"]
     return [why for holds, why in checks if not holds]
 
 
-def _size_checks(target: int | None, least: int | None, most: int | None) -> list[tuple[bool, str]]:
-    names = ("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes")
-    all_new = "all new files will be"
-    return [
-        _above(names[0], target),
-        _from(0, names[1], least),
-        (
-            target is None or least is None or target > least,
-            f"'{names[0]}' ({target}) must be > '{names[1]}' ({least}), {all_new} smaller than the min threshold",
-        ),
-        (
-            target is None or most is None or target < most,
-            f"'{names[0]}' ({target}) must be < '{names[2]}' ({most}), {all_new} larger than the max threshold",
-        ),
-    ]
-
-
-def _above(name: str, value: float | None) -> tuple[bool, str]:
-    return value is None or value > 0, f"'{name}' is set to {value} but must be > 0"
-
-
-def _from(least: int, name: str, value: float | None) -> tuple[bool, str]:
-    return value is None or value >= least, f"'{name}' is set to {value} but must be >= {least}"
+def _bound(name: str, value: float | None, sign: str, bound: int) -> tuple[bool, str]:
+    holds = value is None or {">": gt, ">=": ge, "<=": le}[sign](value, bound)
+    return holds, f"'{name}' is set to {value} but must be {sign} {bound}"

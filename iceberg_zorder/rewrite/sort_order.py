@@ -129,7 +129,10 @@ class _SortOrderReader(NameReader):
                     self.refuse(f"'{words}' needs zorder(...) or hilbert(...) after it", place)
                 return SortOrder(ZORDER, tuple(column.parts for column in prefix))
             self.position += 1
-        columns = self._columns()
+        columns = [self.column()]
+        while self.is_at(","):
+            self.position += 1
+            columns.append(self.column())
         if not self.is_at(")"):
             self.unexpected("',' or ')'")
         self.position += 1
@@ -141,7 +144,7 @@ class _SortOrderReader(NameReader):
             self.refuse(
                 f"hilbert(...) has room for {MAX_HILBERT_COLUMNS} columns and has {len(columns)}", self.position
             )
-        return SortOrder(curve, columns, tuple(prefix))
+        return SortOrder(curve, tuple(columns), tuple(prefix))
 
     def _curve(self) -> str | None:
         """Read the name of a curve and its opening parenthesis, or nothing if a column stands here."""
@@ -174,13 +177,6 @@ class _SortOrderReader(NameReader):
         if needed:
             self.unexpected(" or ".join(each.upper() for each in words))
         return None
-
-    def _columns(self) -> tuple[tuple[str, ...], ...]:
-        columns = [self.column()]
-        while self.is_at(","):
-            self.position += 1
-            columns.append(self.column())
-        return tuple(columns)
 
     def column_weights(self) -> tuple[tuple[tuple[str, ...], float], ...]:
         weights = []

@@ -144,7 +144,7 @@ class ManifestFile:
     offsets: tuple[int, ...] = ()
 
     def row_groups(self) -> list[tuple[int, int]]:
-        """Find where its row groups begin and end, in bytes; all of it is one if that is not known.
+        """Return where its row groups begin and end, in bytes; all of it is one if that is not known.
 
         Examples
         --------
@@ -239,7 +239,7 @@ def sampled_row_groups(
 
 
 def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
-    """Tell how many points there are to be."""
+    """Return how many points there are to be."""
     of_files = math.isqrt(_PER_OUTPUT_FILE * output_files - 1) + 1
     of_rows = -(-_DENSEST * rows * row_groups // total)
     of_row_groups = max(_FEWEST, min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN)
@@ -292,7 +292,7 @@ def _spread(lengths: Sequence[int], points: int, phase: int) -> list[int]:
 
 
 def _rows_per_point(lengths: Sequence[Sequence[int]], hits: Sequence[Sequence[int]], rows: int) -> int | None:
-    """Tell for how many sampled rows a point stands, so that there are enough; None if there cannot be."""
+    """Return for how many sampled rows a point stands, so that there are enough; None if there cannot be."""
     read = [
         (count, length)
         for each in zip(hits, lengths, strict=True)

@@ -37,7 +37,7 @@ class AskedQueries:
     share: float  # of the queries that the workload knows, in [0, 1]
 
     def boxes_in(self, layout: Layout) -> QueryBoxes:
-        """Find what they ask for in the positions of a layout."""
+        """Return what they ask for in the positions of a layout."""
         return query_boxes(self.queries, layout.columns)
 
 
@@ -53,7 +53,7 @@ class UpkeepRequest:
     workload: AskedQueries | None = None  # by what files are judged, if not by filters column = value
 
     def goes_by_queries(self, files: DataFiles) -> bool:
-        """Tell whether files are judged by queries: not where no file has bounds of a column."""
+        """Return whether files are judged by queries: not where no file has bounds of a column."""
         return self.workload is not None and not any(bounds.is_open for bounds in files.columns)
 
 
@@ -84,7 +84,7 @@ class _Column:
     wanted: _Extents  # of each box of the queries, and whether it wants rows without a value
 
     @staticmethod
-    def of(
+    def from_bounds(
         bounds: ColumnBounds, keys: KeyColumn, kept: Kept | None, weight: float, boxes: Sequence[KeyRange]
     ) -> _Column:
         of_column = [bounds.lower, bounds.upper, keys]
@@ -95,19 +95,16 @@ class _Column:
         low = np.where(bounds.bounded, lower, 0)
         high = np.where(bounds.bounded, upper, np.where(bounds.has_values, count - 1, -1))
         nulls = np.array([each.stop == (END,) for each in boxes], np.bool_)
-        wanted = _Extents(*value_ranges(boxes, Boundaries(distinct_keys(of_column, kept)), kept), nulls)
+        wanted = _Extents(np.zeros(0, np.int64), np.zeros(0, np.int64), nulls)
+        if boxes:
+            wanted = _Extents(*value_ranges(boxes, Boundaries(distinct_keys(of_column, kept)), kept), nulls)
         return _Column(weight if below[-1] else 0.0, ranks, below, _Extents(low, high, bounds.valued < 1), wanted)
 
     def extents(self, rows: _Array, starts: _Array) -> _Extents:
-        """Find the extents of sets of rows that begin at ``starts``."""
+        """Return the extents of sets of rows that begin at ``starts``."""
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
         return _Extents(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
-
-    def share(self, of: _Extents) -> _Floats:
-        """Return the share of the values within extents."""
-        found = np.where(of.high < 0, 0, self.below[of.high + 1] - self.below[of.low])
-        return found / max(1, int(self.below[-1]))
 
     def read(self, of: _Extents, file: int, smaller: float) -> _Floats:
         """Return the share of a file that each box reads by this column, once it is cut into so much smaller ones."""
@@ -124,10 +121,10 @@ class _Column:
 class PartitionRows:
     """The rows of a partition, made of nothing but its files' bounds.
 
-    A file costs its bytes times its reach: the share of the filters that read it. The filters are ``column = value``
-    with the value of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
-    Of a column without any bounds nothing is known, but that every file with values is read for it, and that a layout
-    cuts it: its rows get values in an order that no other column follows.
+    A file costs its bytes times its read probability: the share of the filters that read it. The filters are
+    ``column = value`` with the value of each row, averaged over the columns by weight, or the queries of a workload,
+    averaged by theirs. Of a column without any bounds nothing is known, but that every file with values is read for it,
+    and that a layout cuts it: its rows get values in an order that no other column follows.
     """
 
     def __init__(self, files: DataFiles, rows: int, request: UpkeepRequest, alike: _Array | None = None) -> None:
@@ -144,12 +141,12 @@ class PartitionRows:
         ):
             if weight > 0:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                self._columns.append(_Column.of(bounds, sampled, kept, weight, boxes))
+                self._columns.append(_Column.from_bounds(bounds, sampled, kept, weight, boxes))
         self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
-        self.reach = self._reach([column.today for column in self._columns], np.ones(files.count))
+        self.read_probability = self._read_probability([column.today for column in self._columns], np.ones(files.count))
 
     def rows_alike(self, like: npt.NDArray[np.bool_]) -> _Array:
-        """Find for each row the one that it is taken to lie as: of other files evenly one of those of ``like`` inside.
+        """Return for each row the one that it is taken to lie as: in other files, evenly, rows of ``like`` inside them.
 
         Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
         """
@@ -169,7 +166,7 @@ class PartitionRows:
 
     def cost(self, files: _Array) -> float:
         """Add up what some files cost, by their places."""
-        return _sum(self._files.sizes[files] * self.reach[files])
+        return _sum(self._files.sizes[files] * self.read_probability[files])
 
     def average(self, of_rows: _Floats) -> _Floats:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
@@ -178,7 +175,7 @@ class PartitionRows:
         return found
 
     def is_finer(self, files: _Array) -> bool:
-        """Tell whether files that are chosen for what they gain are written to more files: those of less than half."""
+        """Return whether files chosen for gain are written to more files: those of less than half of the bytes."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
     def after(self, files: _Array, *, for_gain: bool = False) -> float:
@@ -187,7 +184,7 @@ class PartitionRows:
         return today - self.cost(files) + self.rewritten(files, for_gain=for_gain)[0] if len(files) else today
 
     def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[float, _Floats]:
-        """Predict what the new files cost that are made of some, and the reach of the new file of each row."""
+        """Predict what new files cost that are made of some files, and the read probability of each row's new file."""
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         rows = np.flatnonzero(is_mine[self._places])
@@ -201,31 +198,33 @@ class PartitionRows:
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
         smaller = _root(coarse / count, sum(column.weight > 0 for column in self._columns))
-        reach = self._reach([column.extents(rows[order], starts) for column in self._columns], counts, smaller)
+        extents = [column.extents(rows[order], starts) for column in self._columns]
+        found = self._read_probability(extents, counts, smaller)
         of_row = np.empty(len(rows))
-        of_row[order] = np.repeat(reach, counts)
-        return _sum(counts * (size / len(rows)) * reach), of_row
+        of_row[order] = np.repeat(found, counts)
+        return _sum(counts * (size / len(rows)) * found), of_row
 
-    def _reach(self, extents: Sequence[_Extents], rows: npt.NDArray[Any], smaller: float = 1.0) -> _Floats:
+    def _read_probability(self, extents: Sequence[_Extents], rows: npt.NDArray[Any], smaller: float = 1.0) -> _Floats:
         """Return the share of the filters that read each file, by its extent in each column and its rows."""
-        reach = np.zeros(len(rows))
+        found = np.zeros(len(rows))
         if self._workload is None:
             # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
             spans = np.where(rows > 1, (rows + 1) / np.maximum(rows - 1, 1), 1.0)
             for column, of in zip(self._columns, extents, strict=True):
-                share = column.share(of)
-                reach += column.weight * np.where(of.low < of.high, np.minimum(share * spans, 1.0), share)
-            return reach / self._weight * smaller
+                share = np.where(of.high < 0, 0, column.below[of.high + 1] - column.below[of.low])
+                share = share / max(1, int(column.below[-1]))
+                found += column.weight * np.where(of.low < of.high, np.minimum(share * spans, 1.0), share)
+            return found / self._weight * smaller
         weights = np.array([weight for _, weight in self._asked])
         for file in range(len(rows)):
             read = np.ones(len(self._query))
             for column, of in zip(self._columns, extents, strict=True):
                 read *= column.read(of, file, smaller)
-            reach[file] = _sum(weights * np.minimum(np.bincount(self._query, read, len(weights)), 1.0))
-        return reach / self._workload.weight
+            found[file] = _sum(weights * np.minimum(np.bincount(self._query, read, len(weights)), 1.0))
+        return found / self._workload.weight
 
     def _new_files(self, rows: _Array, files: int) -> _Array:
-        """Find the new file of each row of a rewrite: a layout is fitted to every second one."""
+        """Return the new file of each row of a rewrite: a layout is fitted to every second one."""
         if files == 1:
             return np.zeros(len(rows), np.int64)
         mine, request = self._sample.take(rows), replace(self._request.layout, files=files)
@@ -270,7 +269,7 @@ _AS_MUCH = 1 + 1e-9
 class Choice:
     """What is chosen of a partition, and its average scan fractions."""
 
-    files: npt.NDArray[np.int64]  # places of files, those that are due and those that are read for most first
+    files: npt.NDArray[np.int64]  # places of files, those that must be rewritten and those that are read most first
     today: float
     expected: float  # after a rewrite of these
     attainable: float  # after a rewrite of all
@@ -300,8 +299,8 @@ def choose(
 ) -> Choice:
     """Choose the files of a partition that are to be rewritten; there is one at least.
 
-    Sizes call for some, of which those that are due are rewritten whatever comes of it. A rewrite for gain may take as
-    many bytes as the budget has.
+    Sizes call for some files; those of ``must_rewrite`` are rewritten whatever comes of it. A rewrite for gain may take
+    as many bytes as the budget has.
 
     Examples
     --------
@@ -322,7 +321,7 @@ def choose(
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
     # Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
-    is_like = files.bytes * partition.reach < partition.cost(everything)
+    is_like = files.bytes * partition.read_probability < partition.cost(everything)
     if is_like.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
     today = partition.cost(everything)
@@ -337,11 +336,11 @@ def choose(
         expected = partition.after(chosen)
         if expected > limit:
             attained = partition.average(attained)
-            excess = np.divide(partition.reach, attained, out=np.zeros(files.count), where=attained > 0)
+            excess = np.divide(partition.read_probability, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([chosen, by_excess[~must_rewrite[by_excess]]])
             # At best, the rows of a set are read for what they are after a rewrite of everything.
-            at_best = today - np.cumsum((files.sizes * (partition.reach - attained))[order])
+            at_best = today - np.cumsum((files.sizes * (partition.read_probability - attained))[order])
             at_best[-1] = attainable
             if found := _best(partition, files.sizes[order], order, at_best, len(chosen), limit, budget):
                 chosen, expected = found
@@ -355,13 +354,13 @@ def _best(
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
     at_best: npt.NDArray[np.float64],
-    due: int,
+    required: int,
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], float] | None:
-    """Find the first files of an order, more than those due, that stay furthest below the limit for their bytes."""
+    """Return the first files of an order, beyond the required ones, whose cost is furthest below the limit per byte."""
     ends = np.cumsum(sizes)
-    found, best, count = None, -1.0, max(1, due)
+    found, best, count = None, -1.0, max(1, required)
     while count < len(order):
         enough = int(np.searchsorted(ends, _GROWTH * ends[count - 1], "left"))
         count = min(max(count, enough) + 1, len(order))

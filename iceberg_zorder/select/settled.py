@@ -75,7 +75,7 @@ class Settled:
 
     @staticmethod
     def by(request: str, snapshots: Sequence[SnapshotFacts]) -> Settled | None:
-        """Find what is settled; the snapshots are those of the branch, oldest first."""
+        """Return what is settled; the snapshots are those of the branch, oldest first."""
         runs = {
             each.snapshot_id: each.summary.get(REWRITE_ID, "")
             for each in snapshots
@@ -93,7 +93,7 @@ class Settled:
         return Settled(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
-        """Tell whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
+        """Return whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
 
         Given are the snapshots that added them, None where unknown.
         """
@@ -110,7 +110,7 @@ NO_CAP = 2**63 - 1
 
 
 def rewrites_to(snapshots: Iterable[SnapshotFacts], target: int) -> dict[int, str]:
-    """Find the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits."""
+    """Return the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits."""
     return {
         each.snapshot_id: each.summary[REWRITE_ID]
         for each in snapshots
@@ -150,7 +150,7 @@ def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) 
 
 
 def gathered(sizes: Sequence[int], rewrites: Sequence[str | None]) -> npt.NDArray[np.bool_]:
-    """Tell which small files are gathered: new ones, and those of a rewrite that are no more bytes than the others.
+    """Return which small files are gathered: new ones, and those of a rewrite that are no more bytes than the others.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Range:
     descending: bool
 
     def of(self, keys: Sequence[SortKey]) -> _Longs:
-        """Find the ranges of rows, in the order of the sort."""
+        """Return the ranges of rows, in the order of the sort."""
         values = keys[self.key].values
         if isinstance(values, np.ndarray):
             found = np.searchsorted(np.array(self.starts, np.int64), values, side="right")
@@ -58,7 +58,7 @@ def sort_keys(
     columns: Sequence[pa.Array],
     index: _Longs,
 ) -> list[SortKey]:
-    """Find the keys of rows."""
+    """Return the keys of rows."""
     keys = []
     for column, (descending, nulls_first), array in zip(prefix, orders, columns, strict=True):
         encoded = encode(array, column.type)
@@ -73,7 +73,7 @@ def sort_keys(
 
 
 def sort_permutation(keys: Sequence[SortKey]) -> _Longs:
-    """Find the places of rows in the order of their keys.
+    """Return the places of rows in the order of their keys.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _ranks(key: SortKey) -> _Longs:
 
 
 def split(parts: Iterable[Sequence[SortKey]], pieces: int) -> Range | None:
-    """Find how to split rows into about so many pieces.
+    """Return how to split rows into about so many pieces.
 
     Examples
     --------
@@ -179,18 +179,15 @@ class BucketSorter:
         self._codecs = codecs
         self._prefix = prefix
         self._budget = budget
+        self._row_group_bytes = budget.limit // 4
 
     @property
     def row_group_rows(self) -> int:
         """How many rows a row group may have."""
         return max(1, self._row_group_bytes // self._codecs.width)
 
-    @property
-    def _row_group_bytes(self) -> int:
-        return self._budget.limit // 4
-
     def need(self, bucket: Bucket) -> int:
-        """Tell how many bytes sorting takes, beside what the rows take that are in memory.
+        """Return how many bytes sorting takes, beside what the rows take that are in memory.
 
         A range of the rows is copied, unless it is all of them; then there is one column more, or a row group.
         """
@@ -200,22 +197,12 @@ class BucketSorter:
         copied = size if len(bucket.size_of_range) > 1 else size - bucket.in_memory
         return copied + max(int(size * self._codecs.largest_share), row_group)
 
-    def write(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
-        """Write the rows of a bucket that was taken out of a spill; what this needs must be counted before."""
-        row_group = _RowGroup(sink, self._row_group_bytes)
-        for place in range(spill.ranges):
-            parts = list(spill.read(bucket, place))
-            if place == spill.ranges - 1:
-                bucket.parts.clear()
-            self._sort(parts, row_group)
-        row_group.write()
-
     def _sort(self, parts: list[tuple[list[pa.Array], npt.NDArray[np.int64]]], row_group: _RowGroup) -> None:
         """Add rows in order to a row group, and to the next when it is full."""
         if not parts:
             return
         index = np.concatenate([part for _, part in parts])
-        by_column = [[columns[place] for columns, _ in parts] for place in range(len(self._codecs))]
+        by_column = [list(each) for each in zip(*(columns for columns, _ in parts), strict=True)]
         parts.clear()
         columns = []
         for place, each in enumerate(by_column):
@@ -240,7 +227,7 @@ class BucketSorter:
                 pieces.add(parted(columns, index, ranges.of(self._keys(columns, index))))
             pieces.complete()
             spill.drop(bucket)
-            for number in pieces.buckets:
+            for number in sorted(pieces.buckets):
                 self.write_bucket(pieces, number, sink)
 
     def write_bucket(self, spill: Spill, number: int, sink: RowGroupSink) -> None:
@@ -250,8 +237,14 @@ class BucketSorter:
                 spill.flush(number)
                 self.write_in_ranges(spill, spill.pop(number), sink)
                 return
+        row_group = _RowGroup(sink, self._row_group_bytes)
         with work as bucket:
-            self.write(spill, bucket, sink)
+            for place in range(spill.ranges):
+                parts = list(spill.read(bucket, place))
+                if place == spill.ranges - 1:
+                    bucket.parts.clear()
+                self._sort(parts, row_group)
+            row_group.write()
 
     def _write_alike(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write rows that are alike in every key, in any order."""
@@ -263,7 +256,7 @@ class BucketSorter:
         spill.drop(bucket)
 
     def _keys(self, columns: Sequence[pa.Array | None], index: npt.NDArray[np.int64]) -> list[SortKey]:
-        """Find the keys that rows are sorted by; of the columns those of the prefix are looked at."""
+        """Return the keys that rows are sorted by; of the columns those of the prefix are looked at."""
         if not self._prefix.columns:
             return [SortKey(index)]
         places = self._prefix.places
@@ -284,7 +277,7 @@ class _RowGroup:
         self._bytes = 0
 
     def cuts(self, widths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Tell which of some rows to add next, from where to where, given how many bytes each takes."""
+        """Yield the rows to add next, from where to where, given how many bytes each takes."""
         ends = np.cumsum(widths)
         start = before = 0
         while start < len(ends):

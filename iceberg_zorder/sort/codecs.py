@@ -27,7 +27,7 @@ def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
 
 
 def type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
-    """Tell the type of a column, or of a field of a struct.
+    """Return the type of a column, or of a field of a struct.
 
     Examples
     --------
@@ -96,12 +96,9 @@ class Codecs:
         self._codecs = [_codec(field.type) for field in schema]
         self._rows = self._bytes = 0
         self._held = [0] * len(self._codecs)
-        self._large = dict[int, int]()
+        self.large = dict[int, int]()
+        """The bytes of the largest value of each column, by place, where it has more than 1 MiB."""
         self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        """Count the columns."""
-        return len(self._codecs)
 
     @property
     def width(self) -> int:
@@ -113,11 +110,6 @@ class Codecs:
         """About how much of an encoded row its largest column takes, in (0, 1]."""
         return max(self._held, default=1) / max(1, sum(self._held)) or 1.0
 
-    @property
-    def large(self) -> dict[int, int]:
-        """The bytes of the largest value of each column, by place, where it has more than 1 MiB."""
-        return self._large
-
     def encoded(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Make columns smaller; how small depends on what came before."""
         columns = [codec.encoded(column) for codec, column in zip(self._codecs, batch.columns, strict=True)]
@@ -128,20 +120,24 @@ class Codecs:
         }
         with self._lock:
             for place, width in widest.items():
-                if width > max(_LARGE, self._large.get(place, 0)):
-                    self._large[place] = width
+                if width > max(_LARGE, self.large.get(place, 0)):
+                    self.large[place] = width
             self._rows += batch.num_rows
             self._bytes += batch.nbytes
             self._held = [held + column.nbytes for held, column in zip(self._held, columns, strict=True)]
         return columns
 
     def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
-        """Join parts of a column; it stays encoded where that can be."""
-        return self._codecs[place].joined(parts, self._schema.field(place).type)
+        """Join parts of a column: numbers as the widest of them, whatever else as it was."""
+        if all(pa.types.is_integer(part.type) for part in parts):
+            widest = max((part.type for part in parts), key=lambda kind: kind.bit_width)
+            return pa.concat_arrays([part.cast(widest) for part in parts])
+        return pa.concat_arrays([self.decoded(place, part) for part in parts])
 
     def decoded(self, place: int, column: pa.Array) -> pa.Array:
         """Make a column what it was."""
-        return self._codecs[place].decoded(column, self._schema.field(place).type)
+        found = self._codecs[place].finished(column, self._schema.field(place).type)
+        return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
     def finished(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         """Make all columns what can be written; strings may be in dictionaries."""
@@ -152,7 +148,7 @@ class Codecs:
         return pa.RecordBatch.from_arrays(arrays, self._schema.names)
 
     def widths(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-        """Tell how many bytes each row takes when its columns are finished."""
+        """Return how many bytes each row takes when its columns are finished."""
         widths = np.zeros(len(columns[0]) if columns else 0, np.int64)
         for codec, column, field in zip(self._codecs, columns, self._schema, strict=True):
             widths += codec.widths(column, field.type)
@@ -176,20 +172,12 @@ class Plain:
         """Make values smaller."""
         return column
 
-    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:  # noqa: ARG002
-        """Join what was encoded, each part maybe in another form."""
-        return pa.concat_arrays(parts)
-
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:  # noqa: ARG002
-        """Make them values of a type again; what is not encoded stays."""
+    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:  # noqa: ARG002
+        """Make them values of a type again, maybe in a dictionary; what is not encoded stays."""
         return column
 
-    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Make them what can be written; what is not encoded stays."""
-        return self.decoded(column, kind)
-
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:  # noqa: ARG002
-        """Tell how many bytes each value takes when it is finished, or all alike."""
+        """Return how many bytes each value takes when it is finished, or all alike."""
         return np.diff(bytes_up_to(column, np.arange(len(column) + 1)))
 
 
@@ -202,9 +190,7 @@ class Integers(Plain):
 
     def encoded(self, column: pa.Array) -> pa.Array:
         """Leave bytes out that say no more than the sign."""
-        return self._narrow(column.view(self._whole))
-
-    def _narrow(self, column: pa.Array) -> pa.Array:
+        column = column.view(self._whole)
         found = pc.min_max(column)
         low, high, width = found["min"].as_py(), found["max"].as_py(), self._width
         if low is not None:
@@ -215,11 +201,7 @@ class Integers(Plain):
         # What is under a NULL may be too large.
         return column.cast(_INTEGERS[width], safe=False)
 
-    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:  # noqa: ARG002
-        """Join parts as the widest of them."""
-        return _joined_integers(parts)
-
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Fill the bytes up again."""
         return column if column.type == kind else column.cast(self._whole).view(kind)
 
@@ -238,9 +220,9 @@ class ShortDecimals(Integers):
         """Take the lower of the two words of every value."""
         words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
         mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        return self._narrow(pa.array(words[0::2].copy(), mask=mask))
+        return super().encoded(pa.array(words[0::2].copy(), mask=mask))
 
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Put the upper word, which repeats the sign, beside the lower one."""
         if column.type == kind:
             return column
@@ -276,7 +258,7 @@ class Texts(Plain):
         return last[1].take(column.indices)
 
     def _numbered(self, entries: pa.Array) -> pa.Array | None:
-        """Find the numbers of a dictionary's entries; none if there are too many."""
+        """Return the numbers of a dictionary's entries; none if there are too many."""
         with self._lock:
             values = entries.to_pylist()
             new = [value for value in values if value is not None and value not in self._numbers]
@@ -287,26 +269,16 @@ class Texts(Plain):
             width = 8 if len(self._numbers) <= 1 << 7 else 16
             return pa.array([None if value is None else self._numbers[value] for value in values], _INTEGERS[width])
 
-    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
-        """Join numbers as such, and whatever else as values."""
-        if all(_is_number(part) for part in parts):
-            return _joined_integers(parts)
-        return pa.concat_arrays([self.decoded(part, kind) for part in parts])
-
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Replace numbers by the values."""
-        return self.finished(column, kind).dictionary_decode() if _is_number(column) else column.cast(kind)
-
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Make numbers a dictionary, whose values are sorted, in whatever order they came."""
-        if not _is_number(column):
+        if not pa.types.is_integer(column.type):
             return column.cast(kind)
         places, values = self._all(kind)
         return pa.DictionaryArray.from_arrays(places.take(column), values)
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:
         """Of what comes in a dictionary count the numbers, which are the same in every row."""
-        return _NUMBER_BYTES if _is_number(column) else super().widths(column, kind)
+        return _NUMBER_BYTES if pa.types.is_integer(column.type) else super().widths(column, kind)
 
     def _all(self, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
         """List the values in their order, and the place there of each number."""
@@ -317,15 +289,6 @@ class Texts(Plain):
                 places[[self._numbers[value] for value in values]] = np.arange(len(values))
                 self._sorted = pa.array(places), pa.array(values, kind)
             return self._sorted
-
-
-def _is_number(column: pa.Array) -> bool:
-    return bool(pa.types.is_integer(column.type))
-
-
-def _joined_integers(parts: Sequence[pa.Array]) -> pa.Array:
-    widest = max((part.type for part in parts), key=lambda each: each.bit_width)
-    return pa.concat_arrays([part.cast(widest) for part in parts])
 
 
 def _with_short_offsets(column: pa.Array) -> pa.Array:

@@ -71,7 +71,7 @@ class EqualRows:
         return int(tables + sum(column.nbytes for column in self._columns))
 
     def contain(self, columns: Sequence[pa.Array], sequence_number: int) -> _Bools:
-        """Tell which rows of a data file are among these."""
+        """Return which rows of a data file are among these."""
         columns = [comparable(column) for column in columns]
         gone = np.zeros(len(columns[0]), np.bool_)
         if not len(self._hashes) or (len(self._newest) == 1 and self._newest[0] < sequence_number):
@@ -97,7 +97,7 @@ class EqualRows:
         return gone
 
     def _first_places(self, hashes: _Hashes) -> _Longs:
-        """Find where hashes are, or would be."""
+        """Return where hashes are, or would be."""
         places: _Longs = self._starts[hashes >> self._shift].astype(np.int64)
         last = len(self._hashes) - 1
         below = np.arange(len(places))

@@ -17,7 +17,7 @@ _Longs = npt.NDArray[np.int64]
 
 
 def bytes_up_to(column: pa.Array, ends: _Longs) -> _Longs:
-    """Tell how many bytes the values take that come before some places; what marks NULL is not counted.
+    """Return how many bytes the values take that come before some places; what marks NULL is not counted.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class MemoryBudget:
             self._changed.notify_all()
 
     def has_room_for(self, size: int) -> bool:
-        """Tell whether so many more bytes are within the limit."""
+        """Return whether so many more bytes are within the limit."""
         return self.used + size <= self.limit
 
     def take_if_room(self, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""Find the file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
+"""The file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
 
 ::
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.curve import HILBERT, hilbert_index, spread
-from iceberg_zorder.layout.keys import NAN, NULL, KeyColumn, encode
+from iceberg_zorder.layout.keys import NULL, encode
 from iceberg_zorder.layout.layout import Layout, LayoutColumn
 from iceberg_zorder.sample.sampled_row_groups import row_hashes
 
@@ -48,12 +48,12 @@ class Router:
         self._layout = layout
         bits = min(_RANGE_BITS, rows.bit_length())
         tree = layout.cuts if isinstance(layout.cuts, BoxTree) else None
-        self._cells = None if tree is None else _Cells.of(layout, tree)
+        self._cells = None if tree is None else _cells(layout, tree)
         self._searches = [_Search(column, bits) for column in layout.columns]
         self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
 
     def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
-        """Find the files and the indexes of some rows of a data file."""
+        """Return the files and the indexes of some rows of a data file."""
         rows = len(positions)
         file, index = np.empty(rows, np.int64), np.empty(rows, np.int64)
         for start in range(0, rows, _ROWS_AT_A_TIME):
@@ -63,27 +63,26 @@ class Router:
         return file, index
 
     def _route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
-        layout = self._layout
+        rows, cuts, active = len(positions), self._layout.cuts, self._layout.columns
         buckets = [
-            search.buckets(columns[column.ordinal])
-            for search, column in zip(self._searches, layout.columns, strict=True)
+            search.buckets(columns[column.ordinal]) for search, column in zip(self._searches, active, strict=True)
         ]
-        if not isinstance(layout.cuts, BoxTree):
-            index = self._index(buckets, None, len(positions))
-            return layout.cuts.file(index), index
-        leaf = self._leaf(buckets, len(positions))
-        hashes = row_hashes(path, positions) if layout.cuts.needs_tie_breakers else None
-        file = leaf if hashes is None else layout.cuts.file(leaf, hashes)
-        return file, self._index(buckets, leaf, len(positions))
-
-    def _leaf(self, buckets: list[_Longs], rows: int) -> _Longs:
+        if not isinstance(cuts, BoxTree):
+            index = self._index(buckets, None, rows)
+            return cuts.file(index), index
         if not buckets:
-            return np.zeros(rows, np.int64)
-        if self._cells:
-            return self._cells.leaf(buckets)
-        tree = self._layout.cuts
-        assert isinstance(tree, BoxTree)  # noqa: S101
-        return tree.leaf([column.positions[b] for column, b in zip(self._layout.columns, buckets, strict=True)])
+            leaf = np.zeros(rows, np.int64)
+        elif self._cells:
+            shares, leaves = self._cells
+            cell = np.zeros(rows, np.int64)
+            for share, bucket in zip(shares, buckets, strict=True):
+                cell += share[bucket]
+            leaf = leaves[cell]
+        else:
+            leaf = cuts.leaf([column.positions[bucket] for column, bucket in zip(active, buckets, strict=True)])
+        # Without a box of several files no row is hashed.
+        file = cuts.file(leaf, row_hashes(path, positions)) if cuts.files > len(cuts.leaves) else leaf
+        return file, self._index(buckets, leaf, rows)
 
     def _share(self, place: int, column: LayoutColumn) -> _Longs | None:
         """Tabulate a column's share of the index by bucket, and with a tree by leaf and bucket; not if too large."""
@@ -124,33 +123,20 @@ class Router:
         return index | curved
 
 
-class _Cells:
-    """The cells that the splits of a tree cut the space into, each wholly in one leaf."""
-
-    def __init__(self, shares: list[_Longs], leaves: _Longs) -> None:
-        self._shares = shares
-        self._leaves = leaves
-
-    @classmethod
-    def of(cls, layout: Layout, tree: BoxTree) -> _Cells | None:
-        starts = [
-            np.unique([node.start for node in tree.nodes if isinstance(node, Split) and node.column == place] + [0])
-            for place in range(len(layout.columns))
-        ]
-        if not starts or math.prod(len(each) for each in starts) > _LARGEST_TABLE:
-            return None
-        corners = [each.ravel() for each in np.meshgrid(*starts, indexing="ij")]
-        shares, stride = [], len(corners[0])
-        for column, each in zip(layout.columns, starts, strict=True):
-            stride //= len(each)
-            shares.append((np.searchsorted(each, column.positions, side="right") - 1) * stride)
-        return cls(shares, tree.leaf([corner.astype(np.int64) for corner in corners]))
-
-    def leaf(self, buckets: list[_Longs]) -> _Longs:
-        cell = self._shares[0][buckets[0]]
-        for share, bucket in zip(self._shares[1:], buckets[1:], strict=True):
-            cell += share[bucket]
-        return self._leaves[cell]
+def _cells(layout: Layout, tree: BoxTree) -> tuple[list[_Longs], _Longs] | None:
+    """Return what each column's buckets add to the number of a row's cell between the splits, and each cell's leaf."""
+    starts = [
+        np.unique([node.start for node in tree.nodes if isinstance(node, Split) and node.column == place] + [0])
+        for place in range(len(layout.columns))
+    ]
+    if not starts or math.prod(len(each) for each in starts) > _LARGEST_TABLE:
+        return None
+    corners = [each.ravel() for each in np.meshgrid(*starts, indexing="ij")]
+    shares, stride = [], len(corners[0])
+    for column, each in zip(layout.columns, starts, strict=True):
+        stride //= len(each)
+        shares.append((np.searchsorted(each, column.positions, side="right") - 1) * stride)
+    return shares, tree.leaf([corner.astype(np.int64) for corner in corners])
 
 
 class _Search:
@@ -163,15 +149,12 @@ class _Search:
         self._table = _RangeTable(keys, range_bits) if isinstance(keys, np.ndarray) and len(keys) else None
 
     def buckets(self, array: pa.Array) -> _Longs:
-        """Find the buckets of values; those of a dictionary once for each entry."""
-        if not pa.types.is_dictionary(array.type):
-            return self._of(encode(array, self._type))
-        of_entries = self._of(encode(array.dictionary, self._type))
-        codes = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
-        buckets: _Longs = np.append(of_entries, self._boundaries.null_bucket)[codes]
-        return buckets
-
-    def _of(self, column: KeyColumn) -> _Longs:
+        """Return the buckets of values; those of a dictionary once for each entry."""
+        if pa.types.is_dictionary(array.type):
+            of_entries = self.buckets(array.dictionary)
+            codes: _Longs = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
+            return np.append(of_entries, self._boundaries.size + NULL)[codes]
+        column = encode(array, self._type)
         if self._table and isinstance(column.keys, np.ndarray):
             found = self._table.find(column.keys)
         elif isinstance(column.keys, np.ndarray) or not self._boundaries.size or not hasattr(pc, "search_sorted"):
@@ -180,8 +163,8 @@ class _Search:
             found = pc.search_sorted(self._boundaries.keys, column.keys, side="right").to_numpy(zero_copy_only=False)
             found = found.astype(np.int64)
         if column.states.any():
-            found[column.states == NAN] = self._boundaries.nan_bucket
-            found[column.states == NULL] = self._boundaries.null_bucket
+            others = np.flatnonzero(column.states)
+            found[others] = self._boundaries.size + column.states[others].astype(np.int64)
         return found
 
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -49,7 +49,7 @@ class Part:
 
     @property
     def sizes(self) -> list[int]:
-        """Tell how many bytes the rows of each range take."""
+        """Return how many bytes the rows of each range take."""
         size = self.rows.nbytes
         if len(self.ends) == 1:
             return [size]
@@ -68,25 +68,11 @@ class Bucket:
         self.path = path
         self.parts: list[Part] = []
         self.small = 0  # how many of the last parts are
-        self.in_memory = 0
+        self.rows = 0
+        self.size = 0  # bytes of the rows, in memory and on disk together
         self.size_of_range = [0] * ranges
-        self.rows_of_range = [0] * ranges
+        self.in_memory = 0  # bytes of them
         self.streams: list[list[int]] = [[] for _ in range(ranges)]  # where they start on disk
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return sum(self.rows_of_range)
-
-    @property
-    def size(self) -> int:
-        """How many bytes they take, in memory and on disk together."""
-        return sum(self.size_of_range)
-
-    @property
-    def is_spilled(self) -> bool:
-        """Whether any rows are on disk."""
-        return any(self.streams)
 
 
 def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: int = 1) -> list[Part]:
@@ -143,11 +129,14 @@ class Spill:
         self.budget = budget
         self.ranges = ranges
         self.flushes = 0
+        self.buckets: dict[int, Bucket] = {}
+        """The buckets that have rows, by number."""
+        self.home: Path | None = None
+        """Where the files are, if there are any."""
+        self.in_memory = 0
+        """How many bytes of rows are in memory that can be flushed."""
         self._directory = directory
-        self._home: Path | None = None
-        self._buckets: dict[int, Bucket] = {}
         self._created = 0
-        self._in_memory = 0
         self._wanted: set[int] = set()
         self._is_complete = False
         self._codecs = codecs
@@ -161,30 +150,11 @@ class Spill:
     def __exit__(self, *_: object) -> None:
         self._held.close()
         with self._lock:
-            for bucket in self._buckets.values():
+            for bucket in self.buckets.values():
                 self.budget.give_back(bucket.in_memory)
-            self._buckets.clear()
-        if self._home:
-            shutil.rmtree(self._home, ignore_errors=True)
-
-    @property
-    def home(self) -> Path | None:
-        """Where the files are, if there are any."""
-        return self._home
-
-    @property
-    def in_memory(self) -> int:
-        """How many bytes of rows are in memory that can be flushed."""
-        return self._in_memory
-
-    @property
-    def buckets(self) -> list[int]:
-        """The numbers of the buckets that have rows."""
-        return sorted(self._buckets)
-
-    def bucket(self, number: int) -> Bucket:
-        """Tell what is known of a bucket."""
-        return self._buckets[number]
+            self.buckets.clear()
+        if self.home:
+            shutil.rmtree(self.home, ignore_errors=True)
 
     @property
     def directory(self) -> Path:
@@ -202,38 +172,37 @@ class Spill:
 
     def add(self, parts: Sequence[Part]) -> None:
         """Add rows, as :func:`iceberg_zorder.sort.spill.parted` gives them; room is made for them."""
-        for part in parts:
-            # Where a part is a large share of the budget, its rows take turns.
-            for start, length in cuts(part.rows, self.budget.limit // 4):
-                self._add(part if length == part.rows.num_rows else part.slice(start, length))
-
-    def _add(self, part: Part) -> None:
-        sizes = part.sizes
-        size = sum(sizes)
-        while not self.budget.take_if_room(size):
-            if not self.budget.make_room(size):
-                self.budget.take(size)
-                break
-        with self._lock:
-            if part.number not in self._buckets:
-                self._created += 1
-                self._buckets[part.number] = Bucket(Path(str(self._created)), self.ranges)
-            bucket = self._buckets[part.number]
-            bucket.parts.append(part)
-            bucket.in_memory += size
-            self._in_memory += size
-            start = 0
-            for place, (end, of_range) in enumerate(zip(part.ends, sizes, strict=True)):
-                bucket.size_of_range[place] += of_range
-                bucket.rows_of_range[place] += end - start
-                start = end
-            bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
-            if bucket.small == _MANY_PARTS:
-                bucket.parts[-_MANY_PARTS:] = [self._joined(bucket.parts[-_MANY_PARTS:])]
-                bucket.small = 0
-        if not self.budget.has_room_for(0):
-            # A part that is larger than the budget does not wait for the next one.
-            self.make_room(0)
+        # Where a part is a large share of the budget, its rows take turns.
+        pieces = (
+            part if length == part.rows.num_rows else part.slice(start, length)
+            for part in parts
+            for start, length in cuts(part.rows, self.budget.limit // 4)
+        )
+        for piece in pieces:
+            sizes = piece.sizes
+            size = sum(sizes)
+            while not self.budget.take_if_room(size):
+                if not self.budget.make_room(size):
+                    self.budget.take(size)
+                    break
+            with self._lock:
+                if piece.number not in self.buckets:
+                    self._created += 1
+                    self.buckets[piece.number] = Bucket(Path(str(self._created)), self.ranges)
+                bucket = self.buckets[piece.number]
+                bucket.parts.append(piece)
+                bucket.rows += piece.rows.num_rows
+                bucket.size += size
+                bucket.size_of_range = [sum(each) for each in zip(bucket.size_of_range, sizes, strict=True)]
+                bucket.in_memory += size
+                self.in_memory += size
+                bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
+                if bucket.small == _MANY_PARTS:
+                    bucket.parts[-_MANY_PARTS:] = [self._joined(bucket.parts[-_MANY_PARTS:])]
+                    bucket.small = 0
+            if not self.budget.has_room_for(0):
+                # A part that is larger than the budget does not wait for the next one.
+                self.make_room(0)
 
     def complete(self) -> None:
         """Take note that all rows were added."""
@@ -245,20 +214,20 @@ class Spill:
         """Flush buckets until the budget has room for so many bytes: all while rows are added, then the largest."""
         with self._lock:
             if not self._is_complete:
-                for number in self._buckets:
+                for number in self.buckets:
                     self.flush(number)
                 # What freed parts leave is for parts only; batches that are read next would take memory beside it.
                 pa.default_memory_pool().release_unused()
-            while self._in_memory and not self.budget.has_room_for(size):
-                held = [number for number, bucket in self._buckets.items() if bucket.in_memory]
-                self.flush(max(held, key=lambda n: (n not in self._wanted, self._buckets[n].in_memory)))
+            while self.in_memory and not self.budget.has_room_for(size):
+                held = [number for number, bucket in self.buckets.items() if bucket.in_memory]
+                self.flush(max(held, key=lambda n: (n not in self._wanted, self.buckets[n].in_memory)))
 
     def make_room_for(self, number: int, need: Callable[[Bucket], int]) -> bool:
         """Make room to start work with a bucket, or wait a while for it; tell if there cannot be any."""
         with self._lock:
             # It is flushed after all others.
             self._wanted.add(number)
-            bucket = self._buckets[number]
+            bucket = self.buckets[number]
             size = need(bucket)
             if size + bucket.in_memory > self.budget.limit:
                 return False
@@ -267,7 +236,7 @@ class Spill:
     def flush(self, number: int) -> None:
         """Write a bucket's rows to disk."""
         with self._lock:
-            bucket = self._buckets[number]
+            bucket = self.buckets[number]
             if not bucket.parts:
                 return
             try:
@@ -278,15 +247,15 @@ class Spill:
                     f"{shutil.disk_usage(self.directory).free:,} bytes left: {_ADVICE}"
                 ) from error
             self.flushes += 1
-            self._in_memory -= bucket.in_memory
+            self.in_memory -= bucket.in_memory
             self.budget.give_back(bucket.in_memory)
             bucket.parts, bucket.small, bucket.in_memory = [], 0, 0
 
     def _write(self, bucket: Bucket) -> None:
-        if self._home is None:
-            self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
+        if self.home is None:
+            self.home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
         written: list[list[int]] = []
-        with pa.OSFile(str(self._home / bucket.path), "ab") as sink:
+        with pa.OSFile(str(self.home / bucket.path), "ab") as sink:
             for place in range(self.ranges):
                 parts = [rows for part in bucket.parts if (rows := part.of_range(place)).num_rows]
                 if self.ranges > 1 and parts:
@@ -315,58 +284,50 @@ class Spill:
         columns = [self._codecs.joined(place, each) for place, each in enumerate(columns)]
         return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
-    def start_work(self, number: int, need: Callable[[Bucket], int]) -> Work | None:
-        """Take a bucket out, if there is room for what work with it needs, and count that."""
+    def start_work(self, number: int, need: Callable[[Bucket], int]) -> AbstractContextManager[Bucket] | None:
+        """Take a bucket out, if there is room for what work with it needs beside its rows; both are given back."""
         with self._lock:
-            size = need(self._buckets[number])
-            return Work(self, self.pop(number), size) if self.budget.start_work(size) else None
+            size = need(self.buckets[number])
+            return self._work(self.pop(number), size) if self.budget.start_work(size) else None
+
+    @contextmanager
+    def _work(self, bucket: Bucket, size: int) -> Iterator[Bucket]:
+        try:
+            yield bucket
+        finally:
+            self.drop(bucket)
+            self.budget.end_work(size)
 
     def pop(self, number: int) -> Bucket:
         """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
         with self._lock:
-            bucket = self._buckets.pop(number)
+            bucket = self.buckets.pop(number)
             self._wanted.discard(number)
-            self._in_memory -= bucket.in_memory
+            self.in_memory -= bucket.in_memory
             return bucket
 
     def read(self, bucket: Bucket, place: int | None = None) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
-        """Read the rows of a bucket that was taken out, some at a time: the columns, encoded, and the indexes."""
-        for batch in self._batches(bucket, place):
-            *columns, index = batch.columns
-            yield columns, index.to_numpy()
+        """Read rows of a bucket that was taken out, some at a time: the columns, encoded, and the indexes.
 
-    def _batches(self, bucket: Bucket, place: int | None) -> Iterator[pa.RecordBatch]:
-        """Read rows in the order in which they were added, by range."""
+        Without the place of a range all are read, by range, and in each in the order in which they were added.
+        """
         for each in range(self.ranges) if place is None else [place]:
-            if bucket.streams[each] and self._home:
-                with pa.OSFile(str(self._home / bucket.path), "rb") as source:
+            if bucket.streams[each] and self.home:
+                with pa.OSFile(str(self.home / bucket.path), "rb") as source:
                     for start in bucket.streams[each]:
                         source.seek(start)
-                        yield from ipc.open_stream(source)
-            yield from (rows for part in bucket.parts if (rows := part.of_range(each)).num_rows)
+                        for batch in ipc.open_stream(source):
+                            yield batch.columns[:-1], batch.columns[-1].to_numpy()
+            for part in bucket.parts:
+                if (rows := part.of_range(each)).num_rows:
+                    yield rows.columns[:-1], rows.columns[-1].to_numpy()
 
     def drop(self, bucket: Bucket) -> None:
         """Forget the rows of a bucket that was taken out."""
         self.budget.give_back(bucket.in_memory)
         bucket.parts, bucket.in_memory = [], 0
-        if bucket.is_spilled and self._home:
-            (self._home / bucket.path).unlink(missing_ok=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """A bucket that was taken out, and the memory that work with it needs beside its rows: both are given back."""
-
-    spill: Spill
-    bucket: Bucket
-    size: int
-
-    def __enter__(self) -> Bucket:
-        return self.bucket
-
-    def __exit__(self, *_: object) -> None:
-        self.spill.drop(self.bucket)
-        self.spill.budget.end_work(self.size)
+        if self.home:
+            (self.home / bucket.path).unlink(missing_ok=True)
 
 
 def check_directory(directory: str) -> None:

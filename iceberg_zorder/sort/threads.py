@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 
@@ -16,7 +16,7 @@ class StoppedError(Exception):
 
 
 def available_cores() -> int:
-    """Tell how many cores this process may run on."""
+    """Return how many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -101,7 +101,8 @@ class ReadAhead(Iterator[_T]):
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
         while self._thread.is_alive():
-            self._emptied()
+            with suppress(queue.Empty):
+                self._queue.get_nowait()
             self._thread.join(0.05)
 
     def __next__(self) -> _T:
@@ -109,12 +110,6 @@ class ReadAhead(Iterator[_T]):
         if error is not None:
             raise error
         return item  # type: ignore[return-value]
-
-    def _emptied(self) -> None:
-        try:
-            self._queue.get_nowait()
-        except queue.Empty:
-            return
 
     def _run(self) -> None:
         try:

@@ -65,11 +65,11 @@ class Box:
         return Box(tuple(sorted((name, each) for name, each in ranges.items() if each != EVERYTHING)))
 
     def range(self, name: Name) -> KeyRange:
-        """Find the range of a column."""
+        """Return the range of a column."""
         return next((each for column, each in self.ranges if column == name), EVERYTHING)
 
     def met(self, other: Box) -> Box | None:
-        """Find what is in both; None if that is nothing."""
+        """Return what is in both; None if that is nothing."""
         found = dict(self.ranges)
         for name, each in other.ranges:
             found[name] = found[name].met(each) if name in found else each
@@ -78,7 +78,7 @@ class Box:
         return Box.of(found)
 
     def hull(self, other: Box) -> Box:
-        """Find the narrowest box that holds both."""
+        """Return the narrowest box that holds both."""
         others = dict(other.ranges)
         return Box.of({name: each.hull(others[name]) for name, each in self.ranges if name in others})
 
@@ -149,11 +149,11 @@ class KeyRange:
         return self.start >= self.stop
 
     def met(self, other: KeyRange) -> KeyRange:
-        """Find what is in both."""
+        """Return what is in both."""
         return KeyRange(max(self.start, other.start), min(self.stop, other.stop))
 
     def hull(self, other: KeyRange) -> KeyRange:
-        """Find the narrowest range that holds both, neither of them empty."""
+        """Return the narrowest range that holds both, neither of them empty."""
         return KeyRange(min(self.start, other.start), max(self.stop, other.stop))
 
 
@@ -171,7 +171,7 @@ _TOP_OF_INT, _TOP_OF_LONG, _TOP_OF_DECIMAL = 1 << 31, 1 << 63, 1 << 127
 
 
 def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...]:
-    r"""Find the keys of which a comparison is true.
+    r"""Return the keys of which a comparison is true.
 
     Numbers are compared exactly, and NaN lies above all of them, as Spark has it.
 
@@ -205,7 +205,7 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
 
 
 def prefixed(type_name: str, prefix: str) -> KeyRange:
-    """Find the keys of the values that begin with a prefix.
+    """Return the keys of the values that begin with a prefix.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def prefixed(type_name: str, prefix: str) -> KeyRange:
 
 
 def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
-    """Find the edges before and behind a value; None if keys do not show how it is compared."""
+    """Return the edges before and behind a value; None if keys do not show how it is compared."""
     if type_name in ("float", "double"):
         return _of_floating(value)
     if type_name in ("string", "binary", "uuid") or type_name.startswith("fixed"):
@@ -233,7 +233,7 @@ def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
 
 
 def _before(type_name: str, unit: int) -> Edge:
-    """Find the edge before a whole number of a type's units; no such type has NaN."""
+    """Return the edge before a whole number of a type's units; no such type has NaN."""
     is_long = domain(type_name) == "long"
     top = _TOP_OF_INT if type_name == "int" else _TOP_OF_LONG if is_long else _TOP_OF_DECIMAL
     if unit >= top:
@@ -258,7 +258,7 @@ def _of_floating(value: Value) -> tuple[Edge, Edge] | None:
 
 
 def _units(type_name: str, value: Value) -> Fraction | None:
-    """Find a value as a number of what the keys of a type count."""
+    """Return a value as a number of what the keys of a type count."""
     content = value.content
     if type_name in ("int", "long") or type_name.startswith("decimal"):
         scale = int(type_name.rstrip(")").split(",")[1]) if type_name.startswith("decimal") else 0
@@ -327,7 +327,7 @@ _NOT_IN_LIMIT = 20
 
 
 def boxes_of(predicate: Predicate, types: Mapping[Name, str], most: int = MOST_BOXES) -> tuple[Box, ...]:
-    """Find boxes that hold every row for which a condition is true.
+    """Return boxes that hold every row for which a condition is true.
 
     They hold no other row, unless the condition has a list of more than 200 values, NOT IN of more than 20, a value of
     a type that is compared in a way that keys do not show, or comes to more than ``most`` boxes.
@@ -399,7 +399,7 @@ class _Boxes:
 
 
 def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Find the keys of which a part in normal form is true."""
+    """Return the keys of which a part in normal form is true."""
     if isinstance(part, Comparison):
         return compared(kind, part.operator, part.value)
     if isinstance(part, In):
@@ -412,7 +412,7 @@ def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple
 
 
 def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Find the keys of which a part is false."""
+    """Return the keys of which a part is false."""
     if isinstance(part, IsNull):
         return (NOT_NULL,)
     if isinstance(part, IsNan):
@@ -431,7 +431,7 @@ def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> t
 
 
 def _between(excluded: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
-    """Find what is not NULL beside and between ranges."""
+    """Return what is not NULL beside and between ranges."""
     found, start = [], NOT_NULL.start
     for each in sorted(excluded, key=lambda each: each.start):
         found.append(KeyRange(start, each.start))
@@ -459,7 +459,7 @@ def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequenc
 
 
 def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
-    """Find the positions that the rows in boxes may have.
+    """Return the positions that the rows in boxes may have.
 
     Examples
     --------
@@ -483,7 +483,7 @@ def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt
 def bucket_ranges(
     ranges: Sequence[KeyRange], boundaries: Boundaries
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the lowest and the highest bucket of ranges of keys, which are not empty, both included.
+    """Return the lowest and the highest bucket of ranges of keys, which are not empty, both included.
 
     The keys need not be cut as those of the boundaries are, see :func:`iceberg_zorder.layout.sample.sampled_bytes`.
 
@@ -504,7 +504,7 @@ def bucket_ranges(
 def value_ranges(
     ranges: Sequence[KeyRange], values: Boundaries, kept: Callable[[bytes], bytes] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find which of some values are in ranges of keys: the place of the first one, and of the last one.
+    """Return which of some values are in ranges of keys: the place of the first one, and of the last one.
 
     A range that is between two values has its first one behind its last one.
 
@@ -534,9 +534,8 @@ def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
 
 
 def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
-    """Find the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
-    of_state = {VALUE: 0, NAN: boundaries.nan_bucket, END: boundaries.buckets}
-    found = np.array([of_state.get(edge[0], boundaries.null_bucket) for edge in edges], np.int64)
+    """Return the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
+    found = np.array([0 if edge[0] == VALUE else boundaries.size + edge[0] for edge in edges], np.int64)
     places = [place for place, edge in enumerate(edges) if len(edge) == 2]
     if places:
         found[places] = _counts(boundaries, [edge[1] for edge in edges if len(edge) == 2], side)

@@ -306,7 +306,7 @@ class Conditions:
         return Understood(Comparison(found.name, "<>" if negated else "=", Value("string", text)))
 
     def _scalar(self, node: exp.Expr) -> _Scalar:
-        """Find the column that an expression is made of, and how."""
+        """Return the column that an expression is made of, and how."""
         node = node.unnest()
         column = self._find(node)
         if column is not None:
@@ -492,7 +492,7 @@ def _not_compared(column: Name, kind: str, value: Value) -> InvalidInputError:
 
 
 def _is_met(left: Value, operator: str, right: Value) -> bool:
-    """Tell whether a comparison of two values is true; not where one is NULL."""
+    """Return whether a comparison of two values is true; not where one is NULL."""
     one: Any = left.content
     other: Any = right.content
     if one is None or other is None:

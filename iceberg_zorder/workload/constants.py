@@ -32,7 +32,7 @@ class UnknownValueError(InvalidInputError):
 
 
 def value_of(node: exp.Expr, now: datetime) -> Value:
-    """Find the value of an expression.
+    """Return the value of an expression.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _value(node: exp.Expr, now: datetime) -> Value:
 
 
 def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
-    """Find the value of an expression by that of its first part."""
+    """Return the value of an expression by that of its first part."""
     if isinstance(node, exp.Cast):
         return _cast(node, value)
     if isinstance(node, DATES) and node.args.get("format") is None:
@@ -86,7 +86,7 @@ def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
 
 
 def unit_of(node: exp.Expr) -> str:
-    """Find the unit of time of a function, a day if it names none."""
+    """Return the unit of time of a function, a day if it names none."""
     unit = node.args.get("unit")
     name = "day" if unit is None else unit.name.lower()
     return _UNITS.get(name, name.removesuffix("s"))
@@ -105,13 +105,13 @@ def floored(moment: object, unit: str) -> date:
 
 
 def following(moment: datetime, unit: str) -> datetime:
-    """Find the beginning of the unit after the one that a moment begins."""
+    """Return the beginning of the unit after the one that a moment begins."""
     found: datetime = moment + interval(unit)
     return found
 
 
 def format_of(node: exp.Expr) -> str:
-    """Find the format that dates are read or written in, as Python has it."""
+    """Return the format that dates are read or written in, as Python has it."""
     given = node.args.get("format")
     return (given.name if given is not None else "%Y-%m-%d").replace("strict", "")
 

@@ -24,7 +24,7 @@ Kinds = dict[Name, str]
 
 
 def filtered_columns(predicate: Predicate) -> Kinds:
-    """Find the columns that a predicate in normal form filters by.
+    """Return the columns that a predicate in normal form filters by.
 
     Examples
     --------

@@ -17,7 +17,7 @@ _USING = "USING ("
 
 
 def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]:
-    """Find the columns that queries make equal to those of other tables, or to what a subquery gives.
+    """Return the columns that queries make equal to those of other tables, or to what a subquery gives.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]
 
 
 def _joined_column(text: str, table: ScannedTable) -> Name | None:
-    """Find the one column of the table that a text compares with columns of others; None if it is not that."""
+    """Return the one column of the table that a text compares with columns of others; None if it is not that."""
     if text.startswith(_USING) and text.endswith(")"):
         # As it is noted of a join, with the name as it is.
         using = table.column([text[len(_USING) : -1]])
@@ -64,6 +64,6 @@ def _joined_column(text: str, table: ScannedTable) -> Name | None:
 
 
 def _found(parts: Sequence[str], table: ScannedTable) -> Name | None:
-    """Find the column that a name ends with: the field of a struct before a column that is named as the field is."""
+    """Return the column that a name ends with: the field of a struct before a column that is named as the field is."""
     found = (table.column(parts[start:]) for start in range(len(parts)))
     return next((each[0] for each in found if each is not None), None)

@@ -14,7 +14,7 @@ ORIGIN = "origin"
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
-    """Find the columns of an expression, without those of subqueries.
+    """Return the columns of an expression, without those of subqueries.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def path_of(node: exp.Expr) -> tuple[str, ...] | None:
 
 
 def has_columns(node: exp.Expr) -> bool:
-    """Tell whether an expression has columns, or a subquery."""
+    """Return whether an expression has columns, or a subquery."""
     return node.find(exp.Column, exp.Query) is not None
 
 

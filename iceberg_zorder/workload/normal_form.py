@@ -81,7 +81,7 @@ def _flat(predicates: Iterable[Predicate], joint: type[And | Or]) -> dict[Predic
 
 
 def _true_of(predicate: Predicate, *, negated: bool) -> Predicate:
-    """Find what is true where a predicate is, or where it is false if negated."""
+    """Return what is true where a predicate is, or where it is false if negated."""
     if isinstance(predicate, Not):
         return _true_of(predicate.predicate, negated=not negated)
     if isinstance(predicate, And | Or):
@@ -149,7 +149,7 @@ def _listed(parts: Iterable[Predicate], *, negated: bool) -> list[Predicate]:
 
 
 def _factored(parts: list[Predicate]) -> tuple[list[Predicate], list[Predicate]]:
-    """Find what all alternatives ask for, and what is left of each."""
+    """Return what all alternatives ask for, and what is left of each."""
     inside = [dict.fromkeys(part.predicates if isinstance(part, And) else (part,)) for part in parts]
     common = [each for each in inside[0] if len(parts) > 1 and all(each in other for other in inside)]
     return common, [all_of(each for each in part if each not in common) for part in inside]
@@ -166,7 +166,7 @@ def _is_not_null(part: Predicate) -> bool:
 
 
 def _not_null(part: Predicate) -> set[Name]:
-    """Find columns that are not NULL where a part in normal form is true."""
+    """Return columns that are not NULL where a part in normal form is true."""
     if isinstance(part, And):
         return set().union(*map(_not_null, part.predicates))
     if isinstance(part, Or):

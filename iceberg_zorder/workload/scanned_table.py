@@ -35,7 +35,7 @@ class ScannedTable:
     location: str | None = None
 
     def is_named(self, parts: Sequence[str], namespace: Sequence[str] = ()) -> bool:
-        """Tell whether a name in a query is the table's.
+        """Return whether a name in a query is the table's.
 
         The catalog does not count, because each engine has its own name for it. Spark's names of branches and tags,
         such as ``db.t.branch_x``, are the table's.
@@ -49,14 +49,14 @@ class ScannedTable:
         return bool(given) and given[-shared:] == self._own[-shared:]
 
     def is_at(self, path: str) -> bool:
-        """Tell whether a path is that of the table, or of its metadata."""
+        """Return whether a path is that of the table, or of its metadata."""
         if self.location is None:
             return False
         own, given = (_without_scheme(each) for each in (self.location, path))
         return given == own or given.startswith(f"{own}/metadata/")
 
     def column(self, name: Sequence[str]) -> tuple[Name, str] | None:
-        """Find a column, whatever the case of its name; its name and its type."""
+        """Return a column, whatever the case of its name; its name and its type."""
         exact = tuple(name)
         if exact in self.columns:
             return exact, self.columns[exact]

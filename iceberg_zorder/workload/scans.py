@@ -71,7 +71,7 @@ def find_scans(
     views: Callable[[Sequence[str]], View | None] = lambda _: None,
     namespace: Sequence[str] = (),
 ) -> list[Scan]:
-    """Find the scans of a table in a statement.
+    """Return the scans of a table in a statement.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def _queries(statement: exp.Expr) -> Iterator[exp.Query]:
-    """Find what a statement reads, as queries."""
+    """Return what a statement reads, as queries."""
     with_ = statement.args.get("with_")
     if isinstance(statement, exp.Query):
         yield statement
@@ -408,7 +408,7 @@ def _leftmost(query: exp.Expr) -> exp.Expr:
 
 
 def _is_cut(query: exp.Expr) -> bool:
-    """Tell whether a query keeps some of its rows only, so that which ones depends on all."""
+    """Return whether a query keeps some of its rows only, so that which ones depends on all."""
     distinct = query.args.get("distinct")
     is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     has_rownum = any(each.name.lower() == "rownum" for each in query.find_all(exp.Column))
@@ -416,7 +416,7 @@ def _is_cut(query: exp.Expr) -> bool:
 
 
 def _keys(select: exp.Select) -> list[list[exp.Expr]]:
-    """Find what rows are grouped by, and each window's partitions: conditions on these keep or drop all of a group."""
+    """Return what rows are grouped by, and windows' partitions: conditions on these keep or drop all of a group."""
     found = []
     group = select.args.get("group")
     if group is not None:
@@ -435,7 +435,7 @@ def _aggregates(node: exp.Expr) -> bool:
 
 
 def _is_of(value: exp.Expr, keys: Sequence[Sequence[exp.Expr]]) -> bool:
-    """Tell whether a value is the same for all rows of a group, and is known before there are groups."""
+    """Return whether a value is the same for all rows of a group, and is known before there are groups."""
     if value.find(exp.Query, exp.AggFunc, exp.Window):
         return False
     return all(any(_is_same(value, key) for key in each) for each in keys)
@@ -448,7 +448,7 @@ def _is_same(one: exp.Expr, other: exp.Expr) -> bool:
 
 
 def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Find the conditions that the rows of a source have to meet, or the row drops out."""
+    """Return the conditions that the rows of a source have to meet, or the row drops out."""
     from_ = select.args.get("from_")
     joins = select.args.get("joins") or []
     if from_ is None or any(each.this.args.get("joins") for each in (from_, *joins)):
@@ -473,7 +473,7 @@ def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp
 
 
 def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Find what the rows of the right and of the left side of a join have to meet."""
+    """Return what the rows of the right and of the left side of a join have to meet."""
     method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
     on = list(conjuncts(join.args.get("on")))
     if method or (kind not in ("", "INNER", "CROSS", "OUTER")) or join.args.get("using"):
@@ -504,7 +504,7 @@ def _apart_from(facts: Sequence[exp.Expr], names: set[str]) -> list[exp.Expr]:
 
 
 def _rejects_nulls(condition: exp.Expr, names: set[str]) -> bool:
-    """Tell whether a condition is not true where all columns of the sources are NULL; False if that is not known."""
+    """Return whether a condition is not true where all columns of the sources are NULL; False if that is not known."""
     condition = condition.unnest()
     if isinstance(condition, exp.And | exp.Or):
         parts = [_rejects_nulls(each, names) for each in condition.flatten()]

@@ -36,7 +36,7 @@ class ScanFilter:
 
 
 def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
-    """Find what is true of all rows of a scan that matter.
+    """Return what is true of all rows of a scan that matter.
 
     Examples
     --------

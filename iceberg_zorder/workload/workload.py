@@ -208,7 +208,7 @@ class Gathered:
 
 
 def _priority(query: Query) -> float:
-    """Find the logarithm of the weight divided by a number in (0, 1] that is the filter's, whatever its values."""
+    """Return the logarithm of the weight divided by a number in (0, 1] that is the filter's, whatever its values."""
     digest = hashlib.sha256(query.filter.encode(errors="surrogatepass")).digest()
     return math.log(query.weight) - math.log((int.from_bytes(digest[:8], "big") + 1) / 2**64)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.columns import NameReader
+from iceberg_zorder.layout.columns import parse_name
 from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import (
@@ -121,10 +121,7 @@ def _condition(text: str) -> str:
 
 def _name(text: str) -> str:
     """Check the name of a column, and write it as filters have it."""
-    reader = NameReader(text, "read a column")
-    parts = reader.column()
-    reader.end()
-    return column_text(parts)
+    return column_text(parse_name(text, "read a column"))
 
 
 _Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]

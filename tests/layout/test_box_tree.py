@@ -78,7 +78,7 @@ def test_a_value_that_fills_several_files_is_cut_by_the_other_column() -> None:
     of_heavy = np.unique(leaf[heavy == 0])
     assert 7 <= len(of_heavy) <= 10
     assert all(np.ptp(other[leaf == number]) < 65_536 / 4 for number in of_heavy)
-    assert not tree.needs_tie_breakers
+    assert tree.files == len(tree.leaves)
 
 
 def test_all_of_200_files_are_there() -> None:

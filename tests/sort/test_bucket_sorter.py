@@ -67,7 +67,7 @@ def test_large_rows_that_lie_together(tmp_path: Path, sorted_sizes: list[int]) -
     codecs, budget, sink = Codecs(SCHEMA), MemoryBudget(LIMIT), Sink()
     with Spill(budget, codecs, tmp_path, RANGES) as spill:
         spilled(spill, codecs, index, index * RANGES // ROWS)
-        assert max(spill.bucket(0).size_of_range) == spill.bucket(0).size_of_range[0] > LARGE * 20_000
+        assert max(spill.buckets[0].size_of_range) == spill.buckets[0].size_of_range[0] > LARGE * 20_000
         BucketSorter(codecs, PrefixColumns(), budget).write_bucket(spill, 0, sink)
     assert np.concatenate(sink.ids).tolist() == np.argsort(index).tolist()
     assert max(sink.sizes) <= LIMIT // 4

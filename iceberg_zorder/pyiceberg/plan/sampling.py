@@ -333,8 +333,8 @@ class _GroupSampling:
         sample = Sample(tuple(encoded))
         return DrawnSample(
             self._scan,
-            sample if fitted.all() else sample.where(fitted),
-            sample.where(~fitted),
+            sample if fitted.all() else sample.take(np.flatnonzero(fitted)),
+            sample.take(np.flatnonzero(~fitted)),
             row_groups,
             {
                 place: np.concatenate([np.ones(0, np.int64), *(rows.tails[place] for rows in found)])[fitted]

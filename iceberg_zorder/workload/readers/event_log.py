@@ -174,7 +174,7 @@ def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
 
 
 def _scans(plan: Mapping[str, Any], *, is_cached: bool = False) -> Iterator[tuple[str, bool]]:
-    """Find the scans of a plan, and whether they fill a cache."""
+    """Return the scans of a plan, and whether they fill a cache."""
     stack = [(plan, is_cached)]
     while stack:
         node, cached = stack.pop()

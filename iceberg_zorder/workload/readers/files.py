@@ -45,7 +45,7 @@ class Source:
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:
-    """Find the files of a path, and what each is."""
+    """Return the files of a path, and what each is."""
     if not path.exists():
         raise InvalidInputError(f"Cannot read {path}, because there is no such file")
     files = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_beside(each)]

@@ -32,7 +32,7 @@ _READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
 
 
 def dialect_of(name: str | None) -> Dialect:
-    """Find a dialect of SQL by its name; raises InvalidInputError where there is none.
+    """Return a dialect of SQL by its name; raises InvalidInputError where there is none.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class StatementReader:
             found[current, moment] = found.get((current, moment), 0.0) + weight
 
     def workload(self) -> Workload:
-        """Find the workload of all statements that were added."""
+        """Return the workload of all statements that were added."""
         gathered = Gathered()
         statements = list(self._statements.values())
         with _quiet():
@@ -211,7 +211,7 @@ class StatementReader:
             raise InvalidInputError("it is nested too deeply") from error
 
     def _used(self, text: str, current: tuple[str, ...]) -> tuple[str, ...]:
-        """Find the namespace after USE."""
+        """Return the namespace after USE."""
         try:
             parsed = self._parsed(text)
         except InvalidInputError:
@@ -259,7 +259,7 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 
 
 def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:
-    """Find the view of a name: as it was defined last before a statement, else as it is first after it."""
+    """Return the view of a name: as it was defined last before a statement, else as it is first after it."""
     lower = tuple(part.lower() for part in parts)
     named = [view for view in views if _ends_alike(tuple(part.lower() for part in view.name), lower)]
     before = [view for view in named if view.place < place]
