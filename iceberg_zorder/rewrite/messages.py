@@ -1,4 +1,4 @@
-"""Reason codes with parameters, and their words; plans and results as sentences."""
+"""Reason codes with parameters, and their texts; messages and plans as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give a Spark session what it needs: the plugin jar of this package and the matching Iceberg runtime."""
+"""Configure a Spark session with the plugin jar of this package and the matching Iceberg runtime."""
 
 from __future__ import annotations
 

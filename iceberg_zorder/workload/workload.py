@@ -1,4 +1,4 @@
-"""The workload of a table: the filters of its queries with their weights, and what could not be understood."""
+"""The workload of a table: filters of its queries with weights, and conditions that were not understood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a rewrite: data that can be looked at, kept for a while, sent as JSON, and executed by either engine."""
+"""The plan of a rewrite: data only, with JSON that either engine executes."""
 
 from __future__ import annotations
 
