@@ -66,14 +66,14 @@ class PredicateScan:
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """What a rewrite did, in Iceberg's counts, or with the option ``dry-run`` what it would do.
+    """The result of a rewrite in Iceberg's counts; with the option ``dry-run``, the expected result.
 
     Parameters
     ----------
     rewritten_data_files_count : int
         Data files that were replaced.
     added_data_files_count : int
-        Data files that took their place.
+        New data files.
     rewritten_bytes_count : int
         Size of the replaced data files in bytes.
     failed_data_files_count : int
@@ -81,15 +81,15 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        Why nothing was rewritten, if so, and what would force it; then what else the user should know, such as a
-        column that gets worse. A sentence each.
+        Why nothing was rewritten, and which option would force it; then warnings, such as a column that gets worse.
+        One sentence each.
     scan_fractions : tuple of ColumnScan
-        By column, of the rewritten file groups; columns without a sampled value are missing. Empty if nothing was
-        rewritten.
+        The scan fractions of the rewritten file groups, by column. Columns without a sampled value are missing. Empty
+        if nothing was rewritten.
     dry_run : bool
-        Whether nothing was written, and the counts are expected ones.
+        Whether this is a dry run: nothing was written, and the counts are expected ones.
     expected_seconds : float or None
-        In a dry run, how long the rewrite is expected to take, by rewrites before it; None without any.
+        In a dry run, the expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
         In a dry run, what the given conditions read.
     workload : WorkloadScan or None
