@@ -146,7 +146,7 @@ def plan_rewrite(
     >>> plan.groups[0].reason, plan.left
     ('5 files below min-file-size-bytes 12,582,912', ())
     >>> print(sample(table, plan).message)
-    Nothing to rewrite in lake.db.events: a rewrite of its 1 file groups is not predicted to read less: scan fraction \
+    Nothing to rewrite in lake.db.events: filters on its 1 file groups are not predicted to read less: scan fraction \
 on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
     >>> sampled = sample(table, plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}))
     >>> {name: round(fraction, 3) for name, fraction in sampled.scan_fractions.items()}

@@ -44,7 +44,7 @@ final class PlanText {
                 "  predicted share read by the %,d queries of the workload on average: %s",
                 each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds()
-        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
+        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
   }
 

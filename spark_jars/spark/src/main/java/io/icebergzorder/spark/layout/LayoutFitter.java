@@ -174,7 +174,7 @@ public final class LayoutFitter {
         means(left, SampledPlan.before(order, left), SampledPlan.predicted(kept, order, left));
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: a rewrite of its %,d file groups is %s. To rewrite them anyway,"
+        "Nothing to rewrite in %s: filters on its %,d file groups are %s. To rewrite them anyway,"
             + " set option rewrite-all to true.%s",
         plan.target().name(), left.size(), means.noGain().notLess(), plan.limitMessage());
   }
