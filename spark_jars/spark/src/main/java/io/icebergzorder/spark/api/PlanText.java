@@ -9,7 +9,7 @@ import java.util.OptionalDouble;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** Plans as people read them. */
+/** Writes plans as text for people; Python writes the same text. */
 final class PlanText {
   /** File groups that are shown: of a table with thousands of partitions nobody reads all. */
   private static final int MOST = 20;

@@ -21,8 +21,8 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and leaves groups that no
- * layout serves.
+ * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and drops groups that would
+ * not gain.
  */
 public final class LayoutFitter {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */

@@ -13,7 +13,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** What the user should know before a rewrite: before and after what {@link MetricsFindings} tell. Python has the same words. */
+/** Warnings for the user before a rewrite, beside those of {@link MetricsFindings}. Python has the same texts. */
 record RewriteMessages(List<String> first, List<String> last) {
   static final RewriteMessages NONE = new RewriteMessages(List.of(), List.of());
 
