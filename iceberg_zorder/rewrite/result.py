@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """What a filter ``column = value`` reads, as shares in [0, 1] of the bytes of the rewritten file groups.
+    """The share in [0, 1] of the bytes of the rewritten file groups that a filter ``column = value`` reads.
 
-    All are averages over the values of the same sampled rows; lower is better.
+    All shares are averages over the values of the same sampled rows; lower is better.
 
     Parameters
     ----------
     column : str
         The column.
     before : float or None
-        Among the data files that were replaced.
+        Of the replaced data files.
     predicted : float or None
-        Among the new files, as predicted from the sample.
+        Of the new files, predicted from the sample.
     actual : float or None
-        Among the new files, by their lower/upper bounds; None in a dry run, and where all rows were deleted.
+        Of the new files, by their lower/upper bounds; None in a dry run, and if all rows were deleted.
     """
 
     column: str
@@ -31,12 +31,12 @@ class ColumnScan:
 
 @dataclass(frozen=True)
 class WorkloadScan:
-    """What the queries of a workload read on average, by their weights, as shares in [0, 1] of the same bytes.
+    """The weighted average share in [0, 1] of the same bytes that the queries of a workload read.
 
     Parameters
     ----------
     queries : int
-        How many different ones there are.
+        The number of distinct queries.
     before, predicted, actual : float or None
         As in :class:`ColumnScan`, by partitions and lower/upper bounds.
     """
@@ -49,14 +49,14 @@ class WorkloadScan:
 
 @dataclass(frozen=True)
 class PredicateScan:
-    """What a condition reads, as shares in [0, 1] of the bytes of the planned file groups.
+    """The share in [0, 1] of the bytes of the planned file groups that a condition reads.
 
     Parameters
     ----------
     predicate : str
         The condition, as it was written.
     before, predicted : float or None
-        Among the data files of today, and as predicted among the new ones; None if there are no bytes.
+        Of the old data files, and predicted of the new ones; None if there are no bytes.
     """
 
     predicate: str

@@ -69,7 +69,7 @@ class RewritePlan:
 
     @property
     def limit_message(self) -> str:
-        """What is to be said of ``max-files-to-rewrite``, should nothing be rewritten; may be empty."""
+        """A hint at ``max-files-to-rewrite`` for plans that rewrite nothing; empty if no file waits for it."""
         waiting = [
             (each.data_files_count, of.parameters["max_files_to_rewrite"])
             for each in self.left
@@ -82,7 +82,7 @@ class RewritePlan:
         return f" {count:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
 
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
-        """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
+        """Return an unsampled plan with some of its file groups; the others move to ``left`` for a later rewrite."""
         groups = tuple(group for group in self.groups if group.index in indices)
         why = Reason("max-files-to-rewrite", {"max_files_to_rewrite": sum(each.data_files_count for each in groups)})
         waiting = (replace(group, reasons=(why,)) for group in self.groups if group.index not in indices)
@@ -125,7 +125,7 @@ class RewritePlan:
         }
 
     def to_json(self) -> str:
-        """Write the plan as JSON; see :meth:`to_dict`."""
+        """Return the plan as JSON; see :meth:`to_dict`."""
         return json.dumps(self.to_dict(), indent=2)
 
     @staticmethod
