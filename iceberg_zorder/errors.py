@@ -1,4 +1,4 @@
-"""What goes wrong: before anything is done (InvalidInputError), or after a rewrite has begun (RewriteFailedError)."""
+"""Exceptions: InvalidInputError before anything is done, RewriteFailedError after a rewrite has begun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Text as a terminal may show it; ``Printable.java`` has the twin.
+r"""Escape the characters that a terminal obeys instead of showing them; ``Printable.java`` does the same.
 
 Names of tables and columns, partitions and values may hold any character. Those that a terminal or a browser obeys
 instead of showing them are written as escapes: control characters, what turns the direction of text, line separators.

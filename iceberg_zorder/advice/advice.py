@@ -1,4 +1,4 @@
-"""Advice on the layout of a table: figures of every candidate, the pick, its cost, warnings, and what to paste."""
+"""Result types of ``advise``: the figures of each candidate, the pick, its cost, warnings, and a statement to paste."""
 
 from __future__ import annotations
 

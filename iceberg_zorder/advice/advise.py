@@ -1,4 +1,4 @@
-"""Make advice: simulate candidates, let a half of the queries choose and the other half judge."""
+"""Advise on a layout: simulate candidates, pick one by half of the queries, and judge it by the other half."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts that a table may get, each simulated on sampled rows.
+"""The candidate layouts of a table, each simulated on sampled rows.
 
 One more kind of layout is one more class with what :class:`Candidate` asks for, and its place in ``candidates_of``.
 """

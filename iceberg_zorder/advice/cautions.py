@@ -1,4 +1,4 @@
-"""Warnings: what the figures of candidates do not say by themselves."""
+"""Warnings of ``advise``: what the figures of candidates hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What new files come to: rows that lie otherwise are compressed otherwise.
+"""Estimate the sizes of new files: the order of rows changes how well columns compress.
 
 Some rows of today's files, as they lie there, were written as a rewrite writes them: that tells what each column comes
 to in their order. What another order makes of a column is told by sampled rows: some of the files that a layout has are

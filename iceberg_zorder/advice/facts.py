@@ -1,4 +1,4 @@
-"""What is known of a table and its workload before candidates are simulated."""
+"""Facts about a table and its workload that ``advise`` needs before it simulates candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries that candidates are judged by: a half chooses among them, and the other half tells what that is worth."""
+"""The queries of a workload in two halves: one half picks a candidate, the other half measures its worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sampled rows of a table, on which candidates are simulated: keys, and ranks that compare as they do."""
+"""The sampled rows of a table, as keys and as ranks in the same order; candidates are simulated on them."""
 
 from __future__ import annotations
 

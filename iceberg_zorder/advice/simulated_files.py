@@ -1,4 +1,4 @@
-"""Files that do not exist yet, with the bounds that their sampled rows have, and what queries read of them."""
+"""Simulated new files: bounds taken from their sampled rows, and the bytes that queries read of them."""
 
 from __future__ import annotations
 

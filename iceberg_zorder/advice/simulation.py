@@ -1,4 +1,4 @@
-"""Judge candidates by both halves of the queries: all of them on few rows, and on all rows those that matter."""
+"""Simulate candidates and score them by queries: all candidates on few rows, the best ones on all rows."""
 
 from __future__ import annotations
 

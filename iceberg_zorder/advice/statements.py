@@ -1,4 +1,4 @@
-"""What to paste: the statement of Spark SQL, and the command, that make a layout."""
+"""The statement of Spark SQL, and the command, that make an advised layout."""
 
 from __future__ import annotations
 

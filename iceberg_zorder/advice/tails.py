@@ -1,4 +1,4 @@
-"""How far the values of a file reach beyond those of its sampled rows.
+"""Estimate how far the values of a file reach beyond those of its sampled rows.
 
 Of a file's rows a few are sampled, and of the others some lie above the highest, or below the lowest, of these. Where a
 file was cut there, they do not lie far off. Where it was not, its values end as those of the whole table do, of which

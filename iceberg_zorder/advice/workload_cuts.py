@@ -1,4 +1,4 @@
-"""Cuts from the workload: files that are cut where the queries of the half that chooses read least."""
+"""Candidates that are cut for a workload: where the queries of the half that picks read least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass of maintenance in a task, and what it tells the task's log.
+"""Run a pass of maintenance inside a task, and log it in the task's log.
 
 The scheduler imports the modules of DAGs over and over, so that what only a task needs is imported in the functions.
 """

@@ -1,4 +1,4 @@
-"""What a command that failed says: a message, the kind of failure, and an exit code of each kind."""
+"""Failures of commands: the message, the kind of failure, and the exit code of each kind."""
 
 from __future__ import annotations
 

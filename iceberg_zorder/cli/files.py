@@ -1,4 +1,4 @@
-"""Write the files that commands are asked for, whole or not at all."""
+"""Write the output files of commands, whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, everything else on stderr.
+"""The output of the command line: results on stdout, everything else on stderr.
 
 Commands hand values to an :class:`Output`, and how they are printed for people.
 """

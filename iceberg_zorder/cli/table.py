@@ -1,4 +1,4 @@
-"""The table that a command names, and the engine that does what is asked of it."""
+"""The table that a command names, and the protocol that both engines implement for commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The joint row sample of the clustering columns, and how much of long values it holds."""
+"""The joint row sample of the clustering columns, and the length to which it cuts long values."""
 
 from __future__ import annotations
 

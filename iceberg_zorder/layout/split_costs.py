@@ -1,4 +1,4 @@
-"""What splitting a box costs: the extents of its halves, and the queries of a workload that read both.
+"""The cost of splitting a box: by the extents of its halves, or by the queries of a workload that read them.
 
 A box that is still to be cut into f files is expected to be read, by a query that touches it, to the product over its
 columns of min(1, s + 1/n): s is the share of the box that the query wants by this column, and n the number of slices

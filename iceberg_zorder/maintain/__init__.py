@@ -1,1 +1,1 @@
-"""Scheduled maintenance: a policy is read, tables are observed, what pays is decided, and carried out."""
+"""Scheduled maintenance: read a policy, observe its tables, decide what pays, and do it."""

@@ -1,4 +1,4 @@
-"""What happens in a pass, one thing after the other: for a log of JSON lines, and whoever else listens."""
+"""The events of a pass of maintenance, in order: for a log of JSON lines, and for other listeners."""
 
 from __future__ import annotations
 

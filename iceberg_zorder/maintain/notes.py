@@ -1,4 +1,4 @@
-"""What maintenance notes in a property of a table, so that passes elsewhere know it."""
+"""Notes that maintenance keeps in a property of a table, so that passes on other machines read them."""
 
 from __future__ import annotations
 

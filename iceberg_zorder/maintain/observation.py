@@ -1,4 +1,4 @@
-"""What a pass of maintenance has found out about a table, from its metadata alone."""
+"""What a pass of maintenance observes about a table, from its metadata alone."""
 
 from __future__ import annotations
 

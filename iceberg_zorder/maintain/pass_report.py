@@ -1,4 +1,4 @@
-"""What a pass of maintenance did, as values, and as JSON has it."""
+"""The report of a pass of maintenance, as values and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rewrites of a table, as the summaries of its snapshots tell of them."""
+"""The past rewrites of a table, read from the summaries of its snapshots."""
 
 from __future__ import annotations
 

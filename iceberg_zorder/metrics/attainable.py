@@ -1,4 +1,4 @@
-"""What a full rewrite is predicted to attain, and the files that it would make."""
+"""The scan fractions that a full rewrite is predicted to reach, and the files that it would write."""
 
 from __future__ import annotations
 

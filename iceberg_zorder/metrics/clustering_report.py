@@ -1,4 +1,4 @@
-"""A clustering report: its values, as JSON has them."""
+"""The clustering report: its values and its JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data files as metrics see them: bounds, rows, bytes; their ranks, and their boxes as a picture shows them."""
+"""Data files as arrays: bounds, rows and bytes; the ranks of their bounds; and their boxes in a picture."""
 
 from __future__ import annotations
 

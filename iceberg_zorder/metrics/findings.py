@@ -1,4 +1,4 @@
-"""What is wrong with a table's layout, what shows it, and the command that mends it."""
+"""The findings of a report: what is wrong with a layout, the evidence, and the command that fixes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table's snapshots tell of its layout: how much of it is ours, what has come since, and who undid it."""
+"""The history of a layout, from a table's snapshots: our rewrites, later writes, and commits that undid a rewrite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan fraction of files with bounds, and of files that layouts will make; the Java core has the twin."""
+"""Scan fractions, of files with bounds and of files that layouts will make; ``ScanMeasurement.java`` does the same."""
 
 from __future__ import annotations
 

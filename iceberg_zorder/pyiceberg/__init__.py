@@ -1,14 +1,14 @@
-"""PyIceberg front end: rewrite a table without a JVM. Only this package imports PyIceberg.
+"""The PyIceberg engine: rewrite a table without a JVM. Only this package imports PyIceberg.
 
-rewrite_data_files  rewrites a :class:`pyiceberg.table.Table`
-RewriteResult       what it did: Iceberg's five counts, and why nothing was done
-plan_rewrite        says what it would do, and why
-RewritePlan         that, to look at, to write as JSON and to read from it
-sample              adds the layouts to a plan, and what filters are predicted to read
-SampledPlan         such a plan
-execute             rewrites what a plan says
-report              says how well a table is clustered, and what a rewrite would attain
-advise              says by what to cluster a table, from its workload, and what that is worth
+rewrite_data_files  rewrite a :class:`pyiceberg.table.Table`
+RewriteResult       the result: Iceberg's five counts, scan fractions, and why nothing was rewritten
+plan_rewrite        plan a rewrite, from metadata alone
+RewritePlan         the plan: file groups, files that stay, and reasons; reads and writes JSON
+sample              add layouts and predictions to a plan
+SampledPlan         a plan with layouts and predictions
+execute             execute a plan
+report              report how well a table is clustered, and what a rewrite would reach
+advise              advise by which columns to cluster a table, from its workload
 """
 
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan

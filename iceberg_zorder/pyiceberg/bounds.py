@@ -1,4 +1,4 @@
-"""The columns' bounds: which fields have them, how long they are kept, and whether that tells values apart."""
+"""Metrics modes: which columns get lower/upper bounds, how long these are, and whether they tell values apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is used of PyIceberg that is not public, and nothing else: only this module may break with a release.
+"""All names of PyIceberg that are not public and that we use: only this module may break with a release.
 
 In this order: the configuration of catalogs and the request that commits; the evaluators of filters; manifests and
 manifest lists; schemas as Arrow has them, names of columns in files, transforms and paths of partitions.

@@ -1,4 +1,4 @@
-"""Data files: their names, what their manifests tell, and the groups that are rewritten together."""
+"""Data files and file groups: names, fields of manifest entries, and the files that are rewritten together."""
 
 from __future__ import annotations
 

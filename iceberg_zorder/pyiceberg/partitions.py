@@ -1,4 +1,4 @@
-"""Tell the partitions of rows by a spec that their data files were not written with."""
+"""Compute the partitions of rows by another spec than that of their data files."""
 
 from __future__ import annotations
 

@@ -59,41 +59,40 @@ def rewrite_data_files(
     Parameters
     ----------
     table : pyiceberg.table.Table
-        A table of format version 1 or 2 with Parquet files; afterwards it has the new metadata.
+        A table of format version 1 or 2 with Parquet files. The call refreshes its metadata.
     columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float, str or mapping, optional
-        The options of the Spark engine (with ``dry-run`` nothing is written), and ``memory-limit-bytes``: bytes of
-        memory, in [16 MiB, 2^63), by default a quarter of what this process may have (the machine's, or what its
-        control groups allow), half of it for rows that wait for their file. What has no room is held on disk, in
-        ``spill-directory`` if that is set. They win over those of the table's property ``zorder.options``.
+        The options of the Spark engine, and two more. ``memory-limit-bytes`` limits the memory for rows, in
+        [16 MiB, 2^63) bytes; the default is a quarter of the memory that this process may use. Rows above the limit
+        go to disk, into ``spill-directory``. Options override the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
     case_sensitive : bool, optional
-        Whether names of columns differ by case.
+        Whether names of columns are case-sensitive.
     progress : Progress, optional
-        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.files`.
+        A callback that receives progress; see :mod:`iceberg_zorder.pyiceberg.files`.
 
     Returns
     -------
     RewriteResult
-        The counts, the scan fractions, and why nothing was rewritten if so.
+        The counts, the scan fractions, and the reason if nothing was rewritten.
 
     Raises
     ------
     InvalidInputError
-        When an argument, or a property of the table, cannot be honoured; no row was read or written then. With
-        ``metrics-check`` = ``fail`` also when bounds do not tell sampled values apart; no row was written then.
+        When an argument or a table property is invalid; no row has been read. With ``metrics-check`` = ``fail``, also
+        when bounds do not tell sampled values apart; no row has been written.
     RewriteConflictError
-        When other operations changed the same files again and again. The new files are deleted.
+        When other writers changed the same files in every attempt. The new files are deleted.
     UnknownOutcomeError
         When the catalog gave no clear answer to a commit. Nothing is deleted.
     RewriteFailedError
-        When a file group or a commit failed; the message says what was committed. What was not, is deleted. The two
-        above are such errors, too.
+        When a file group or a commit failed. The message says what was committed; uncommitted files are deleted. The
+        two errors above are subclasses.
 
     Examples
     --------
@@ -121,14 +120,14 @@ def plan_rewrite(
     branch: str | None = None,
     case_sensitive: bool = False,
 ) -> RewritePlan:
-    """Plan what :func:`rewrite_data_files` would do with the same arguments.
+    """Plan the rewrite that :func:`rewrite_data_files` would do with the same arguments.
 
-    Manifests are read, and no data.
+    Planning reads manifests, and no data.
 
     Parameters
     ----------
     table, columns, where, options, branch, case_sensitive
-        As for :func:`rewrite_data_files`; the table has the new metadata afterwards.
+        As for :func:`rewrite_data_files`. The call refreshes the table's metadata.
 
     Returns
     -------
@@ -138,7 +137,7 @@ def plan_rewrite(
     Raises
     ------
     InvalidInputError
-        When an argument, or a property of the table, cannot be honoured.
+        When an argument or a table property is invalid.
 
     Examples
     --------
@@ -147,7 +146,7 @@ def plan_rewrite(
     >>> plan.groups[0].reason, plan.left
     ('5 files below min-file-size-bytes 12,582,912', ())
     >>> print(sample(table, plan).message)
-    Nothing to rewrite in lake.db.events: a rewrite of its 1 file groups is not predicted to read less: scan fraction \
+    Nothing to rewrite in lake.db.events: filters on its 1 file groups are not predicted to read less: scan fraction \
 on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
     >>> sampled = sample(table, plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}))
     >>> {name: round(fraction, 3) for name, fraction in sampled.scan_fractions.items()}
@@ -170,34 +169,34 @@ def sample(
     predicates: Sequence[str | BooleanExpression] = (),
     progress: Progress = silent,
 ) -> SampledPlan:
-    """Read a sample of the clustering columns: the same plan with its layouts, and with predictions.
+    """Read a sample of the clustering columns, and add layouts and predictions to the plan.
 
-    The layouts are those that the rewrite would find; for the predictions as many rows are read again. What would
-    not gain is left, unless it has to be rewritten. Nothing is written.
+    The rewrite would find the same layouts. Predictions read as many rows again. File groups that would not gain move
+    to ``left``, unless they must be rewritten. Nothing is written.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
         The table of the plan.
     plan : RewritePlan
-        The plan; one that is sampled keeps its layouts.
+        The plan. A sampled plan keeps its layouts.
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
-        Conditions, of which it is told how much they read of the planned files, before and after.
+        Conditions; the result says how much of the planned files each reads, before and after.
     progress : Progress, optional
-        Told of every file that was read.
+        A callback that receives every file that was read.
 
     Returns
     -------
     SampledPlan
-        The plan.
+        The plan with layouts and predictions.
 
     Raises
     ------
     InvalidInputError
-        When the plan is stale, a condition cannot be honoured, or a column's bounds are missing or too short and
+        When the plan is stale, a condition is invalid, or a column's bounds are missing or too short and
         ``metrics-check`` is ``fail``.
     RewriteFailedError
-        When a data file, or a delete file, cannot be read.
+        When a data file or a delete file cannot be read.
     """
     by_case = plan.spec.case_sensitive
     conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
@@ -210,27 +209,27 @@ def sample(
 
 
 def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
-    """Rewrite the data files of a plan, by its layouts if it is sampled.
+    """Rewrite the data files of a plan; a sampled plan keeps its layouts.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
         The table of the plan.
     plan : RewritePlan
-        The plan, of this engine or of Spark's, which :meth:`RewritePlan.from_json` reads. What other operations change
-        while it is executed is planned again.
+        A plan of this engine, or a plan of Spark's that :meth:`RewritePlan.from_json` has read. File groups that lose
+        to another writer are planned again.
     progress : Progress, optional
-        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.files`.
+        A callback that receives progress; see :mod:`iceberg_zorder.pyiceberg.files`.
 
     Returns
     -------
     RewriteResult
-        The counts, the scan fractions, and why nothing was rewritten if so.
+        The counts, the scan fractions, and the reason if nothing was rewritten.
 
     Raises
     ------
     InvalidInputError
-        When the plan is stale, or of another table; nothing was read or written then.
+        When the plan is stale, or belongs to another table; no row has been read or written.
     RewriteFailedError
         As :func:`rewrite_data_files`.
     """

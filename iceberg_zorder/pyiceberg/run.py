@@ -1,4 +1,4 @@
-"""Run a rewrite: read each file group once, write its new files, commit; what stands is known however it ends."""
+"""Run a rewrite: read each file group once, write its new files, commit; report what was committed, even on failure."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     if result["predicates"]:
         yield _shares("share read by", "predicate", ("before", "predicted"), result["predicates"])
     if result["expected_seconds"] is not None:
-        yield Text(f"Expected to take {result['expected_seconds']:,.1f} seconds, as long as rewrites before it")
+        yield Text(f"Expected to take {result['expected_seconds']:,.1f} seconds, judging by earlier rewrites")
 
 
 def _counts(result: Mapping[str, Any]) -> Table:

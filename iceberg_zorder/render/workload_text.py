@@ -1,4 +1,4 @@
-"""What a workload comes to, as text for terminals."""
+"""The summary of a workload as text for terminals."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a user asks for, checked, and the result that comes back: the same for both engines."""
+"""Requests and results, the same for both engines: options, sort order, conditions, messages, counts."""

@@ -1,4 +1,4 @@
-"""Reason codes with parameters, and their words; plans and results as sentences."""
+"""Reason codes with parameters, and their texts; messages and plans as text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from iceberg_zorder.printable import printable
 
 COLUMNS, QUERIES = "columns", "queries"
-"""What scan fractions are averaged over."""
+"""The sets that scan fractions are averaged over."""
 OVER = {COLUMNS: "the columns", QUERIES: "the queries of the workload"}
-"""The same in words."""
+"""These sets in words."""
 NOT_IN_PLAN = "not-in-plan"
 WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
-"""Codes of files that are left for a later rewrite by the same request."""
+"""Codes of files that a later rewrite by the same request takes."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Reason:
     Parameters
     ----------
     code : str
-        What it is; ``docs/options.md`` lists the codes.
+        The kind of reason; ``docs/options.md`` lists the codes.
     parameters : Mapping of str to object, optional
-        Its figures; fractions are rounded to 6 digits.
+        The figures of the reason; fractions are rounded to 6 digits.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Reason:
 
 
 def words(reasons: Sequence[Reason]) -> str:
-    """Write reasons for people; those of a later version, or with other parameters, by their codes.
+    """Return reasons as text for people. Unknown codes, or codes with other parameters, stay as they are.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def words(reasons: Sequence[Reason]) -> str:
 delete-ratio-threshold'
     >>> spec = Reason("other-spec", {"files": 2, "spec_id": 0, "new_spec_id": 1})
     >>> words([spec, Reason("split-group", {"number": 1, "of": 3, "max_file_group_size_bytes": 5000})])
-    '2 files of partition spec 0; new files are of 1; part 1 of 3, cut for max-file-group-size-bytes 5,000'
+    '2 files of partition spec 0; new files are of 1; part 1 of 3, split by max-file-group-size-bytes 5,000'
     >>> figures = {"before": 0.217, "attainable": 0.123, "max_scan_ratio": 1.2, "over": "columns", "not_counted": {}}
     >>> words([Reason("scan-ratio", {**figures, "predicted": 0.147})])
     'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
     >>> words([Reason("gain-too-small", {**figures, "over": "queries", "not_counted": {"a": "none"}})])
     'scan fraction on average over the queries of the workload 21.7% is above max-scan-ratio 1.2 times the attainable \
-12.3%, but no rewrite saves enough: it may take 17 bytes for each byte that was added since the last one; not \
-counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)'
+12.3%, but no rewrite saves enough within the budget of 17 bytes for each byte added; columns not counted, because new \
+files get no bounds for them unless metrics-check is fix: a (metrics mode none)'
     >>> words([Reason("no-gain", {"before": 0.2, "predicted": 0.206, "over": "columns"})])
-    'a rewrite is not predicted to read less: scan fraction on average over the columns 20.0% today, 20.6% after; \
-rewrite-all rewrites it all the same'
+    'filters are not predicted to read less: scan fraction on average over the columns 20.0% today, 20.6% after; set \
+rewrite-all to rewrite anyway'
     >>> words([Reason("later", {"n": 1}), Reason("small", {})])
     'later {"n": 1}; small {}'
     """
@@ -92,25 +92,24 @@ _WORDS = {
     "deletes": f"{{files:,}} files with {_DELETES}",
     "other-spec": "{files:,} files of partition spec {spec_id}",
     "scan-ratio": "{ratio}: expected to be {predicted:.1%} afterwards{without}",
-    "split-group": "part {number:,} of {of:,}, cut for {bounds}",
-    "file-limit": "{files:,} of its {of:,} files, for max-files-to-rewrite is {max_files_to_rewrite:,}",
+    "split-group": "part {number:,} of {of:,}, split by {bounds}",
+    "file-limit": "{files:,} of its {of:,} files, because max-files-to-rewrite is {max_files_to_rewrite:,}",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
-    "settled": "as a rewrite by the same request left them, and nothing has come since",
+    "settled": "unchanged since a rewrite by the same request",
     "too-few-small": "below min-file-size-bytes {min_file_size_bytes:,}, but fewer than min-input-files "
     "{min_input_files:,} and together at most target-file-size-bytes {target_file_size_bytes:,}, or a rewrite would "
-    "leave no fewer",
+    "not reduce their number",
     "size-in-range": "size between min-file-size-bytes {min_file_size_bytes:,} and max-file-size-bytes "
     f"{{max_file_size_bytes:,}}, and no {_DELETES}",
-    "other-spec-unknown": "of another partition spec than new files: what a rewrite would gain is not known, "
-    "rewrite-old-specs has it done",
+    "other-spec-unknown": "of another partition spec than new files: the gain of a rewrite is unknown, "
+    "set rewrite-old-specs to rewrite them",
     "scan-ratio-low": "{ratio}{without}",
-    "gain-too-small": "{ratio}, but no rewrite saves enough: it may take 17 bytes for each byte that was added "
-    "since the last one{without}",
-    "not-worth-adding": "rewriting them, too, would save too little for their bytes",
+    "gain-too-small": "{ratio}, but no rewrite saves enough within the budget of 17 bytes for each byte added{without}",
+    "not-worth-adding": "adding them to the rewrite would save too little for their bytes",
     "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
-    NOT_IN_PLAN: "not in the plan that was read",
-    "no-gain": "a rewrite is not predicted to read less: scan fraction on average over {averaged} {before:.1%} today, "
-    "{predicted:.1%} after; rewrite-all rewrites it all the same",
+    NOT_IN_PLAN: "not in the given plan",
+    "no-gain": "filters are not predicted to read less: scan fraction on average over {averaged} {before:.1%} today, "
+    "{predicted:.1%} after; set rewrite-all to rewrite anyway",
 }
 
 
@@ -118,7 +117,7 @@ def _words(reason: Reason) -> str:
     of = reason.parameters
     averaged = OVER.get(of.get("over", COLUMNS), "")
     missing = ", ".join(f"{name} (metrics mode {mode})" for name, mode in of.get("not_counted", {}).items())
-    without = f"; not counted, because new files get no bounds of them unless metrics-check is fix: {missing}"
+    without = f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {missing}"
     ratio = ""
     if "attainable" in of:
         average = "" if of["over"] == COLUMNS else f" on average over {averaged}"
@@ -134,7 +133,7 @@ def _words(reason: Reason) -> str:
 
 
 ERROR = 0.05
-"""How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
+"""The error of predictions: a smaller gain or loss counts as none."""
 _NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
 
@@ -156,16 +155,16 @@ def reads_no_more(before: float, after: float) -> bool:
 
 
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why all file groups are left."""
+    """Return why no file group is rewritten."""
     return (
-        f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
-        f"is not predicted to read less: scan fraction on average over {OVER[over]} {_percent(before)} today, "
+        f"Nothing to rewrite in {table}: filters on its {groups:,} file groups "
+        f"are not predicted to read less: scan fraction on average over {OVER[over]} {_percent(before)} today, "
         f"{_percent(predicted)} after. To rewrite them anyway, set option rewrite-all to true."
     )
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Return messages about clustering columns that do not count: partition columns, and columns of one value."""
+    """Return messages about ignored clustering columns: partition columns, and columns of one value."""
     why = "it has one value only, only NULLs, or long values that begin alike"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -187,7 +186,7 @@ def gains_and_losses(
     --------
     >>> for sentence in gains_and_losses({"a": 1, "b": 0.1}, {"a": 0.2, "b": 0.3}, (0.55, 0.25), rewrite_all=True):
     ...     print(sentence)
-    Column b pays for the others: filters on it will read 30.0% of these files, 10.0% today; on average over the \
+    Column b gets worse: filters on it will read 30.0% of these files, 10.0% today; on average over the \
 columns 25.0%, 55.0% today.
     >>> gains_and_losses({"a": 0.5}, {"a": 1}, (0.5, 1), rewrite_all=True)[1]
     'The rewrite makes the scan fraction worse on average over the columns: 100.0%, 50.0% today.'
@@ -196,7 +195,7 @@ columns 25.0%, 55.0% today.
     """
     mean_before, mean = means
     pays = [
-        f"Column {name} pays for the others: filters on it will read {_percent(after)} of these files, "
+        f"Column {name} gets worse: filters on it will read {_percent(after)} of these files, "
         f"{_percent(before[name])} today"
         for name, after in predicted.items()
         if name in before and after > (1 + ERROR) * before[name]
@@ -235,8 +234,9 @@ min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, 
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
-    """Return the warning that a part of a table gets another layout than the rest has."""
-    return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
+    """Return the warning that a part of the table gets another layout than the rest."""
+    ours = f"this rewrite lays out {files:,} of {all_files:,} data files by {ours}"
+    return f"The last layout of {table} was by {last}; {ours}."
 
 
 def _percent(fraction: float) -> str:
@@ -244,11 +244,11 @@ def _percent(fraction: float) -> str:
 
 
 _MOST = 20
-"""The number of file groups that are shown at most."""
+"""The most file groups that are shown."""
 
 
 def plan_text(plan: Mapping[str, Any]) -> str:
-    """Return a plan as text of several lines, in the words of the Spark engine.
+    """Return a plan as text of several lines; the Spark engine writes the same text.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def plan_text(plan: Mapping[str, Any]) -> str:
       rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
 predicted scan fraction a 12.5% (50.0% today)
       predicted scan fraction of column = value among all new files: a 12.5% (50.0% today)
-      expected to take 12.3 seconds, as long as rewrites before it
+      expected to take 12.3 seconds, judging by earlier rewrites
     """
     where = "" if plan["where"] is None else f" where {plan['where']}"
     snapshot = "no snapshot" if plan["snapshot_id"] is None else f"snapshot {plan['snapshot_id']}"
@@ -288,7 +288,7 @@ predicted scan fraction a 12.5% (50.0% today)
         queries = f"the {workload['queries']:,} queries of the workload on average"
         lines.append(f"  predicted share read by {queries}: {_shares(workload)}")
     if plan["expected_seconds"] is not None:
-        lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
+        lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, judging by earlier rewrites")
     return "\n".join(map(printable, lines))
 
 

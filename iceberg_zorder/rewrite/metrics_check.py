@@ -1,4 +1,4 @@
-"""Whether the lower/upper bounds that a table keeps of a column tell its values apart; Java's ``MetricsCheck`` agrees.
+"""Check whether the lower/upper bounds of a column tell its values apart; ``MetricsCheck.java`` does the same.
 
 Iceberg truncates the bounds of strings and binaries. If the boundaries of a layout have the same prefix, the files
 between them get the same bounds, and none can be skipped.

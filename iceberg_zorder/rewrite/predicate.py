@@ -1,4 +1,4 @@
-"""Conditions of Spark SQL, as both engines take them for ``where``, and the values in them.
+"""Predicates: conditions of Spark SQL as both engines take them for ``where``, and the values in them.
 
 :func:`parse_predicate` returns frozen dataclasses, with names as they are written and values of Spark's types; it needs
 no table. As in Spark, a row is chosen if a predicate is true, and not if it is false or NULL.

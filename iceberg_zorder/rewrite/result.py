@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """What a filter ``column = value`` reads, as shares in [0, 1] of the bytes of the rewritten file groups.
+    """The share in [0, 1] of the bytes of the rewritten file groups that a filter ``column = value`` reads.
 
-    All are averages over the values of the same sampled rows; lower is better.
+    All shares are averages over the values of the same sampled rows; lower is better.
 
     Parameters
     ----------
     column : str
         The column.
     before : float or None
-        Among the data files that were replaced.
+        Of the replaced data files.
     predicted : float or None
-        Among the new files, as predicted from the sample.
+        Of the new files, predicted from the sample.
     actual : float or None
-        Among the new files, by their lower/upper bounds; None in a dry run, and where all rows were deleted.
+        Of the new files, by their lower/upper bounds; None in a dry run, and if all rows were deleted.
     """
 
     column: str
@@ -31,12 +31,12 @@ class ColumnScan:
 
 @dataclass(frozen=True)
 class WorkloadScan:
-    """What the queries of a workload read on average, by their weights, as shares in [0, 1] of the same bytes.
+    """The weighted average share in [0, 1] of the same bytes that the queries of a workload read.
 
     Parameters
     ----------
     queries : int
-        How many different ones there are.
+        The number of distinct queries.
     before, predicted, actual : float or None
         As in :class:`ColumnScan`, by partitions and lower/upper bounds.
     """
@@ -49,14 +49,14 @@ class WorkloadScan:
 
 @dataclass(frozen=True)
 class PredicateScan:
-    """What a condition reads, as shares in [0, 1] of the bytes of the planned file groups.
+    """The share in [0, 1] of the bytes of the planned file groups that a condition reads.
 
     Parameters
     ----------
     predicate : str
         The condition, as it was written.
     before, predicted : float or None
-        Among the data files of today, and as predicted among the new ones; None if there are no bytes.
+        Of the old data files, and predicted of the new ones; None if there are no bytes.
     """
 
     predicate: str
@@ -66,14 +66,14 @@ class PredicateScan:
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """What a rewrite did, in Iceberg's counts, or with the option ``dry-run`` what it would do.
+    """The result of a rewrite in Iceberg's counts; with the option ``dry-run``, the expected result.
 
     Parameters
     ----------
     rewritten_data_files_count : int
         Data files that were replaced.
     added_data_files_count : int
-        Data files that took their place.
+        New data files.
     rewritten_bytes_count : int
         Size of the replaced data files in bytes.
     failed_data_files_count : int
@@ -81,15 +81,15 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        Why nothing was rewritten, if so, and what would force it; then what else the user should know, such as a
-        column that gets worse. A sentence each.
+        Why nothing was rewritten, and which option would force it; then warnings, such as a column that gets worse.
+        One sentence each.
     scan_fractions : tuple of ColumnScan
-        By column, of the rewritten file groups; columns without a sampled value are missing. Empty if nothing was
-        rewritten.
+        The scan fractions of the rewritten file groups, by column. Columns without a sampled value are missing. Empty
+        if nothing was rewritten.
     dry_run : bool
-        Whether nothing was written, and the counts are expected ones.
+        Whether this is a dry run: nothing was written, and the counts are expected ones.
     expected_seconds : float or None
-        In a dry run, how long the rewrite is expected to take, by rewrites before it; None without any.
+        In a dry run, the expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
         In a dry run, what the given conditions read.
     workload : WorkloadScan or None

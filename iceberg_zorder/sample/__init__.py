@@ -1,1 +1,1 @@
-"""Which rows, and which row groups, are sampled: the same in both engines. Numpy only."""
+"""The choice of row groups and rows for a sample, the same in both engines. Numpy only."""

@@ -1,1 +1,1 @@
-"""Which data files a rewrite takes: pure functions of what metadata says of them; the Java core has the twin."""
+"""The choice of data files: pure functions of file bounds and snapshots; Java's ``core/select/`` does the same."""

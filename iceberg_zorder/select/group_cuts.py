@@ -1,4 +1,4 @@
-"""Cut files that are too many for one file group into several: each is halved in the column that fewest bytes span."""
+"""Split file groups that are too large: halve each in the column in which the fewest bytes span the cut."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rows in Arrow: hashed, routed to their file by a layout, held within a memory budget, sorted; of no table format."""
+"""Arrow rows on the way to their files: hashed, routed, held within a memory budget, sorted. No table format."""

@@ -1,4 +1,4 @@
-"""Columns in a smaller form while they are held: whole numbers in few bytes, few strings as numbers, short offsets."""
+"""Encodings of columns in memory: whole numbers in few bytes, few strings as numbers, short offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look up which rows equal deleted rows, among so many that no table of them is made twice.
+"""Find the rows that equal deleted rows, of which there may be very many.
 
 Rows are looked up by a hash of 64 bits, and compared value by value where that is found. Where a row is one number of
 at most 64 bits, its hash belongs to no other number, and says it all.

@@ -1,4 +1,4 @@
-"""How many bytes rows take, how many of them are in memory, and how many may be; the rest goes to disk."""
+"""The memory budget: bytes of rows in memory, and their limit; rows above it go to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
+"""Find the file and the curve index of every row by a layout, with lookup tables where possible.
 
 ::
 

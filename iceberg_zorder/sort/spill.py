@@ -1,4 +1,4 @@
-"""Hold rows by the file that they go to: in memory as far as a budget allows, the rest on disk.
+"""Hold rows by their new file: in memory as far as the budget allows, the rest on disk.
 
 Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each
 range of the bucket's rows each time that it was flushed. While rows are added, all buckets are flushed when the budget

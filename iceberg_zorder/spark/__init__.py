@@ -1,7 +1,6 @@
-"""PySpark front end: set up a session, and rewrite a table with ``strategy => 'zorder'``.
+"""The PySpark front: set up a session, and rewrite a table with ``strategy => 'zorder'``.
 
-Only this package imports PySpark, which the extra ``spark`` installs.
-Importing it starts no JVM.
+Only this package imports PySpark, which the extra ``spark`` installs. The import starts no JVM.
 """
 
 try:

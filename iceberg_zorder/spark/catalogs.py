@@ -1,4 +1,4 @@
-"""Translate a catalog as PyIceberg is told of it into the Spark settings for the same catalog.
+"""Translate PyIceberg's configuration of a catalog into Spark settings for the same catalog.
 
 A pure function of the properties: nothing is opened or asked.
 

@@ -26,10 +26,10 @@ def report(
     predicates: Sequence[str] = (),
     workload: str | Mapping[str, object] | None = None,
 ) -> ClusteringReport:
-    """Report how well a table is clustered by columns; only its metadata is read.
+    """Report how well a table is clustered by some columns, from its metadata alone.
 
-    Spark reads the table's metadata; this process measures it as :func:`iceberg_zorder.pyiceberg.report` does, and
-    reads conditions as that does: timestamps without a zone are in UTC.
+    Spark reads the table's metadata, and this process computes the figures, as :func:`iceberg_zorder.pyiceberg.report`
+    does. Timestamps without a zone are in UTC.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def report(
     Returns
     -------
     ClusteringReport
-        What :func:`iceberg_zorder.pyiceberg.report` gives of the same table, but that commands are CALLs.
+        The report of :func:`iceberg_zorder.pyiceberg.report`, with CALLs as commands.
 
     Raises
     ------
     InvalidInputError
-        When an argument cannot be honoured, or no columns are named and no snapshot tells of any.
+        When an argument is invalid, or no columns are given and no snapshot names any.
     RewriteFailedError
         When a manifest cannot be read.
 

@@ -1,4 +1,4 @@
-"""A Spark session of one's own for a command, whose logs go to a file instead of the terminal."""
+"""A local Spark session for one command; its logs go to a file instead of the terminal."""
 
 from __future__ import annotations
 

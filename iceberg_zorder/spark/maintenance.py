@@ -1,4 +1,4 @@
-"""What Spark does for scheduled maintenance: rewrites that PyIceberg is not for, and Iceberg's own procedures."""
+"""Spark's part of scheduled maintenance: rewrites that PyIceberg cannot do, and Iceberg's own procedures."""
 
 from __future__ import annotations
 

@@ -115,32 +115,32 @@ def rewrite_data_files(
         Its name, with the catalog in front or in the current catalog.
     columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
     where : str, optional
-        Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
+        Rewrite only the data files that may hold rows for which this condition of Spark SQL is true.
     options : mapping of str to bool, int, float, str or mapping, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
         ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``,
-        ``workload``). They win over those of the table's property ``zorder.options``.
+        ``workload``). They override the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 
     Returns
     -------
     RewriteResult
-        The counts, why nothing was rewritten if so, and what filters read before and after.
+        The counts, the reason if nothing was rewritten, and the scan fractions before and after.
 
     Raises
     ------
     InvalidInputError
-        When an argument is malformed, or Spark or the plugin refuses it: nothing was begun then.
+        When an argument is malformed, or Spark or the plugin refuses it; nothing has been read or written.
     RewriteConflictError
-        When other operations changed the same files. The new files are deleted.
+        When other writers changed the same files. The new files are deleted.
     UnknownOutcomeError
         When the catalog gave no clear answer to a commit. Nothing is deleted.
     RewriteFailedError
-        When a file group or a commit failed; the message says what was committed. The two above are such errors, too.
-        PySpark's own error is the cause of each.
+        When a file group or a commit failed; the message says what was committed. The two errors above are
+        subclasses. The cause of each error is PySpark's own.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Give a Spark session what it needs: the plugin jar of this package and the matching Iceberg runtime."""
+"""Configure a Spark session with the plugin jar of this package and the matching Iceberg runtime."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _OUR_EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[str] = ()) -> SparkSession.Builder:
     """Add the plugin jar and the matching Iceberg runtime to a session builder.
 
-    Nothing else is needed: Iceberg's session extension is named here, and on Spark 3.5 the plugin's, which registers
-    itself on Spark 4. Catalogs are configured as for Iceberg alone.
+    It also sets Iceberg's session extension, and on Spark 3.5 the plugin's; on Spark 4 the plugin registers itself.
+    Catalogs are configured as for Iceberg alone.
 
     Parameters
     ----------
     builder : SparkSession.Builder
-        The builder; what it already has in ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` is
-        kept. An Iceberg runtime named there, in whatever version, is used instead of ours. Where Spark's own
-        configuration (``spark-defaults.conf``) has these settings, give them to the builder, too: a builder's win.
+        The builder. Its values of ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` are kept. An
+        Iceberg runtime named there, of any version, is used instead of ours. Repeat settings of
+        ``spark-defaults.conf`` in the builder, because a builder's settings override that file.
     extra_packages : iterable of str
         More Maven coordinates (``group:artifact:version``), such as a JDBC driver for the catalog.
 
@@ -57,8 +57,8 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
     Raises
     ------
     InvalidInputError
-        When this version of PySpark is not supported, or the builder is for a remote Spark Connect server,
-        which takes its jars when it starts.
+        When this version of PySpark is not supported, or the builder is for a remote Spark Connect server, which loads
+        jars only when it starts.
     FileNotFoundError
         When the package was built without its jar.
 

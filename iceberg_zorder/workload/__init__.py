@@ -1,5 +1,5 @@
-"""Workloads: which conditions the queries of a table have, and how often, read from what people have.
+"""Workloads: the filters that queries have on a table, and how often, read from SQL and logs. No engine is needed.
 
-``workload.py`` is the value, ``workload_json.py`` its file, ``readers/`` what is read, ``scans.py`` finds the
-conditions that each scan of the table has in SQL, ``conditions/`` turns them into predicates. No engine is needed.
+``readers/`` reads files, ``scans.py`` finds the conditions of each scan of the table in SQL, ``conditions.py`` turns
+them into predicates, ``workload.py`` holds the result, ``workload_json.py`` writes it.
 """

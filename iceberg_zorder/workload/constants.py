@@ -1,4 +1,4 @@
-"""Values of expressions without columns: literals, casts, sums, dates that are moved or rounded, and the moment."""
+"""Evaluate SQL expressions without columns: literals, casts, sums, shifted and rounded dates, the current time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns by which queries join a table: what they look for there is known only while they run."""
+"""The columns by which queries join a table; the joined keys are known only while a query runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes of sqlglot say: which columns they have, and how they are written."""
+"""Helpers for nodes of sqlglot: the columns in a node, and its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One form for predicates that are true of the same rows, as far as simple rules go.
+"""The normal form of predicates: simple rules give equivalent predicates one form.
 
 NOT stands in front of IN, LIKE, IS NULL and isnan only; parts are sorted; ``a = 1 OR a = 2`` is ``a IN (1, 2)``. Where
 a predicate is NULL its normal form may be false.

@@ -1,4 +1,4 @@
-"""What a workload comes to: how much of it was understood, and which columns are filtered how."""
+"""The summary of a workload: how much of it was understood, and how each column is filtered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workload of a table: the filters of its queries with their weights, and what could not be understood."""
+"""The workload of a table: filters of its queries with weights, and conditions that were not understood."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 FULL_SCAN = "TRUE"
-"""The filter of a query without one."""
+"""The filter of a full scan."""
 KINDS = ("=", "in", "prefix", "range", "null", "other")
-"""How a column can be filtered, the narrowest first; ``other`` is what leaves most rows, such as ``<>``."""
+"""Kinds of filters on a column, the narrowest first; ``other`` filters leave most rows, such as ``<>``."""
 SHOWN = 500
-"""So many characters of a text that was not understood are kept."""
+"""The most characters that are kept of a text that was not understood."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A filter that scans of the table have.
+    """A filter of scans of the table, with its weight.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class Query:
         A condition of Spark SQL, as :func:`~iceberg_zorder.rewrite.predicate.parse_predicate` takes it; ``TRUE`` for
         a full scan.
     weight : float
-        How many scans have it, in [0, inf).
+        The number of scans with this filter, in [0, inf).
     weaker : float, optional
-        Of how many of these scans the conditions say more than the filter, in [0, weight]; the parts that are missing
-        are among the workload's ``not_understood``.
+        The number of these scans whose conditions were understood only in part, in [0, weight]. The workload's
+        ``not_understood`` holds the missing parts.
     """
 
     filter: str
@@ -39,16 +39,16 @@ class Query:
 
 @dataclass(frozen=True)
 class ColumnsOnly:
-    """Scans of which it is known by which columns they filter, and not by which values.
+    """Scans whose filtered columns are known, but not the values.
 
     Parameters
     ----------
     columns : tuple of (str, str)
-        Names of columns as filters have them, in their order, each with one of :data:`KINDS`; at least one.
+        At least one name of a column, sorted, each with one of :data:`KINDS`.
     weight : float
-        How many scans, in [0, inf). They are not among the queries.
+        The number of scans, in [0, inf). They are not among the queries.
     filter : str, optional
-        What is known with values besides.
+        The part of the conditions whose values are known.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -58,18 +58,18 @@ class ColumnsOnly:
 
 @dataclass(frozen=True)
 class NotUnderstood:
-    """What was found, and could not be used.
+    """A statement, or a part of a scan's conditions, that was not understood.
 
     Parameters
     ----------
     kind : str
         ``part`` of the conditions of a scan that is counted without it, or a whole ``statement``, which is not counted.
     text : str
-        What it says, cut after 500 characters.
+        Its SQL, cut after 500 characters.
     reason : str
-        Why, as it stands after "because".
+        The reason, as it stands after "because".
     weight : float
-        How often, in [0, inf).
+        How often it was found, in [0, inf).
     """
 
     kind: str
@@ -83,16 +83,16 @@ Item = TypeVar("Item", ColumnsOnly, NotUnderstood)
 
 @dataclass(frozen=True)
 class Workload:
-    """The scans of a table; a scan is either among the queries or among those of which only columns are known.
+    """The scans of a table. Each scan is counted in ``queries`` or in ``columns_only``.
 
     Parameters
     ----------
     queries : tuple of Query
-        With different filters, the heaviest first, and by their text where they weigh the same.
+        Distinct filters, sorted by descending weight, then by text.
     columns_only : tuple of ColumnsOnly, optional
-        Different ones, in the same order.
+        Distinct entries, sorted by descending weight.
     not_understood : tuple of NotUnderstood, optional
-        Different ones, in the same order.
+        Distinct entries, sorted by descending weight.
     elsewhere : float, optional
         The weight of statements that do not read the table, in [0, inf).
 
@@ -115,21 +115,21 @@ class Workload:
         not_understood: Iterable[NotUnderstood] = (),
         elsewhere: float = 0.0,
     ) -> Workload:
-        """Make a workload: equal ones become one, with their weights added."""
+        """Make a workload; equal entries are merged, and their weights are added."""
         return Workload(_merged_queries(queries), _merged(columns_only), _merged(not_understood), elsewhere)
 
     @property
     def weight(self) -> float:
-        """How many scans there are."""
+        """The number of scans."""
         return math.fsum([each.weight for each in self.queries] + [each.weight for each in self.columns_only])
 
     def sampled(self, most: int) -> Workload:
-        """Draw a workload of fewer queries that stands for this one: filters weigh as much, and full scans, too.
+        """Return a sample of at most ``most`` filters, and all full scans, with the same total weight.
 
-        Queries that weigh more than their part of the room are there as they are. Of the others it is drawn by the
-        hash of the filter, which makes it the same ones each time, in proportion to weight; they weigh alike, and
-        together what all of them weigh (priority sampling: N. Duffield, C. Lund, M. Thorup, "Priority sampling for
-        estimation of arbitrary subset sums", Journal of the ACM 54 (6), 2007).
+        Heavy queries are kept as they are. Light queries are drawn in proportion to their weight, by the hash of the
+        filter, so that each call draws the same ones. They share the total weight of all light queries evenly (priority
+        sampling: N. Duffield, C. Lund, M. Thorup, "Priority sampling for estimation of arbitrary subset sums", Journal
+        of the ACM 54 (6), 2007).
 
         Examples
         --------
@@ -153,7 +153,7 @@ class Workload:
         return replace(self, queries=_merged_queries([*heavy, *drawn, *full]))
 
     def joined(self, other: Workload) -> Workload:
-        """Add another workload of the table."""
+        """Return this workload merged with another one of the same table."""
         return Workload.of(
             (*self.queries, *other.queries),
             (*self.columns_only, *other.columns_only),
@@ -163,7 +163,7 @@ class Workload:
 
 
 class Gathered:
-    """Gathers a workload, a scan after the other.
+    """Builds a workload scan by scan.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Gathered:
         columns: Mapping[str, str] | None = None,
         lost: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Count scans: their filter, columns that are compared with unknown values, and texts and reasons of parts."""
+        """Count scans: their filter, columns with unknown values, and parts that were not understood, with reasons."""
         lost = dict.fromkeys(lost)
         if columns:
             self._columns_only.append(ColumnsOnly(tuple(sorted(columns.items())), weight, filter))
@@ -198,12 +198,12 @@ class Gathered:
             self.miss("part", text, reason, weight)
 
     def miss(self, kind: str, text: str, reason: str, weight: float) -> None:
-        """Note what was not understood."""
+        """Add a statement or a part that was not understood."""
         text = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
         self._not_understood.append(NotUnderstood(kind, text, reason, weight))
 
     def workload(self) -> Workload:
-        """Make a workload of what was gathered."""
+        """Return the workload."""
         return Workload.of(self._queries, self._columns_only, self._not_understood, self.elsewhere)
 
 

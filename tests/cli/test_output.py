@@ -24,7 +24,7 @@ DRY_RUN = RewriteResult(
     40_000_000,
     0,
     0,
-    message="Dry run: nothing was written. Column b pays for the others.",
+    message="Dry run: nothing was written. Column b gets worse.",
     scan_fractions=(ColumnScan("[a]", 0.5, 0.125, None), ColumnScan("b", 0.1, 0.2, 0.3)),
     dry_run=True,
     expected_seconds=1234.56,
@@ -59,7 +59,7 @@ def test_text() -> None:
 
 def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
     output, stdout, stderr = spoken("text")
-    output.warning("Column b pays for the others.")
+    output.warning("Column b gets worse.")
     show_result("lake.db.t", {"columns": "a"}, DRY_RUN, output)
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Would rewrite lake.db.t by a"
@@ -70,10 +70,10 @@ def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
         ["[a] > 5", "25.0%", ""],
     ]
     assert lines[-2:] == [
-        "Expected to take 1,234.6 seconds, as long as rewrites before it",
+        "Expected to take 1,234.6 seconds, judging by earlier rewrites",
         "Dry run: nothing was written.",
     ]
-    assert stderr.getvalue() == "Warning: Column b pays for the others.\n"
+    assert stderr.getvalue() == "Warning: Column b gets worse.\n"
 
 
 @pytest.mark.parametrize("result", [DONE, NOTHING, DRY_RUN])

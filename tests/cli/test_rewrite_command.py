@@ -25,7 +25,7 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
     assert said["table"] == "files.db.events"
     assert said["sort_order"] == "`user id`,ts"
     assert said["rewritten_data_files_count"] == 5
-    assert said["message"].startswith("Column `user id` pays for the others: ")
+    assert said["message"].startswith("Column `user id` gets worse: ")
     assert "Rewriting files.db.events by `user id`,ts" in done.stderr
 
     table = catalog.load_table("db.events")

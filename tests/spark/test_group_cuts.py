@@ -23,13 +23,13 @@ def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(spark: Sp
     ]
     options["max-file-group-size-bytes"] = str(bound)
     assert [group.reason() for group in table.plan("a, b", options).groups()] == [
-        f"rewrite-all is true; part {number} of 4, cut for max-file-group-size-bytes {bound:,}"
+        f"rewrite-all is true; part {number} of 4, split by max-file-group-size-bytes {bound:,}"
         for number in range(1, 5)
     ]
     few = {**table.target_for(80), "rewrite-all": "true", "max-file-group-input-files": "20"}
     groups = table.plan("a, b", few).groups()
     assert [group.files().size() for group in groups] == [16] * 4
-    assert groups[0].reason() == "rewrite-all is true; part 1 of 4, cut for max-file-group-input-files 20"
+    assert groups[0].reason() == "rewrite-all is true; part 1 of 4, split by max-file-group-input-files 20"
     before = table.fingerprint()
     row = table.call("a, b", options={**options, **one_by_one})
     assert (table.fingerprint(), table.orphans()) == (before, set())

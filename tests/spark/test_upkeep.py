@@ -37,8 +37,8 @@ def test_files_that_lie_across_one_another_are_rewritten_once(spark: SparkSessio
         assert table.call("a, b", options=options).rewritten_data_files_count == 0
     plan = table.plan(BY, options)
     assert plan.message().get() == (
-        f"Nothing to rewrite in {table.full_name}: 8 data files are left (as a rewrite by the same request left them, "
-        "and nothing has come since). To rewrite them anyway, set option rewrite-all to true."
+        f"Nothing to rewrite in {table.full_name}: 8 data files are left (unchanged since a rewrite by the same "
+        "request). To rewrite them anyway, set option rewrite-all to true."
     )
     assert [left.reason() for left in plan.left()] == [words([Reason("settled")])]
     plan = table.plan(BY, {**options, "min-input-files": "6"})
@@ -67,7 +67,7 @@ def test_some_of_the_files_may_be_enough(spark: SparkSession) -> None:
         "afterwards",
         group.reason(),
     )
-    assert others.reason() == "rewriting them, too, would save too little for their bytes"
+    assert others.reason() == "adding them to the rewrite would save too little for their bytes"
     assert alone.reason() == "scan fraction 100.0% is at most max-scan-ratio 1.5 times the attainable 100.0%"
 
 

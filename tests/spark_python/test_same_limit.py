@@ -73,7 +73,7 @@ def test_what_saves_most_comes_first(spark: SparkSession, catalog: Catalog) -> N
     ours, theirs = plans(spark, tables[0], {**SAMPLE, "max-files-to-rewrite": "8"})
     assert theirs == ours
     assert ours.index("rewrite p=1") < ours.index("rewrite p=0")
-    assert "; 2 of its 6 files, for max-files-to-rewrite is 8" in ours
+    assert "; 2 of its 6 files, because max-files-to-rewrite is 8" in ours
 
 
 def test_what_is_due_comes_first(spark: SparkSession, catalog: Catalog) -> None:

@@ -177,7 +177,7 @@ def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
     assert first.added_data_files_count > 3
     table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
     again = plan_rewrite(table, options=options)
-    assert "as a rewrite by the same request left them" in (again.message or "")
+    assert "unchanged since a rewrite by the same request" in (again.message or "")
     file.write_text(json.dumps(workload(["id < 3", "id = 31 AND kind > 'm'"])))
     changed = plan_rewrite(table, options=options)
     assert "by the same request" not in (changed.message or "")

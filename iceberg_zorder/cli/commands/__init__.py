@@ -1,1 +1,1 @@
-"""What the commands do: have the work done, and show the outcome."""
+"""The commands: each calls an engine, and shows the result."""

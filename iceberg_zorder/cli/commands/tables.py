@@ -1,4 +1,4 @@
-"""The commands on one table: have the work done, and show the outcome."""
+"""The commands on one table: each calls an engine, and shows the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogs of a policy: properties with values from the environment, none of which is ever shown."""
+"""The catalogs of a policy: properties with values from the environment, which no message shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML with the line of every value, and without what YAML leaves to guess.
+"""Read YAML with the line of every value, and keep as text what YAML 1.1 would take for another type.
 
 Keys are texts as written, so that ``on`` is no boolean, and no key stands twice in a mapping. Dates, times of day, and
 numbers that are none are texts, too.

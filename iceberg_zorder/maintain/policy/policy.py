@@ -1,4 +1,4 @@
-"""A policy as a value, and what it says of a table: defaults, then rules of namespaces, then rules of tables."""
+"""The policy, and the settings that it gives a table: defaults, then rules of namespaces, then rules of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a policy: each problem with its line and its field, told all at once."""
+"""The problems of a policy, each with its line and its field, reported all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a policy: all that can be wrong with it is told at once, with line and field, before any table is looked at."""
+"""Read a policy; report all its problems at once, with line and field, before any table is looked at."""
 
 from __future__ import annotations
 

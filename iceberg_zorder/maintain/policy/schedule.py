@@ -1,4 +1,4 @@
-"""When a table is due, and when it may be worked on: cron expressions and hours of a time zone."""
+"""Schedules: the cron expression by which a table is due, and the hours in which it may be rewritten."""
 
 from __future__ import annotations
 

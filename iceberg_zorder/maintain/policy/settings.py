@@ -1,4 +1,4 @@
-"""What a policy says of one table: values, which pydantic reads from what is written."""
+"""The settings of one table in a policy: frozen values, which pydantic reads."""
 
 from __future__ import annotations
 

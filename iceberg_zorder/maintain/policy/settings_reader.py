@@ -1,4 +1,4 @@
-"""What is written becomes values: pydantic reads it, and what it finds wrong is told in our words."""
+"""Turn the values of a policy into settings by pydantic, and put its errors into our words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of settings as they are written in a policy: what each reads, and what it must look like."""
+"""The types of settings in a policy: how each is read from text, and what it must look like."""
 
 from __future__ import annotations
 

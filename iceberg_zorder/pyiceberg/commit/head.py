@@ -1,4 +1,4 @@
-"""What the head of a branch holds: its manifests, split by what a rewrite removes, and the deletes that nothing needs.
+"""The head of a branch: its manifests, split by what a rewrite removes, and the deletes that no file needs.
 
 Which data files a delete file applies to is Iceberg's rule: a position delete applies to the one that it names, or to
 those of its partition that are not newer; an equality delete to older ones of its partition, or of the whole table

@@ -1,4 +1,4 @@
-"""The queries of a workload on a table: what they ask for, want of a layout, and read of data files."""
+"""The queries of a workload on a table: their filters, their boxes, and the data files that they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a catalog: which there are, and whether the files of one lie among those of another."""
+"""List the tables of a catalog, and refuse tables whose files lie among those of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delete the files of writes that came to no end, once that is safe."""
+"""Delete the files of writes that never finished, once that is safe."""
 
 from __future__ import annotations
 

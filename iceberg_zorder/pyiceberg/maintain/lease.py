@@ -1,4 +1,4 @@
-"""Have one maintainer at a time rewrite a table, and remember what killed ones may have left.
+"""The lease of a table: one maintainer at a time rewrites it; the next one learns what a killed one left.
 
 A lease is a property of the table, so that schedulers need nothing else in common. Two rewrites at once are safe
 without it; it saves their work, and keeps a maintainer that was taken for dead from committing files that were cleaned

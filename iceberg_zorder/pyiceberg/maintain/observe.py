@@ -1,4 +1,4 @@
-"""Find out what a table needs, for maintenance: its metadata is read, and no data."""
+"""Observe what a table needs, for maintenance, from its metadata alone."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which data files are rewritten together, in what order their rows come, and by which layout: no row is written."""
+"""From a spec to a sampled plan: file groups, sort order and layouts. No row is written."""

@@ -1,4 +1,4 @@
-"""Fit the layouts of file groups to samples, as Spark fits them, and leave what is not predicted to gain by them."""
+"""Fit the layout of each file group to its sample, as Spark does, and drop groups that are not predicted to gain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan a rewrite: choose data files by sizes, deletes, age and gain, and group them by partition.."""
+"""Plan a rewrite: resolve its spec on a table, list data files, and select among them."""
 
 from __future__ import annotations
 

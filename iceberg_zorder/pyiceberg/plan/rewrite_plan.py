@@ -1,4 +1,4 @@
-"""The plan of a rewrite: data that can be looked at, kept for a while, sent as JSON, and executed by either engine."""
+"""The plan of a rewrite: data only, with JSON that either engine executes."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class RewritePlan:
-    """What a rewrite will do, and why: which data files it rewrites together, and which it leaves.
+    """The plan of a rewrite: the data files that it rewrites together, the files that it leaves, and the reasons.
 
-    It is of one snapshot. Data that is appended later does not matter to it; if its files are rewritten or deleted from
-    meanwhile, or the table's schema or partition spec changes, it is stale, and refused. ``str()`` of it is for people.
+    A plan belongs to one snapshot. Appends do not invalidate it. A change to the files of the plan, to the schema or to
+    the partition spec makes it stale, and stale plans are refused. ``str(plan)`` is text for people.
 
     Parameters
     ----------
     table, table_uuid : str
-        The table's full name, and what tells it from others of that name.
+        The table's full name and its UUID.
     snapshot_id : int or None
-        The snapshot that was planned on, if the table has any.
+        The snapshot that was planned on; None if the table has no snapshot.
     schema_id, spec_id : int
         The table's schema and partition spec.
     spec : RewriteSpec
-        What is asked for, completed by what the table remembers.
+        The request, with defaults from the table's properties.
     groups : tuple of FileGroup
-        The file groups that are to be rewritten, in this order, each with the reasons why it was chosen.
+        The file groups to rewrite, in this order, each with the reasons why it was chosen.
     left : tuple of FileGroup
         The data files that are left alone, by partition and reason.
     message : str or None
-        Why there is no file group, and what would force one.
+        Why there is no file group, and which option would force one; None if there is one.
     target : TargetSize or None
-        The size that new files are to have, if it is known, and where that is from.
+        The target size of new files, and its origin; None if it is not known.
     """
 
     table: str
@@ -69,7 +69,7 @@ class RewritePlan:
 
     @property
     def limit_message(self) -> str:
-        """What is to be said of ``max-files-to-rewrite``, should nothing be rewritten; may be empty."""
+        """A hint at ``max-files-to-rewrite`` for plans that rewrite nothing; empty if no file waits for it."""
         waiting = [
             (each.data_files_count, of.parameters["max_files_to_rewrite"])
             for each in self.left
@@ -82,14 +82,14 @@ class RewritePlan:
         return f" {count:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
 
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
-        """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
+        """Return an unsampled plan with some of its file groups; the others move to ``left`` for a later rewrite."""
         groups = tuple(group for group in self.groups if group.index in indices)
         why = Reason("max-files-to-rewrite", {"max_files_to_rewrite": sum(each.data_files_count for each in groups)})
         waiting = (replace(group, reasons=(why,)) for group in self.groups if group.index not in indices)
         return replace(self, groups=groups, left=(*self.left, *waiting))
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the plan by what JSON has; ``docs/options.md`` lists the keys.
+        """Return the plan as a dictionary for JSON; ``docs/options.md`` lists the keys.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class RewritePlan:
         }
 
     def to_json(self) -> str:
-        """Write the plan as JSON; see :meth:`to_dict`."""
+        """Return the plan as JSON; see :meth:`to_dict`."""
         return json.dumps(self.to_dict(), indent=2)
 
     @staticmethod
@@ -135,17 +135,17 @@ class RewritePlan:
         Parameters
         ----------
         text : str
-            The JSON of a plan. File groups that a sample has left stay left.
+            The JSON of a plan. File groups that were dropped after sampling stay dropped.
 
         Returns
         -------
         RewritePlan
-            The plan, not sampled: a sample finds the same layouts again.
+            The plan without layouts: sampling it again gives the same layouts.
 
         Raises
         ------
         InvalidInputError
-            When the text is no JSON, or no plan of a known version.
+            When the text is not JSON, or not a plan of a known version.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class RewritePlan:
 
 @dataclass(frozen=True, eq=False)
 class SampledPlan(RewritePlan):
-    """A plan with its layouts, and what they are predicted to be worth; what would not gain is left.
+    """A plan with layouts and predictions; file groups that would not gain have moved to ``left``.
 
     Parameters
     ----------
@@ -183,19 +183,19 @@ class SampledPlan(RewritePlan):
     metrics : MetricsFindings
         The columns whose bounds are missing or too short.
     scan_fractions : Mapping of str to float
-        By column, the scan fraction in [0, 1] that ``column = value`` is predicted to have among the new files of all
-        groups, on average over the values of the rows: lower is better. Files that are left do not count; a column
-        without a value is left out.
+        By column, the share in [0, 1] of the new files' bytes that ``column = value`` is predicted to read, on average
+        over the values of the rows: lower is better. Files that are left do not count. Columns without a value are
+        missing.
     scan_fractions_before : Mapping of str to float
-        The scan fractions that the data files of all groups have, for the same values.
+        The scan fractions of the old files of the groups, for the same values.
     expected_seconds : float or None
-        How long the rewrite is expected to take, if snapshots tell of rewrites before it.
+        The expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
-        The conditions that were asked for.
+        What the given conditions read, before and after.
     workload : WorkloadScan or None
-        What the queries of the workload read of the file groups; None without one.
+        What the queries of the workload read of the file groups; None without a workload.
     warnings : tuple of str
-        What its user should know, as sentences.
+        Warnings for the user, one sentence each.
     """
 
     sampled_groups: tuple[SampledGroup, ...] = ()
@@ -211,7 +211,7 @@ class SampledPlan(RewritePlan):
     warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the plan by what JSON has; see :meth:`RewritePlan.to_dict`."""
+        """Return the plan as a dictionary for JSON; see :meth:`RewritePlan.to_dict`."""
         said = super().to_dict()
         for described, each in zip(said["file_groups"], self.sampled_groups, strict=True):
             described["layout"] = {

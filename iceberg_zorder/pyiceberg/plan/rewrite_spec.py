@@ -1,4 +1,4 @@
-"""What is to be rewritten, and how: as it was asked for, and as it is found on a table."""
+"""The spec of a rewrite: ``RewriteSpec`` as the user gave it, ``ResolvedSpec`` as resolved on a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which data files a rewrite takes, and why: age, what is settled, target sizes, deletes, and what filters gain."""
+"""Choose the data files of a rewrite, each with a reason: by age, size, deletes, partition spec and gain."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The rows of data files that their deletes leave, as rows of the table's schema."""
+"""Read the rows of data files, without deleted ones, as rows of the table's schema."""

@@ -1,4 +1,4 @@
-"""Tell which rows of a data file are deleted: by their position, or because they equal a deleted row."""
+"""Find the deleted rows of a data file: by position deletes, and by equality deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of data files by id, whatever the file calls them, and their batches as batches of a table's schema.
+"""Map the fields of data files by id, and turn their batches into batches of the table's schema.
 
 PyIceberg's own projection turns NULL lists and maps of structs into empty ones; a rewrite may change no row.
 """

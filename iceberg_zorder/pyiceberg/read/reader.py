@@ -1,4 +1,4 @@
-"""Read the rows of data files that are left after their deletes, batch by batch, as rows of the table's schema."""
+"""Read the rows of data files, without deleted ones, batch by batch, as rows of the table's schema."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How well a table is clustered, from its metadata."""
+"""Reports and advice: read from a table what ``metrics`` and ``advice`` compute with."""

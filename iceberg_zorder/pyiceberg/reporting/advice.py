@@ -73,26 +73,27 @@ def advise(
 ) -> Advice:
     """Advise on the layout of a table by the queries of its workload.
 
-    A sample of the columns that queries filter by is read, and nothing is written.
+    It reads a sample of the columns that queries filter by, and writes nothing.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
-        The table; it has the newest metadata afterwards.
+        The table. The call refreshes its metadata.
     workload : Workload, or one or several paths
-        Its workload, or files of queries to read it from.
+        The table's workload, or files of queries.
     options : mapping of str to object, optional
         Options of a rewrite, such as ``target-file-size-bytes`` and ``sample-rows``.
     branch : str, optional
         The branch, by default main.
     days : float, optional
-        Of how many days the workload is, above 0; then it is told what is read a day.
+        The number of days that the workload covers, above 0; the advice then has bytes read per day.
     least_saving : float, optional
-        The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
+        The least share of the bytes that queries read today that a rewrite must save, in [0, 1]; below it, nothing is
+        advised.
     progress : Progress, optional
-        Told of every file that was read, and of every layout that was simulated.
+        A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
-        Where the workload was read from, for statements that name it; by default the paths, if these are given.
+        The files that the workload was read from, for statements that name them; by default the given paths.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def advise(
     Raises
     ------
     InvalidInputError
-        When an argument or a filter cannot be honoured, or the table has no data file.
+        When an argument or a filter is invalid, or the table has no data file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""New layouts of the tables of a policy: what ``advise`` says by their queries, and what a pass makes of it."""
+"""New layouts in maintenance: run ``advise`` on the queries of a table, and plan the rewrite to its pick."""
 
 from __future__ import annotations
 

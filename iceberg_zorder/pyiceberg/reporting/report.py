@@ -61,16 +61,16 @@ def report(
     workload: str | Mapping[str, object] | None = None,
     case_sensitive: bool = False,
 ) -> ClusteringReport:
-    """Report how well a table is clustered by columns; only its metadata is read.
+    """Report how well a table is clustered by some columns, from its metadata alone.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
-        The table; it has the newest metadata afterwards.
+        The table. The call refreshes its metadata.
     columns : sequence of str, or str, optional
-        The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`; by default
-        what the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots,
-        also if they have been renamed since.
+        The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`. The default
+        is the table's property ``zorder.columns``, else the columns of the newest rewrite in the branch's snapshots,
+        even if they have been renamed since.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Report only on data files that may hold rows for which this is true.
     branch : str, optional
@@ -80,20 +80,20 @@ def report(
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
         Conditions whose scan fractions are to be reported, too.
     workload : str or mapping, optional
-        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them, empty
-        for none; by default those that the table's property ``zorder.workload`` names, if it does.
+        Queries, in the form of the option ``workload``; the report says what they read on average. The default is the
+        table's property ``zorder.workload``; an empty text means no queries.
     case_sensitive : bool, optional
-        Whether names of columns differ by case.
+        Whether names of columns are case-sensitive.
 
     Returns
     -------
     ClusteringReport
-        The figures and findings; ``str()`` of it is for people, ``to_json()`` for programs.
+        The figures and findings: ``str(report)`` for people, ``report.to_json()`` for programs.
 
     Raises
     ------
     InvalidInputError
-        When an argument cannot be honoured, or no columns are named and no snapshot tells of any, or of dropped ones.
+        When an argument is invalid, or no columns are given and no snapshot names columns that still exist.
 
     Examples
     --------

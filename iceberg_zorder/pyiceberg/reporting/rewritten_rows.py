@@ -1,4 +1,4 @@
-"""Write some rows of a table as a rewrite would write them, to see what they come to."""
+"""Write some rows of a table as a rewrite would, to measure how well they compress."""
 
 from __future__ import annotations
 

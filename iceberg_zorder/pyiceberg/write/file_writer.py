@@ -1,4 +1,4 @@
-"""Write sorted rows as Parquet data files with the table's properties, and tell their metrics."""
+"""Write sorted rows as Parquet data files with the table's properties, and return their metrics."""
 
 from __future__ import annotations
 

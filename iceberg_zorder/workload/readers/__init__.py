@@ -1,1 +1,1 @@
-"""Reads workloads from what people have: SQL, rows of query logs, Spark's event logs."""
+"""Readers of workloads: SQL statements, rows of query logs, Spark's event logs."""

@@ -1,4 +1,4 @@
-"""Files of workloads: what is in them, and as which text."""
+"""Files of queries: detect their format, and read them as text, decompressed."""
 
 from __future__ import annotations
 

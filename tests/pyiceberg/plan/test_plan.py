@@ -57,7 +57,7 @@ def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
     assert none.groups == ()
     assert none.message == (
         "Nothing to rewrite in lake.db.t: 6 data files are left (below min-file-size-bytes 12,582,912, but fewer than "
-        "min-input-files 7 and together at most target-file-size-bytes 16,777,216, or a rewrite would leave no fewer). To rewrite them anyway, set option rewrite-all to true."
+        "min-input-files 7 and together at most target-file-size-bytes 16,777,216, or a rewrite would not reduce their number). To rewrite them anyway, set option rewrite-all to true."
     )
     in_order = plan(table, target_file_size_bytes=str(size))
     assert in_order.message == (

@@ -124,7 +124,7 @@ def test_a_second_run_does_nothing_until_the_workload_changes(table: Table, tmp_
     assert rewrite_data_files(table, ["a", "b"], options=options).added_data_files_count > 10
     again = rewrite_data_files(table, ["a", "b"], options=options)
     assert again.rewritten_data_files_count == 0
-    assert "as a rewrite by the same request left them" in (again.message or "")
+    assert "unchanged since a rewrite by the same request" in (again.message or "")
     file.write_text(json.dumps({"elsewhere": 3.0, **workload()}))
     assert "by the same request" in (plan_rewrite(table, ["a", "b"], options=options).message or "")
     file.write_text(json.dumps(workload(weight=2.0)))

@@ -120,7 +120,7 @@ def test_old_specs_end_a_part_at_a_time(catalog: SqlCatalog) -> None:
     options = {**TARGET, "rewrite-old-specs": "true", "max-files-to-rewrite": "2"}
     [group] = plan_rewrite(table, "a, b", options=options).groups
     assert group.reason == (
-        "8 files of partition spec 0; new files are of 1; 2 of its 8 files, for max-files-to-rewrite is 2"
+        "8 files of partition spec 0; new files are of 1; 2 of its 8 files, because max-files-to-rewrite is 2"
     )
     until_nothing_is_left(table, options)
     assert {file.spec_id for file in data_files(table.refresh())} == {1}

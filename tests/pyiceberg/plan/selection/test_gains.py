@@ -131,7 +131,7 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     assert result.added_data_files_count == len(data_files(table)) > 1
     assert actual["ts"] > before["ts"]
     assert result.message is not None
-    assert result.message.startswith("Column ts pays for the others: filters on it will read ")
+    assert result.message.startswith("Column ts gets worse: filters on it will read ")
     assert result.message in [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     said = [each.getMessage() for each in caplog.records if each.levelno == logging.INFO]
     assert any(
@@ -238,7 +238,7 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     dry_run = rewrite_data_files(table, "user, ts", options={"dry-run": True})
     assert dry_run.dry_run
     assert dry_run.message is not None
-    assert dry_run.message.startswith("Dry run: nothing was written. Column ts pays for the others")
+    assert dry_run.message.startswith("Dry run: nothing was written. Column ts gets worse")
     assert dry_run.expected_seconds is None
     assert [each.actual for each in dry_run.scan_fractions] == [None, None]
     assert (table.refresh().metadata, data_files(table)) == (metadata, files)
@@ -287,14 +287,14 @@ def test_rewrite_all_rewrites_what_gets_worse_and_says_so(catalog: SqlCatalog) -
     assert left.groups == ()
     (files,) = left.left
     assert files.reason.startswith(
-        "a rewrite is not predicted to read less: scan fraction on average over the columns 20.0%"
+        "filters are not predicted to read less: scan fraction on average over the columns 20.0%"
     )
-    assert files.reason.endswith("% after; rewrite-all rewrites it all the same")
+    assert files.reason.endswith("% after; set rewrite-all to rewrite anyway")
     result = rewrite_data_files(table, "a, b", options={"rewrite-all": True})
     assert result.added_data_files_count == 1
     assert result.message == (
-        "Column a pays for the others: filters on it will read 100.0% of these files, 20.0% today. "
-        "Column b pays for the others: filters on it will read 100.0% of these files, 20.0% today; on average over the "
+        "Column a gets worse: filters on it will read 100.0% of these files, 20.0% today. "
+        "Column b gets worse: filters on it will read 100.0% of these files, 20.0% today; on average over the "
         "columns 100.0%, 20.0% today. "
         "The rewrite makes the scan fraction worse on average over the columns: 100.0%, 20.0% today."
     )
@@ -393,7 +393,7 @@ def test_another_sort_order_of_a_part_is_told(catalog: SqlCatalog) -> None:
         found = message(by, **part)
         sentence = found[found.index("The last layout") :]
         assert sentence.removeprefix("The last layout of lake.db.t was by ").split("(")[0] in ("zorder", "hilbert")
-        assert sentence.endswith(f"(user, ts), this one of 3 of {files} data files is by {said}.")
+        assert sentence.endswith(f"(user, ts); this rewrite lays out 3 of {files} data files by {said}.")
 
 
 def test_bounds_that_begin_alike_are_told_in_the_result(catalog: SqlCatalog) -> None:

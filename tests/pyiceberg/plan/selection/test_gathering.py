@@ -103,7 +103,7 @@ def test_small_files_are_not_gathered_where_filters_would_read_more(catalog: Sql
         table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
     result = rewrite_data_files(table, "a, b")
     assert result.rewritten_data_files_count == 0
-    assert "is not predicted to read less: scan fraction on average over the columns 10.0% today, 20." in str(
+    assert "are not predicted to read less: scan fraction on average over the columns 10.0% today, 20." in str(
         result.message
     )
     assert len(data_files(table.refresh())) == 10

@@ -68,7 +68,7 @@ def test_groups_are_no_larger_than_the_option_says(catalog: SqlCatalog, share: i
     assert len(found) >= share
     assert max(group.input_size for group in found) <= bound
     assert [group.reason for group in found] == [
-        f"rewrite-all is true; part {number} of {len(found)}, cut for max-file-group-size-bytes {bound:,}"
+        f"rewrite-all is true; part {number} of {len(found)}, split by max-file-group-size-bytes {bound:,}"
         for number in range(1, len(found) + 1)
     ]
 
@@ -79,9 +79,9 @@ def test_groups_have_no_more_files_than_the_option_says(catalog: SqlCatalog) -> 
     found = plan_rewrite(table, "a, b", options=options).groups
     assert sorted(path for group in found for path in group.paths) == sorted(paths(table))
     assert [len(group.tasks) for group in found] == [4] * 4
-    assert found[0].reason == "rewrite-all is true; part 1 of 4, cut for max-file-group-input-files 5"
+    assert found[0].reason == "rewrite-all is true; part 1 of 4, split by max-file-group-input-files 5"
     both = {**options, "max-file-group-size-bytes": bytes_of(table) // 8}
-    assert "cut for max-file-group-size-bytes" in plan_rewrite(table, "a, b", options=both).groups[0].reason
+    assert "split by max-file-group-size-bytes" in plan_rewrite(table, "a, b", options=both).groups[0].reason
     assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 16
 
 

@@ -252,7 +252,7 @@ def test_a_column_without_bounds_gains_nothing(grid: Table) -> None:
     none = "a (metrics mode none), b (metrics mode none)"
     (left,) = plan.left
     assert left.reason.endswith(
-        f"; not counted, because new files get no bounds of them unless metrics-check is fix: {none}"
+        f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {none}"
     )
     assert plan.message is not None
     assert left.reason in plan.message
@@ -306,7 +306,7 @@ def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog
     table = without_bounds(catalog, "a")
     (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
     assert group.reason.endswith(
-        "; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)"
+        "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)"
     )
     rewrite_data_files(table, "a, b", options=UPKEEP)
     # Of a every file is read.
@@ -314,7 +314,7 @@ def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog
     (left,) = plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": "1.25"}).left
     assert " is at most max-scan-ratio 1.25 times the attainable " in left.reason
     assert left.reason.endswith(
-        "; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)"
+        "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)"
     )
 
 
@@ -339,7 +339,9 @@ def test_other_columns_than_those_of_the_last_rewrite_are_told(grid: Table) -> N
         result = rewrite_data_files(grid, "b", options=options)
         files = result.rewritten_data_files_count
         assert files > 8
-        told = rf"The last layout of lake.db.grid was by \w+\(a, b\), this one of {files} of \d+ data files is by "
+        told = (
+            rf"The last layout of lake.db.grid was by \w+\(a, b\); this rewrite lays out {files} of \d+ data files by "
+        )
         assert bool(re.search(told, result.message or "")) == (options is UPKEEP)
         rewrite_data_files(grid, "a, b", options=ALL)
 

@@ -3,7 +3,7 @@ package io.icebergzorder.core;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** What lower/upper bounds keep of a key of bytes, where they keep no more than its beginning. */
+/** The beginning of a key of bytes, which truncated lower/upper bounds keep. */
 public final class Beginning {
   private Beginning() {}
 

@@ -2,7 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.List;
 
-/** How much, in (0, 1000000], the filters of a clustering column count against those of the others. */
+/** The weight of a clustering column, in (0, 1000000]: how much its filters count against the others'. */
 public record ColumnWeight(List<String> parts, double weight) {
   public ColumnWeight {
     parts = List.copyOf(parts);

@@ -3,7 +3,7 @@ package io.icebergzorder.core;
 import java.util.List;
 
 /**
- * What is asked of a layout.
+ * The request for a layout: number of files, cuts, curve, weights.
  *
  * @param files the wanted number of files, at least 1
  * @param cuts {@link BoxTree#KIND} or {@link EvenCuts#KIND}

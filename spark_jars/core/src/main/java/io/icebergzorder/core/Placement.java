@@ -3,8 +3,8 @@ package io.icebergzorder.core;
 import java.io.Serializable;
 
 /**
- * Where a row belongs: its file, and its place there. The part of a layout that rows need after their positions are
- * found, without the boundaries.
+ * Finds the file of a row, and its place there. Once the positions of a row are known, it needs no more of a layout: no
+ * boundaries.
  *
  * <p>A row comes as its packed positions: those of all active columns side by side, the first column's in the most
  * significant bits.

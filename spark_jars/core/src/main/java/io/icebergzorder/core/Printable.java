@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Text as a terminal may show it.
+ * Escapes the characters that a terminal obeys instead of showing them.
  *
  * <p>Names of tables and columns, partitions and values may hold any character. Those that a terminal obeys instead of showing them are
  * written as escapes: control characters, what turns the direction of text, line separators.

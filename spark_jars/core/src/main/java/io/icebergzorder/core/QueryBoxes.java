@@ -1,7 +1,7 @@
 package io.icebergzorder.core;
 
 /**
- * What queries of a workload want, as boxes in the space of the positions. A row matches a query if any of the query's boxes
+ * The queries of a workload as boxes in the space of the positions. A row matches a query if any of the query's boxes
  * holds it.
  *
  * @param lower by active column and box, the lowest position that it wants, in [0, 2^bits); 0 where it wants all

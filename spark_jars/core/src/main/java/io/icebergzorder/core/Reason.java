@@ -10,10 +10,10 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * Why data files are rewritten, or left.
+ * A reason why data files are rewritten, or left.
  *
- * @param code what both engines call the reason
- * @param parameters its figures by name: long, double of six digits, text, or a map of texts
+ * @param code the kind of reason, the same in both engines; {@code docs/options.md} lists the codes
+ * @param parameters the figures of the reason by name: long, double of six digits, text, or a map of texts
  */
 public record Reason(String code, Map<String, Object> parameters) {
   public static final String REWRITE_ALL = "rewrite-all";
@@ -52,7 +52,7 @@ public record Reason(String code, Map<String, Object> parameters) {
         : number instanceof Integer ? (Number) number.longValue() : number;
   }
 
-  /** A reason with names and values in turn. */
+  /** Makes a reason of a code, and of names and values in turn. */
   public static Reason of(String code, Object... pairs) {
     Map<String, Object> parameters = new LinkedHashMap<>();
     for (int i = 0; i < pairs.length; i += 2) {
@@ -61,7 +61,7 @@ public record Reason(String code, Map<String, Object> parameters) {
     return new Reason(code, parameters);
   }
 
-  /** Several reasons for one group of files, in words that name options and their values. */
+  /** Returns the reasons of one group of files as text, which names options and their values. */
   public static String text(List<Reason> reasons) {
     StringBuilder text = new StringBuilder();
     Reason last = null;
@@ -73,7 +73,7 @@ public record Reason(String code, Map<String, Object> parameters) {
     return text + newSpec(last);
   }
 
-  /** What is added after the last of several old specs. */
+  /** The new spec, which follows the last of several old specs. */
   private static String newSpec(Reason last) {
     return last != null && last.code.equals(OTHER_SPEC) ? last.words("; new files are of %d", "new_spec_id") : "";
   }
@@ -86,15 +86,15 @@ public record Reason(String code, Map<String, Object> parameters) {
       case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
       case SCAN_RATIO -> scan("above") + ": expected to be " + percent("predicted") + " afterwards" + notCounted();
-      case SPLIT_GROUP -> words("part %,d of %,d, cut for ", "number", "of") + bounds();
+      case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
       case FILE_LIMIT ->
-          words("%,d of its %,d files, for max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
+          words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
-      case SETTLED -> "as a rewrite by the same request left them, and nothing has come since";
+      case SETTLED -> "unchanged since a rewrite by the same request";
       case TOO_FEW_SMALL ->
           words(
               "below min-file-size-bytes %,d, but fewer than min-input-files %,d and together at most target-file-size-bytes %,d,"
-                  + " or a rewrite would leave no fewer",
+                  + " or a rewrite would not reduce their number",
               "min_file_size_bytes", "min_input_files", "target_file_size_bytes");
       case SIZE_IN_RANGE ->
           words(
@@ -102,16 +102,14 @@ public record Reason(String code, Map<String, Object> parameters) {
                   + " delete-ratio-threshold",
               "min_file_size_bytes", "max_file_size_bytes");
       case OTHER_SPEC_UNKNOWN ->
-          "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
+          "of another partition spec than new files: the gain of a rewrite is unknown, set rewrite-old-specs to rewrite them";
       case SCAN_RATIO_LOW -> scan("at most") + notCounted();
       case GAIN_TOO_SMALL ->
-          scan("above")
-              + ", but no rewrite saves enough: it may take 17 bytes for each byte that was added since the last one"
-              + notCounted();
-      case NOT_WORTH_ADDING -> "rewriting them, too, would save too little for their bytes";
-      case NOT_IN_PLAN -> "not in the plan that was read";
+          scan("above") + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
+      case NOT_WORTH_ADDING -> "adding them to the rewrite would save too little for their bytes";
+      case NOT_IN_PLAN -> "not in the given plan";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
-      case NO_GAIN -> "a rewrite is " + notLess() + "; rewrite-all rewrites it all the same";
+      case NO_GAIN -> "filters are " + notLess() + "; set rewrite-all to rewrite anyway";
       default -> code + " " + parameters;
     };
   }
@@ -138,7 +136,7 @@ public record Reason(String code, Map<String, Object> parameters) {
             percent("attainable"));
   }
 
-  /** Which columns a scan fraction is not of, and what would help. */
+  /** The columns that a scan fraction leaves out, and the option that would count them. */
   private String notCounted() {
     if (!(parameters.get("not_counted") instanceof Map<?, ?> modes) || modes.isEmpty()) {
       return "";
@@ -146,10 +144,11 @@ public record Reason(String code, Map<String, Object> parameters) {
     return modes.entrySet().stream()
         .map(column -> "%s (metrics mode %s)".formatted(column.getKey(), column.getValue()))
         .collect(
-            Collectors.joining(", ", "; not counted, because new files get no bounds of them unless metrics-check is fix: ", ""));
+            Collectors.joining(
+                ", ", "; columns not counted, because new files get no bounds for them unless metrics-check is fix: ", ""));
   }
 
-  /** Why a rewrite is not worth it, once files are sampled. */
+  /** Says that filters would not read less, once files are sampled. */
   public String notLess() {
     return "not predicted to read less: scan fraction on average over the %s %s today, %s after"
         .formatted(
@@ -164,7 +163,7 @@ public record Reason(String code, Map<String, Object> parameters) {
     return percent(number(name));
   }
 
-  /** A share in percent; rounded as Python does, which takes a number for what it is, and not for the shortest decimal of it. */
+  /** A share in percent, rounded as Python does: from the exact binary value, and not from the shortest decimal. */
   public static String percent(double share) {
     return new BigDecimal(100 * share).setScale(1, RoundingMode.HALF_EVEN).toPlainString() + "%";
   }

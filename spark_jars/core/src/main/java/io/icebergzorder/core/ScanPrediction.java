@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What the scan fractions of files that layouts will make are predicted by.
+ * Predicts the scan fractions of the files that layouts will make.
  *
  * <p>The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn around it.
  * The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.

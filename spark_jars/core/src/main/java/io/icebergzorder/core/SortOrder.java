@@ -6,7 +6,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What {@code sort_order} asks for: {@code zorder(a, b)} or {@code hilbert(a, b)} after optional prefix columns, such as
+ * A parsed {@code sort_order}: {@code zorder(a, b)} or {@code hilbert(a, b)} after optional prefix columns, such as
  * {@code c DESC NULLS LAST}; or the plain list {@code a, b}, which means {@code zorder(a, b)}.
  *
  * @param columns the clustering columns, each as its parts

@@ -2,7 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.Collection;
 
-/** Which of the names that there are an unknown one may mean. */
+/** Finds the known name that an unknown name may mean. */
 public final class SpelledAlike {
   private SpelledAlike() {}
 

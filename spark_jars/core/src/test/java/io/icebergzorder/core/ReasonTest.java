@@ -19,7 +19,7 @@ class ReasonTest {
             Reason.of(Reason.SPLIT_GROUP, "number", 1, "of", 4, "max_file_group_size_bytes", 10_000));
     assertEquals(
         "1,200 files below min-file-size-bytes 4,096, 1 files with deletes above delete-file-threshold or delete-ratio-threshold,"
-            + " 2 files of partition spec 0, 3 files of partition spec 1; new files are of 2; part 1 of 4, cut for"
+            + " 2 files of partition spec 0, 3 files of partition spec 1; new files are of 2; part 1 of 4, split by"
             + " max-file-group-size-bytes 10,000",
         Reason.text(reasons));
   }
@@ -33,14 +33,14 @@ class ReasonTest {
     String scan =
         "scan fraction on average over the queries of the workload 21.7%% is %s max-scan-ratio 1.2 times the attainable 12.3%%";
     String notCounted =
-        "; not counted, because new files get no bounds of them unless metrics-check is fix: a (metrics mode none)";
+        "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)";
     assertEquals(
         scan.formatted("above") + ": expected to be 14.7% afterwards" + notCounted,
         Reason.text(List.of(Reason.of(Reason.SCAN_RATIO, figures))));
     assertEquals(scan.formatted("at most") + notCounted, Reason.text(List.of(Reason.of(Reason.SCAN_RATIO_LOW, figures))));
     assertEquals(
-        "a rewrite is not predicted to read less: scan fraction on average over the columns 50.0% today, 49.0% after;"
-            + " rewrite-all rewrites it all the same",
+        "filters are not predicted to read less: scan fraction on average over the columns 50.0% today, 49.0% after;"
+            + " set rewrite-all to rewrite anyway",
         Reason.text(List.of(Reason.of(Reason.NO_GAIN, "before", 0.5, "predicted", 0.49, "over", "columns"))));
   }
 

@@ -1,5 +1,5 @@
 /**
- * The entry that Spark calls, which refers to no other class here. Imports go one way:
+ * The entry point that Spark calls; it refers to no other class here. Imports go one way:
  *
  * <pre>
  *   sql -> api -> run -> layout, commit, metrics -> plan -> request -> internals

@@ -2,7 +2,7 @@ package io.icebergzorder.core.metrics;
 
 import java.util.List;
 
-/** How well a table is clustered: the figures that Python's report has of it, too; what may be null is a boxed number. */
+/** The figures of a clustering report, the same as Python's. A figure that may be null is a boxed number. */
 public record ClusteringReport(
     int totalFileCount, long totalBytes, long totalRows, List<ColumnReport> columns, SizeReport fileSizes, List<Finding> findings) {
   /** What {@code column = value} reads of the bytes, today and after a rewrite of everything, in [0, 1]. */

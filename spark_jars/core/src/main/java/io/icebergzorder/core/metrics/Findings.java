@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What is wrong with a table's layout, by the rules that Python's report has, too. */
+/** Finds what is wrong with a table's layout, by the same rules as Python's report. */
 final class Findings {
   /** How many times the attainable scan fraction is found fault with. */
   private static final double LOOSE = 1.2;

@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import java.util.stream.IntStream;
 
 /**
- * What a table's snapshots tell of its layout, as far as they are kept.
+ * The history of a table's layout, from the snapshots that are kept.
  *
  * @param newerFiles the data files that others have written since our newest rewrite
  * @param settledFiles the data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the order

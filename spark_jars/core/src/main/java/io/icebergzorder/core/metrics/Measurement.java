@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 
+/** Computes the figures of a report from the bounds of a table's files. */
 final class Measurement {
   private static final long ROWS_OF_A_FILE = 200;
   private static final long LEAST_ROWS = 20_000;

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** The data files that a layout will make. */
+/** The data files that a layout will make, as predicted. */
 public final class NewFiles {
   private NewFiles() {}
 

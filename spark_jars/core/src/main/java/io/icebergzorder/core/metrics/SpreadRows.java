@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Rows as they may lie in the data files, made of nothing but the files' bounds.
+ * Made-up rows of data files, spread evenly between the bounds of each file.
  *
  * <p>Where no row may be read, a file's rows are taken to be spread evenly between its lower and upper bounds, in each column for
  * itself. A layout that is fitted to such rows shows what a rewrite can attain, and their values are what filters look for. Where a

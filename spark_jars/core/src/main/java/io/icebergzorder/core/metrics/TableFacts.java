@@ -7,7 +7,7 @@ import java.util.function.LongToIntFunction;
 import java.util.stream.LongStream;
 
 /**
- * What a report is computed from. The arrays are kept, not copied: do not change them.
+ * The input of a report: files with bounds, snapshots, options. The arrays are kept, not copied: do not change them.
  *
  * @param metrics of each clustering column, its metrics mode
  * @param layout what a rewrite asks of a layout; the number of files is that of {@code sizes}

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What the history of a branch says of the next rewrite: which small files wait, and how many bytes it may take.
+ * The history of a branch: the small files that wait, and the bytes that the next rewrite may take.
  *
  * <p>The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its table doubles:
  * the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Cuts files that are too many for one file group into several: each is halved in the column that fewest bytes span. */
+/** Splits file groups that are too large: halves each in the column in which the fewest bytes span the cut. */
 public final class GroupCuts {
   private GroupCuts() {}
 

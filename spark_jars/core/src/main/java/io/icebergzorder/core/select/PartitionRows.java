@@ -22,7 +22,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /**
- * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
+ * Made-up rows of a partition, from its files' bounds; they show how much filters read, today and after a rewrite.
  *
  * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
  * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs. Of a column without any bounds

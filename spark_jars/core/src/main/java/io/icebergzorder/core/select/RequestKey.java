@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The keys by which rewrites know what others were asked for: rewrites of one key would leave the same as it is. */
+/** The key of a request: a rewrite leaves files alone that an earlier rewrite with the same key has left. */
 public final class RequestKey {
   /** Options that change how a rewrite goes about it, and not how well it leaves files. */
   private static final Pattern OF_ONE_RUN =

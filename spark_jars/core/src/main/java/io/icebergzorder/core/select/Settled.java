@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * What rewrites by a request have settled: no other by the same request would choose anything of it.
+ * The files that rewrites by a request have settled: another rewrite by the same request would choose none of them.
  *
  * @param newer the snapshots whose data files the newest of them has not seen; null if it has left something to do, or what came since
  *     cannot be told

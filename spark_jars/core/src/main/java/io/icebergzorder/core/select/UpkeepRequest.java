@@ -12,7 +12,7 @@ import java.util.function.LongToIntFunction;
 import java.util.function.UnaryOperator;
 
 /**
- * How the files of a partition are chosen. The array is not copied.
+ * The settings by which the files of a partition are chosen. The array is not copied.
  *
  * @param maxScanRatio so many times the attainable scan fraction is left alone, at least 1
  * @param expectedFiles from bytes to the number of files that they are written to

@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Ranges of keys of some columns, which a row is in if each of its keys is in its range.
+ * A box over keys: a range of keys for some columns. A row is in the box if each of its keys is in its range.
  *
  * @param ranges by the parts of the name of each column that is limited its range, which is not empty, in the order of the names
  */

@@ -1,6 +1,6 @@
 package io.icebergzorder.core.workload;
 
-/** The rows of a column from an edge up to another; none unless that is greater. */
+/** A range of keys of a column, from one edge up to another; empty unless the second edge is greater. */
 public record KeyRange(KeyEdge start, KeyEdge stop) {
   /** All rows. */
   public static final KeyRange EVERYTHING = new KeyRange(KeyEdge.VALUES, KeyEdge.END);

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Boxes over keys as boxes over the positions of a layout. */
+/** Turns boxes over keys into boxes over the positions of a layout. */
 public final class PositionBoxes {
   private PositionBoxes() {}
 

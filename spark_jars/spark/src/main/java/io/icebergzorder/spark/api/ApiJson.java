@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 
-/** Plans and results as programs read them: the keys, and their order, are those of Python's plans and results. */
+/** Writes plans and results as JSON, with the keys of Python's plans and results in the same order. */
 final class ApiJson {
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
 

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.api;
 
 /**
- * Data files of one partition that a rewrite leaves alone for one reason.
+ * Data files of one partition that a rewrite leaves alone, and the reason.
  *
  * @param partition the partition, as {@link PlannedFileGroup} names it
  * @param files how many data files there are

@@ -9,7 +9,7 @@ import java.util.OptionalDouble;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** Plans as people read them. */
+/** Writes plans as text for people; Python writes the same text. */
 final class PlanText {
   /** File groups that are shown: of a table with thousands of partitions nobody reads all. */
   private static final int MOST = 20;
@@ -44,7 +44,7 @@ final class PlanText {
                 "  predicted share read by the %,d queries of the workload on average: %s",
                 each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds()
-        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
+        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
   }
 

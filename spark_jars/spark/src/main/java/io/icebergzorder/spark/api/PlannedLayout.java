@@ -3,7 +3,7 @@ package io.icebergzorder.spark.api;
 import io.icebergzorder.core.Layout;
 import java.util.Map;
 
-/** The layout of a file group: everything that decides which row goes to which file, and what that is predicted to be worth. */
+/** The layout of a file group, which sends each row to its file, and the predicted scan fractions. */
 public final class PlannedLayout {
   private final Layout layout;
   private final Map<String, Double> scanFractions;

@@ -3,8 +3,8 @@ package io.icebergzorder.spark.api;
 import java.util.OptionalDouble;
 
 /**
- * What filters read by a condition: the share of the bytes of a plan's files that partitions and lower/upper bounds do not rule out, in
- * [0, 1].
+ * The share of the bytes of a plan's files that a condition reads, in [0, 1]: partitions and lower/upper bounds do not rule these files
+ * out.
  *
  * @param predicate the condition, as written
  * @param before among the files of today; empty if there are none

@@ -28,11 +28,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a rewrite will do: a value that can be looked at, kept for a while, and executed. {@link #sampled} adds the layouts and what
- * they are predicted to be worth.
+ * The plan of a rewrite: a value to look at, to keep, and to execute. {@link #sampled} adds layouts and predictions.
  *
- * <p>It is of one snapshot. Data that is appended later does not matter to it; if its files are rewritten or deleted from meanwhile,
- * or the table's schema or partition spec changes, it is stale, and refused.
+ * <p>A plan belongs to one snapshot. Appends do not invalidate it. A change to the files of the plan, to the schema or to the partition
+ * spec makes it stale, and stale plans are refused.
  */
 public final class RewritePlan {
   private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);

@@ -10,7 +10,7 @@ import java.util.Set;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 
-/** What a rewrite did, or with option {@code dry-run} would do: Iceberg's result, and what filters read before and after. */
+/** The result of a rewrite, or of a dry run: Iceberg's counts, and scan fractions before and after. */
 public final class ZOrderResult implements RewriteDataFiles.Result {
   private final RewriteDataFiles.Result counts;
   private final String message;

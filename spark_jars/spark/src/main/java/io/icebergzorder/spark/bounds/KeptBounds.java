@@ -12,7 +12,7 @@ import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.Table;
 
-/** What new files keep in lower/upper bounds of columns: their metrics modes. */
+/** The metrics modes of columns: how much of a value new files keep in lower/upper bounds. */
 public final class KeptBounds {
 
   private final Map<ClusteringColumn, MetricsModes.MetricsMode> modes;

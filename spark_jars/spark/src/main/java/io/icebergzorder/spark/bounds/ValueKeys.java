@@ -16,7 +16,7 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.ByteBuffers;
 import org.apache.iceberg.util.UUIDUtil;
 
-/** The keys of values as Iceberg has them in bounds and in expressions, and keys as bounds. */
+/** Turns Iceberg's values, from bounds and expressions, into keys, and keys into bounds. */
 public final class ValueKeys {
   private static final int WIDE_DECIMAL_BITS = 127;
 

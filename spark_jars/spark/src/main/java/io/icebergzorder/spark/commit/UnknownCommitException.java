@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.commit;
 
-/** Nobody knows whether a commit took place. Nothing was deleted, because the new files may be the table's. */
+/** A commit with an unknown outcome. Nothing was deleted, because the new files may belong to the table. */
 public final class UnknownCommitException extends RuntimeException {
   private static final long serialVersionUID = 1;
 

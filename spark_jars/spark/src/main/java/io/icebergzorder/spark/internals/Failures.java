@@ -3,7 +3,7 @@ package io.icebergzorder.spark.internals;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkException;
 
-/** What failures tell. */
+/** Messages and causes of failures. */
 public final class Failures {
   // Spark 3.5 gives a cancellation no error class: its message, which begins alike on every line of Spark, is what all have.
   private static final Pattern JOB_CANCELLED = Pattern.compile("(\\[SPARK_JOB_CANCELLED] )?Job \\d+ cancelled.*", Pattern.DOTALL);

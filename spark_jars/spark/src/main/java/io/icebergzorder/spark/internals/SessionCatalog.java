@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The catalog by which data frames reach functions and tables of a rewrite. Spark makes it, so they are registered here. */
+/** The catalog that gives data frames the functions and tables of a rewrite. Spark creates it, so both are registered here. */
 public final class SessionCatalog implements FunctionCatalog, TableCatalog {
   private static final Map<String, Object> OFFERED = new ConcurrentHashMap<>();
 

@@ -33,8 +33,8 @@ import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
 /**
- * What the rewrite needs of Spark's and Iceberg's insides. What differs from line to line of Spark is a {@link SparkLine}; what differs
- * from Iceberg to Iceberg is found by name, and a {@link LinkageError} if it is missing, before anything is written.
+ * The private names of Spark and Iceberg that a rewrite uses. {@link SparkLine} holds the names that differ between lines of Spark. Names
+ * that differ between versions of Iceberg are looked up; a missing one is a {@link LinkageError} before anything is written.
  */
 public final class SparkInternals {
   private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What differs between the lines of Spark, compiled for each: Scala 2.12 and 2.13 have other sequences, and Spark 4 moved sessions and
+ * The code that differs between lines of Spark, compiled for each: Scala 2.12 and 2.13 have other sequences, and Spark 4 moved sessions and
  * data frames to a package of their own.
  */
 public interface SparkLine {

@@ -27,7 +27,7 @@ import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types;
 
-/** What conditions read of files: of those of today, of those that layouts are predicted to make, and of those that were made. */
+/** The bytes of files that conditions read: of today's files, of predicted files and of new files. */
 public final class ConditionReads {
   private final TablePlan plan;
   private final Table table;

@@ -13,7 +13,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 
-/** What is read of a file group for its sample. */
+/** The scan of a file group that its sample is drawn from. */
 record GroupScan(FileGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
   /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
   static List<GroupScan> of(List<FileGroup> groups, ZOrderOptions options) {

@@ -16,7 +16,7 @@ import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
 
-/** What data files hold together: bounds, and counts of values and NULLs, as far as each of them tells. */
+/** The joint metrics of several data files: bounds, and counts of values and NULLs, as far as each file has them. */
 final class JoinedFile {
   private final List<Types.NestedField> fields;
   private final Map<Integer, Optional<Long>> values = new HashMap<>();

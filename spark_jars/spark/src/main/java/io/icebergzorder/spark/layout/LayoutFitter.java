@@ -21,8 +21,8 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and leaves groups that no
- * layout serves.
+ * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and drops groups that would
+ * not gain.
  */
 public final class LayoutFitter {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */
@@ -174,7 +174,7 @@ public final class LayoutFitter {
         means(left, SampledPlan.before(order, left), SampledPlan.predicted(kept, order, left));
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: a rewrite of its %,d file groups is %s. To rewrite them anyway,"
+        "Nothing to rewrite in %s: filters on its %,d file groups are %s. To rewrite them anyway,"
             + " set option rewrite-all to true.%s",
         plan.target().name(), left.size(), means.noGain().notLess(), plan.limitMessage());
   }

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** The columns by whose bounds files cannot be skipped as well as they could: see {@link MetricsCheck}. */
+/** Finds the columns whose bounds are missing, or too short to tell values apart: see {@link MetricsCheck}. */
 public final class MetricsFindings {
   private final TablePlan plan;
   private final KeptBounds kept;

@@ -13,11 +13,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** What the user should know before a rewrite: before and after what {@link MetricsFindings} tell. Python has the same words. */
+/** Warnings for the user before a rewrite, beside those of {@link MetricsFindings}. Python has the same texts. */
 record RewriteMessages(List<String> first, List<String> last) {
   static final RewriteMessages NONE = new RewriteMessages(List.of(), List.of());
 
-  /** A column that is read more than this times as much as today pays for the others. */
+  /** A column gets worse if filters on it read more than this times as much as today. */
   private static final double LOSS = 1.05;
 
   /** What filters read on average of the file groups that are rewritten, and what the average is over. */
@@ -72,7 +72,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     for (String column : losers) {
       boolean isLast = column.equals(losers.get(losers.size() - 1));
       messages.add(
-          "Column %s pays for the others: filters on it will read %s of these files, %s today%s"
+          "Column %s gets worse: filters on it will read %s of these files, %s today%s"
               .formatted(
                   column, percent(predicted.get(column)), percent(before.get(column)), isLast ? "; " + means.text("") : "."));
     }
@@ -88,7 +88,7 @@ record RewriteMessages(List<String> first, List<String> last) {
         : Stream.of(
             String.format(
                 Locale.ROOT,
-                "The last layout of %s was by %s, this one of %,d of %,d data files is by %s.",
+                "The last layout of %s was by %s; this rewrite lays out %,d of %,d data files by %s.",
                 plan.target().name(), last.sortOrder(), files, all, order.sortOrder()));
   }
 }

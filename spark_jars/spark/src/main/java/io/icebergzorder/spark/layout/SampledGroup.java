@@ -8,7 +8,7 @@ import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Map;
 
 /**
- * A file group with its layout, and what that is worth.
+ * A file group with its layout and predictions.
  *
  * @param sampled its sampled rows, and the layout that was fitted to them
  * @param files its files of today

@@ -18,7 +18,7 @@ import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
- * A plan with the layouts of its file groups, and with what filters read today and are predicted to read.
+ * A plan with the layouts of its file groups, and with scan fractions today and predicted.
  *
  * @param plan the plan
  * @param groups the file groups that are to be rewritten, in the order of the plan

@@ -9,7 +9,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 
 /**
- * Which snapshot has added a data file: the one whose sequence number the file has. Snapshots of tables of version 1 have none, so
+ * Finds the snapshot that has added a data file: the one whose sequence number the file has. Snapshots of tables of version 1 have none, so
  * that what they added is read from their manifests; that is done only where one of our rewrites is among them, for nobody asks
  * else.
  */

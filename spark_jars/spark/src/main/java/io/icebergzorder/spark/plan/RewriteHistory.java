@@ -22,7 +22,7 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/** What the snapshots of a branch tell of earlier rewrites. */
+/** The earlier rewrites of a branch, read from its snapshots. */
 public final class RewriteHistory {
   /** The target size of the files of a rewrite, in bytes, and after a blank who has set it: an option, a property, or the data. */
   public static final String TARGET_FILE_SIZE = "zorder.target-file-size";

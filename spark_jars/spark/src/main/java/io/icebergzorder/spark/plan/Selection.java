@@ -40,7 +40,7 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.PartitionMap;
 import org.apache.iceberg.util.StructLikeMap;
 
-/** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
+/** Chooses the data files of a rewrite, each with a reason: by age, size, deletes, partition spec and gain ({@link Gain}). */
 public final class Selection {
   private static final int TOLD = 3;
 

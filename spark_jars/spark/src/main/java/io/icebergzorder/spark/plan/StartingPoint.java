@@ -17,8 +17,8 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
- * What a plan was made from. A plan is good for as long as the table still is what it was made from, as far as the plan is concerned:
- * data files that others append do not matter to it.
+ * The state of the table that a plan was made from. A plan is stale once its files, the schema or the partition spec have changed;
+ * appends do not matter.
  *
  * @param uuid tells the table from another of the same name
  * @param branch the branch

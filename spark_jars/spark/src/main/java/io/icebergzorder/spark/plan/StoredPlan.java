@@ -25,7 +25,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 
-/** A plan as its JSON has it, as far as it must be known to execute it. Other keys tell people and programs more. */
+/** Reads a plan from its JSON: only the keys that are needed to execute it. */
 public record StoredPlan(
     UUID tableUuid,
     String branch,

@@ -27,7 +27,7 @@ import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
- * What a rewrite will do, from metadata alone.
+ * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
  *
  * @param asked what is asked for
  * @param start what the plan was made from

@@ -12,7 +12,7 @@ import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
- * The size that new data files are to have, and who says so.
+ * The target size of new data files, and its origin.
  *
  * @param bytes the size
  * @param from "option", "property", "last layout" or "data"

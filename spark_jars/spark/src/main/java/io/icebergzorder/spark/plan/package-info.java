@@ -1,4 +1,4 @@
 /**
- * From a request to a plan, by metadata alone: {@link io.icebergzorder.spark.plan.Selection} selects files and groups them.
+ * From a request to a plan, by metadata alone: {@link io.icebergzorder.spark.plan.Selection} chooses files and groups them.
  */
 package io.icebergzorder.spark.plan;

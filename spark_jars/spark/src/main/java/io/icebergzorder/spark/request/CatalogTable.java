@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** An Iceberg table, as Spark finds it by its name. */
+/** An Iceberg table that Spark has found by its name. */
 public record CatalogTable(
     SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch, boolean isCaseSensitive) {
   private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);

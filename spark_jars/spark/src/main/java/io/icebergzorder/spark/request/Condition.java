@@ -2,5 +2,5 @@ package io.icebergzorder.spark.request;
 
 import org.apache.iceberg.expressions.Expression;
 
-/** A condition on rows, as filters of queries have it. */
+/** A condition on rows: the filter of a query, parsed. */
 public record Condition(String text, Expression expression) {}

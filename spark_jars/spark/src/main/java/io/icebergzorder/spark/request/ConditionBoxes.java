@@ -22,7 +22,7 @@ import org.apache.iceberg.expressions.Or;
 /**
  * A condition as boxes over the keys of columns: a row for which it is true is in one of them. They hold no other row,
  * unless the condition has a list of more than 200 values, NOT IN of more than 20, or comes to more than 64 boxes. The
- * Python module {@code iceberg_zorder.workload.boxes} is the twin.
+ * Python module {@code iceberg_zorder.workload.boxes} gives the same boxes.
  */
 public final class ConditionBoxes {
   private static final int MOST = 64;

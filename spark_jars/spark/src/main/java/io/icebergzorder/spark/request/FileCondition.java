@@ -13,7 +13,7 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 
-/** A condition, as it rules data files out: by their partition, and by their metrics. */
+/** A condition that rules data files out, by their partition and by their metrics. */
 public final class FileCondition {
   private final InclusiveMetricsEvaluator metrics;
   private final Map<Integer, Evaluator> partitions = new HashMap<>();

@@ -22,7 +22,7 @@ import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
 
-/** Which data files a rewrite may touch. */
+/** The data files that the filter of a rewrite selects. */
 public record FileScope(Expression filter, boolean caseSensitive) {
   private static final long MILLIS = 1000;
 

@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
-/** A partition field of new files, by which rows of files of another spec are cut and sorted before all else. */
+/** A partition field of new files; rows of another spec are first cut and sorted by it. */
 public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ColumnFunction<?> value) {
 
   /** The fields of a partition spec that can differ from row to row. */

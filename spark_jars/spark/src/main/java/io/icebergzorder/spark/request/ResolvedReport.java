@@ -13,7 +13,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
+/** The request for a report, resolved against a table. Every invalid request is refused here. */
 public record ResolvedReport(
     CatalogTable target, List<SnapshotFacts> snapshots, ResolvedSortOrder order, RewriteOptions options, String where, FileScope scope) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */

@@ -20,7 +20,7 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
-/** A request, resolved against a table. All that can be wrong with one is refused here, before data is read or written. */
+/** A request, resolved against a table. Every invalid request is refused here, before data is read or written. */
 public record ResolvedRequest(
     CatalogTable target,
     RewriteRequest written,

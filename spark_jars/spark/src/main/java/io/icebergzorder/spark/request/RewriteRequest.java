@@ -4,7 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What a user asks for; what was not given is null, or an empty map of options. */
+/** The request of a user. An argument that was not given is null, or an empty map of options. */
 public record RewriteRequest(
     String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   public RewriteRequest {

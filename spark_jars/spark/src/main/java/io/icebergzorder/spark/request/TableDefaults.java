@@ -11,7 +11,7 @@ import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What a table remembers of its layout, for requests that do not say: its properties {@code zorder.columns}, {@code zorder.options}. */
+/** The defaults of a table for requests that leave them out: its properties {@code zorder.columns}, {@code zorder.options}. */
 final class TableDefaults {
   static final String COLUMNS = "zorder.columns";
 

@@ -26,7 +26,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
-/** Queries that a table's files are cut for, resolved against the table. */
+/** The queries of a workload, resolved against a table. */
 public record Workload(List<Query> queries, double share) {
   private static final int LARGEST = 64 * 1024 * 1024;
 

@@ -5,7 +5,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Where the rows of a file group go: to which file of the job, and to which place among the rows of its task. */
+/** The destination of the rows of a file group: the file of the job, and the place among the rows of its task. */
 public record Destination(Placement placement, int firstFile, int filesPerTask, int indexBits) implements Serializable {
   private static final int BITS_OF_LONG = 63;
 

@@ -4,7 +4,7 @@ import io.icebergzorder.spark.internals.Shared;
 import java.io.Serializable;
 import org.apache.spark.TaskContext;
 
-/** What functions need of the file group whose rows their task has: each partition of a stage holds rows of one group. */
+/** The value of a file group that functions need in a task: each partition of a stage holds rows of one group. */
 public final class OfGroup<T extends Serializable> implements Serializable {
   private static final long serialVersionUID = 1L;
 

@@ -31,13 +31,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A rewrite as a whole, list → select → sample → fit → write → commit:
+ * A whole rewrite, list → select → sample → fit → write → commit:
  *
  * <ul>
- *   <li>a {@link ResolvedRequest} says what is asked for of a table;
- *   <li>a {@link TablePlan} says which data files are rewritten together, and why;
- *   <li>a {@link SampledPlan} has a layout for each of these file groups, and what that is predicted to be worth;
- *   <li>an {@link RewriteResult} says what was done.
+ *   <li>a {@link ResolvedRequest} holds the request, resolved against a table;
+ *   <li>a {@link TablePlan} holds the file groups, and the reasons why they were chosen;
+ *   <li>a {@link SampledPlan} adds a layout and predictions for each file group;
+ *   <li>a {@link RewriteResult} holds the outcome.
  * </ul>
  */
 public final class Rewrite {

@@ -26,7 +26,7 @@ import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
-/** Measures the new files of a rewrite by their bounds, before they are committed, and tells it in the summaries of snapshots. */
+/** Measures the new files of a rewrite by their bounds before the commit, and writes the figures into snapshot summaries. */
 final class RunMeasurement {
   private static final String SCAN_FRACTIONS = "zorder.scan-fractions";
   private static final JsonMapper MAPPER = JsonMapper.builder().build();

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.StructType;
 
-/** The arguments of a CALL by parameter name: null for what was not given, and for what this Iceberg has no parameter. */
+/** The arguments of a CALL by parameter name; null if not given, or if this version of Iceberg has no such parameter. */
 public record CallArguments(StructType parameters, InternalRow row) {
   Object value(String parameter) {
     int place = List.of(parameters.fieldNames()).indexOf(parameter);

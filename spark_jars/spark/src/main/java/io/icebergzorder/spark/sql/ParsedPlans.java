@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * A session's parser with a rule applied to what it parsed, for where a CALL must be seen before any rule of the
- * analysis can.
+ * Wraps a session's parser, and applies a rule to each parsed plan: this rule sees a CALL before any rule of the
+ * analysis.
  *
  * <p>It is a proxy because the methods of a parser differ between Spark lines and have other signatures in Scala 2.12
  * and 2.13, and because Iceberg asks the session's parser for an interface of its own.

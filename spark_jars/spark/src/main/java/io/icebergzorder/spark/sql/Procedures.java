@@ -39,7 +39,7 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The procedures that a CALL reaches here. Spark lines differ in how a CALL arrives; this is what they share. */
+/** The procedures that the plugin adds. How a CALL arrives differs between Spark lines; they share this class. */
 public final class Procedures {
   private static final String NAMESPACE = "system";
 

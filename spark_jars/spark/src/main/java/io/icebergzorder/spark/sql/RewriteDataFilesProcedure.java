@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Iceberg's {@code rewrite_data_files}, with one strategy more, which a session setting puts in the place of Iceberg's z-order. */
+/** Iceberg's {@code rewrite_data_files} with the strategy zorder; a session setting replaces Iceberg's own z-order by it. */
 public final class RewriteDataFilesProcedure {
   public static final String NAME = "rewrite_data_files";
 
