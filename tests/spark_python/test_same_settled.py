@@ -16,7 +16,6 @@ from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files
-from tests.pyiceberg.committing import summary_of
 from tests.spark.tables import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -84,16 +83,3 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
 
     # Another request is another matter.
     assert both[first](options={**TIGHT, "target-file-size-bytes": "9000"}).rewritten_data_files_count > 0
-
-
-def test_an_append_that_copies_a_summary_settles_nothing(spark: SparkSession, table: Table) -> None:
-    both = engines(spark, table)
-    both[1](options=TIGHT)
-    summary = summary_of(table.refresh())
-    ours = {key: value for key, value in summary.items() if key.startswith("zorder.")}
-    draw = np.random.default_rng(7)
-    for _ in range(6):
-        a = draw.integers(0, 1 << 40, 2_000)
-        table.append(pa.table({"p": np.full(2_000, 0), "a": a, "b": a}), snapshot_properties=ours)
-    for rewrite in both:
-        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
