@@ -250,17 +250,6 @@ class TestPartialProgress:
         assert "because all failed: Cannot commit rewrite of" in failure
         assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
 
-    def test_what_was_committed_before_a_failure_is_told(self, server: RestServer, table: Table) -> None:
-        def first_is_refused(number: int) -> None:
-            server.answer, server.commits = (status(409), False) if number == 0 else (None, True)
-
-        self.numbered(server, first_is_refused)
-        options = {**self.PARTIAL, "partial-progress.max-failed-commits": "0"}
-        failure = str(call(table, server, "a", options))
-        assert "maximum allowed failures of 0" in failure
-        assert "3 of 4 file groups were committed in 3 commits; the new files of the others were deleted" in failure
-        assert table.orphans() == set()
-
     def test_an_interrupted_call_tells_what_was_committed(
         self, spark: SparkSession, server: RestServer, table: Table
     ) -> None:

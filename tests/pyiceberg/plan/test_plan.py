@@ -145,6 +145,8 @@ REFUSED = {
     "'delete-file-threshold' is set to -1 but must be >= 0": {"delete_file_threshold": "-1"},
     "'delete-ratio-threshold' is set to 0.0 but must be > 0": {"delete_ratio_threshold": "0"},
     "'delete-ratio-threshold' is set to 1.5 but must be <= 1": {"delete_ratio_threshold": "1.5"},
+    "'max-scan-ratio' is set to 0.99 but must be >= 1": {"max_scan_ratio": "0.99"},
+    "'max-scan-ratio' is set to nan but must be >= 1": {"max_scan_ratio": "NaN"},
     "Cannot set max-files-to-rewrite to 0, the value must be positive integer.": {"max_files_to_rewrite": "0"},
     "Invalid rewrite job order name: random": {"rewrite_job_order": "random"},
     "'compression-factor' is set to 0.0 but must be > 0": {"compression_factor": "0"},

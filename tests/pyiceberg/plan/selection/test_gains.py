@@ -6,7 +6,6 @@ import json
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
@@ -186,25 +185,6 @@ def test_new_files_that_turn_out_worse_are_told_of_and_rest(catalog: SqlCatalog,
 
 def files_of(table: Table, partition: int) -> list[DataFile]:
     return [file for file in data_files(table) if file.partition[0] == partition]
-
-
-def test_small_partitions_do_not_become_one_file_each(catalog: SqlCatalog) -> None:
-    table = of_small_partitions(catalog)
-    values = values_of(table, "a", "b")
-    before = measured(data_files(table), table, values)
-    result = rewrite_data_files(table, ["a", "b"])
-    assert result.rewritten_data_files_count == 180
-    files = data_files(table)
-    assert mean(measured(files, table, values)) < 0.95 * mean(before)
-    of_partition: dict[int, list[DataFile]] = {}
-    for file in files:
-        of_partition.setdefault(file.partition[0], []).append(file)
-    assert len(of_partition) == 30
-    assert {len(each) for each in of_partition.values()} == {2}, "few files that filters skip by"
-    again = rewrite_data_files(table, ["a", "b"])
-    assert again.nothing_to_do
-    assert again.message is not None
-    assert "Nothing to rewrite in lake.db.t: " in again.message
 
 
 @pytest.mark.parametrize("shape", ["random", "correlated", "skewed", "daily"])
@@ -396,22 +376,6 @@ def test_another_sort_order_of_a_part_is_told(catalog: SqlCatalog) -> None:
         assert sentence.endswith(f"(user, ts), this one of 3 of {files} data files is by {said}.")
 
 
-def test_bounds_that_begin_alike_are_told_in_the_result(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.t", pa.schema([("url", pa.string()), ("b", pa.int64())]))
-    for start in range(0, 500, 100):
-        urls = [f"https://example.org/{i * 7919 % 1009}" for i in range(start, start + 100)]
-        table.append(pa.table({"url": urls, "b": pa.array([i * 31 % 500 for i in range(100)], pa.int64())}))
-    result = rewrite_data_files(table, "url, b")
-    assert result.message is not None
-    assert (
-        "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column url tell 0% of its sampled "
-        "rows apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
-        "('write.metadata.metrics.column.url' = 'truncate(23)') and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
-    ) in result.message
-    url, _ = result.scan_fractions
-    assert (url.before, url.predicted, url.actual) == (1.0, 1.0, 1.0)
-
-
 def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(catalog: SqlCatalog) -> None:
     properties = {"write.metadata.metrics.column.a": "full"}
     table = catalog.create_table("db.t", pa.schema([("a", pa.string())]), properties=properties)
@@ -485,21 +449,3 @@ def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
         for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
     }
     assert by_files == pytest.approx(by_rows, rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
-def test_new_files_that_cannot_be_measured_are_deleted(
-    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
-) -> None:
-    """An interruption may come at any place; this one comes where files are finished, and not committed."""
-    table = daily(catalog)
-    before = set(tmp_path.rglob("*.parquet"))
-
-    def interrupted(*_: object) -> bool:
-        assert set(tmp_path.rglob("*.parquet")) > before
-        raise kind
-
-    monkeypatch.setattr(ScanFractions, "result", interrupted)
-    with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
-        rewrite_data_files(table, ["user", "ts"])
-    assert set(tmp_path.rglob("*.parquet")) == before

@@ -119,17 +119,3 @@ def test_by_size_small_files_are_gathered_whatever_filters_read(catalog: SqlCata
     result = rewrite_data_files(table, "a, b", options=BY_SIZE)
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (40, 1)
     assert rows(table) == [(row, row) for row in range(40)]
-
-
-@pytest.mark.parametrize("ratio", ["1.2", "Infinity"])
-def test_many_small_files_in_time_order_become_few_whatever_the_target(catalog: SqlCatalog, ratio: str) -> None:
-    rng = np.random.default_rng(3)
-    table = catalog.create_table("db.t", LONGS, properties=LARGE)
-    for minute in range(60):
-        table.append(longs(a=rng.integers(0, 10**6, 200), b=minute * 100 + rng.integers(0, 100, 200)))
-    result = rewrite_data_files(table, "a, b", options={"max-scan-ratio": ratio})
-    assert result.rewritten_data_files_count == 60
-    assert result.added_data_files_count <= 8
-    if ratio == "1.2":
-        before, after = ([getattr(scan, name) for scan in result.scan_fractions] for name in ("before", "actual"))
-        assert sum(after) <= 1.01 * sum(before)

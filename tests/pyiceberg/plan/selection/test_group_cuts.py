@@ -32,8 +32,8 @@ def of_spanning_files(catalog: SqlCatalog, files: int = 12) -> Table:
     rng = np.random.default_rng(1)
     table = catalog.create_table("db.t", LONGS)
     with one_commit(table) as commit:
-        for number in range(files):
-            commit.append(anywhere(rng, number, ROWS))
+        for _ in range(files):
+            commit.append(anywhere(rng, ROWS))
     return table
 
 
