@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 
 from tests.fuzz import writing
-from tests.fuzz.catalog import StoreCatalog
+from tests.fuzz.catalog import Store, StoreCatalog
 from tests.fuzz.model import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry, FileRows, Metadata, Model, Row
 from tests.fuzz.random_values import Values, draw_schema, draw_transform, draw_type
 from tests.fuzz.transforms import apply, iceberg_type
@@ -417,3 +418,26 @@ def whole(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(whole(each) for each in value)
     return int(value // 1) if isinstance(value, Fraction) else value
+
+
+@dataclass
+class Lake:
+    """A directory with a catalog and one random table."""
+
+    directory: Path
+    catalog: StoreCatalog
+    history: History
+
+    @property
+    def model(self) -> Model:
+        return self.history.model
+
+    @property
+    def location(self) -> str:
+        return f"file://{self.directory}/t"
+
+
+def lake(rng: random.Random, directory: Path, shape: Shape | None = None) -> Lake:
+    """Make a lake whose table is still to be made."""
+    store = Store()
+    return Lake(directory, StoreCatalog(store), History(rng, StoreCatalog(store), Model(), shape or Shape()))

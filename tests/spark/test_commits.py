@@ -98,19 +98,23 @@ class TestDeletesInTheMidst:
         assert self.rewrite(spark, server, table, delete, options={"output-spec-id": "1"}) is not None
         self.check(spark, duck, table, [*range(7), *range(8, 22)])
 
-    def test_a_global_equality_delete_reaches_the_new_files(
-        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    @pytest.mark.parametrize("everywhere", [True, False])
+    def test_an_equality_delete_reaches_the_new_files(
+        self,
+        spark: SparkSession,
+        server: RestServer,
+        duck: duckdb.DuckDBPyConnection,
+        table: PyIcebergTable,
+        everywhere: bool,
     ) -> None:
-        with table.update_spec() as update:
-            update.add_field("id", BucketTransform(2), "bucket")
-        assert self.rewrite(spark, server, table, equality_deletes(table, [7, 12], spec_id=0)) is None
-        self.check(spark, duck, table, [*range(7), *range(8, 12), *range(13, 20)])
-
-    def test_an_equality_delete_of_the_same_partition_reaches_the_new_files(
-        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
-    ) -> None:
-        assert self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION)) is None
-        self.check(spark, duck, table, [*range(7), *range(8, 20)])
+        if everywhere:
+            with table.update_spec() as update:
+                update.add_field("id", BucketTransform(2), "bucket")
+        delete = (
+            equality_deletes(table, [7, 12], spec_id=0) if everywhere else equality_deletes(table, [7], **PARTITION)
+        )
+        assert self.rewrite(spark, server, table, delete) is None
+        self.check(spark, duck, table, [each for each in range(20) if each != 7 and (each != 12 or not everywhere)])
 
     @pytest.mark.parametrize("partitioned", [True, False])
     def test_equality_deletes_that_outlive_no_older_file_are_a_conflict(

@@ -1,6 +1,6 @@
 """Rewrites of random tables: whatever their schema, partitions and history, and whatever the options, no row may change.
 
-Several engines have written the tables, and all readers of ``tests/fuzz`` look at them; a few are kept up between the
+Several engines have written the tables, and DuckDB looks at them, too; a few are kept up between the
 operations of others. ``ZORDER_FUZZ_SEED=17`` runs one seed again that failed, ``ZORDER_FUZZ_SEEDS=0:150`` a range of them.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -57,10 +57,10 @@ def engines(spark: SparkSession, table: Table) -> tuple[Rewrite, Rewrite]:
     return by_spark, without
 
 
-def rests(table: Table, rewrites: tuple[Rewrite, Rewrite], options: Mapping[str, str] = TIGHT, **given: object) -> None:
+def rests(table: Table, rewrites: tuple[Rewrite, Rewrite]) -> None:
     for rewrite in rewrites:
         at = table.refresh().metadata_location
-        result = rewrite(options=dict(options), **given)
+        result = rewrite(options=TIGHT)
         assert (result.rewritten_data_files_count, table.refresh().metadata_location) == (0, at), result.message
 
 

@@ -21,14 +21,11 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
-from iceberg_zorder.metrics.scan_fraction import LaidOutSample, scan_prediction
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
-from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_layouts
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
+from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
-from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.pyiceberg import lake
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
@@ -412,40 +409,3 @@ def test_scan_fractions_of_commits_and_of_all(catalog: SqlCatalog, partial: bool
         assert 0 < json.loads(summary["zorder.scan-fractions"])["a"]["actual"] <= 1
         assert summary["zorder.target-file-size"] == f"{16 * 1024**2} data"
         assert int(summary["zorder.rewrite-duration-ms"]) >= 0
-
-
-def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
-    """Of file groups of unlike sizes, with NULLs and with bounds that are cut."""
-    table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.string()), ("b", pa.int64())]))
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
-    rng = np.random.default_rng(5)
-    for count in (700, 3_000, 900):
-        keys = rng.integers(0, 200, count)
-        table.append(
-            pa.table(
-                {
-                    "p": pa.array(rng.integers(0, 3, count) ** 2, pa.int64()),
-                    "a": [None if key % 7 == 0 else f"{key:03d}-beginning-and-more-{key}" for key in keys.tolist()],
-                    "b": pa.array(rng.integers(0, 10**6, count), pa.int64()),
-                }
-            )
-        )
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    options = {"rewrite-all": "true", "target-file-size-bytes": "3000"}
-    groups = lake.planned(table, options).groups
-    context = SampleContext(table, row_order(table, "a, b"), ZOrderOptions(sample_rows=900))
-    found, measure, _ = fit_layouts(context, groups)
-    drawn = draw_samples(context, group_scans(groups, context.options), 2)
-    sampled = [
-        LaidOutSample(each.layout, of.fitted, of.held_out, each.group.rows, each.group.input_size)
-        for each, of in zip(found, drawn, strict=True)
-    ]
-    assert len(sampled) == 3
-    by_files = measure.predicted(found)
-    by_rows = {
-        name: scan_prediction(sampled, place, kept)
-        for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
-    }
-    assert by_files == pytest.approx(by_rows, rel=1e-9)
