@@ -21,7 +21,6 @@ POLICY = """
 version: 1
 catalogs:
   lake: {{type: sql, uri: "${{CATALOG_URI}}", warehouse: "{home}/warehouse"}}
-budget: {budget}
 interval: 1 second
 defaults:
   options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}
@@ -66,8 +65,8 @@ def maintain(home: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
-def write_policy(home: Path, budget: str = "{}") -> None:
-    (home / "policy.yaml").write_text(POLICY.format(home=home, budget=budget))
+def write_policy(home: Path) -> None:
+    (home / "policy.yaml").write_text(POLICY.format(home=home))
 
 
 def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:

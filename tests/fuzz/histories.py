@@ -275,7 +275,7 @@ class History:
             found.setdefault(identity(values), (values, []))[1].append(row)
         return list(found.values())
 
-    def _data_files(self, spec_id: int, rows: int | None = None, files: int | None = None) -> list[Written]:
+    def _data_files(self, spec_id: int, rows: int | None = None) -> list[Written]:
         rng, schema = self.rng, self.metadata.schema
         drawn = self.values.rows(schema, rng.randint(1, self.shape.rows) if rows is None else rows)
         omitted: frozenset[int] = frozenset()
@@ -284,7 +284,7 @@ class History:
             top = {each.id for each in schema.fields if isinstance(each.type, str)}
             omitted = frozenset(f.source_id for f in fields if str(f.transform) == "identity" and f.source_id in top)
         written = []
-        for partition, part in self.partitioned(drawn, schema, spec_id)[: files or self.shape.files]:
+        for partition, part in self.partitioned(drawn, schema, spec_id)[: self.shape.files]:
             style = self._style(len(part))
             if len(omitted) == len(schema.fields):
                 omitted = frozenset()

@@ -22,7 +22,6 @@ from pyiceberg.types import LongType, NestedField
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.files import PATH_FIELD
 from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
-from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, planned, position_delete
@@ -159,10 +158,6 @@ def test_options_out_of_their_domain_are_refused(catalog: SqlCatalog, why: str) 
     with pytest.raises(InvalidInputError) as refused:
         plan(table, **REFUSED[why])
     assert str(refused.value) == f"Cannot rewrite data files of lake.db.t, because {why}"
-
-
-def test_a_table_without_snapshot_is_told_of(catalog: SqlCatalog) -> None:
-    assert nothing_in(made(catalog, []), "it is new") == "Nothing to rewrite in lake.db.t: it is new."
 
 
 FILES: st.SearchStrategy[dict[str, Any]] = st.builds(

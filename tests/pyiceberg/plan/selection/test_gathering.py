@@ -82,21 +82,6 @@ def test_files_of_a_rewrite_wait_for_as_many_bytes(catalog: SqlCatalog, options:
     assert len(group.tasks) == len(own) + 7
 
 
-def test_where_only_files_of_rewrites_are_small_the_message_says_so(catalog: SqlCatalog) -> None:
-    rng = np.random.default_rng(2)
-    table = catalog.create_table("db.t", LONGS)
-    for _ in range(8):
-        table.append(spread(rng, 1_000))
-    rewrite_data_files(table, "a, b")
-    count = len(data_files(table.refresh()))
-    options = {**BY_SIZE, "min-input-files": "2"}
-    message = plan_rewrite(table, "a, b", options=options).message
-    assert message is not None
-    assert message.startswith(
-        f"Nothing to rewrite in lake.db.t: {count} data files are left (below min-file-size-bytes "
-    )
-
-
 def test_small_files_are_not_gathered_where_filters_would_read_more(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", LONGS, properties=LARGE)
     for start in range(0, 10_000, 1_000):

@@ -166,22 +166,6 @@ def test_a_larger_ratio_leaves_more(grid: Table) -> None:
     assert "max-scan-ratio 3 times" in plan.left[0].reason
 
 
-def test_the_rest_of_the_options_keeps_its_meaning(grid: Table) -> None:
-    broad = set(across(grid, files=4))
-    few = plan_rewrite(grid, "a, b", options={**UPKEEP, "max-files-to-rewrite": "3"})
-    assert [len(group.tasks) for group in few.groups] == [3]
-    assert "max-files-to-rewrite is 3" in {left.reason for left in few.left}
-    everything = plan_rewrite(grid, "a, b", options={**UPKEEP, "rewrite-all": "true"})
-    assert [len(group.tasks) for group in everything.groups] == [20]
-    some = plan_rewrite(grid, "a, b", where=f"a < {1 << 40} AND b < {1 << 40}", options=UPKEEP)
-    tasks = [task for group in some.groups for task in group.tasks] + [
-        task for left in some.left for task in left.tasks
-    ]
-    listed = {task.data_file.file_path for task in tasks}
-    assert broad < listed
-    assert len(listed) == 5
-
-
 def test_small_files_that_would_be_as_many_again_are_left(catalog: SqlCatalog) -> None:
     rng = np.random.default_rng(6)
     table = catalog.create_table("db.small", LONGS)
