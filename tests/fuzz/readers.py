@@ -15,10 +15,7 @@ import pyarrow as pa
 from tests.fuzz.filters import Filter
 from tests.fuzz.model import DATA, Entry, FileRows, rows_of
 from tests.fuzz.types import (
-    List,
-    Map,
     Struct,
-    Type,
     from_arrow,
     identity,
     is_floating,
@@ -51,21 +48,10 @@ def rows_of_arrow(table: pa.Table, schema: Struct) -> Counter[Any]:
     for column, field in zip(table.columns, schema.fields, strict=True):
         array = column.combine_chunks()
         values = from_arrow(array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks), field.type)
-        columns.append([_uuid(value, field.type) for value in values])
+        # UUIDs come as text.
+        is_text = field.type == "uuid"
+        columns.append([uuid.UUID(each).bytes if is_text and isinstance(each, str) else each for each in values])
     return Counter(identity(tuple(column[row] for column in columns)) for row in range(table.num_rows))
-
-
-def _uuid(value: Any, of: Type) -> Any:
-    """Turn UUIDs that come as text into their bytes."""
-    if value is None:
-        return None
-    if isinstance(of, Struct):
-        return tuple(_uuid(each, field.type) for each, field in zip(value, of.fields, strict=True))
-    if isinstance(of, List):
-        return tuple(_uuid(each, of.element.type) for each in value)
-    if isinstance(of, Map):
-        return tuple((_uuid(key, of.key.type), _uuid(each, of.value.type)) for key, each in value)
-    return uuid.UUID(value).bytes if of == "uuid" and isinstance(value, str) else value
 
 
 class Duck:
