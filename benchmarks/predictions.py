@@ -33,7 +33,7 @@ from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import PyIceberg
-from tests.fuzz.lakes import lake
+from tests.fuzz.histories import lake
 from tests.fuzz.requests import Request
 
 DATA = Path("benchmark-data")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -114,15 +113,3 @@ def test_a_wrong_import_is_noticed() -> None:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     # Raises what is in the circle.
     TopologicalSorter({NAMES[file]: own(imports(file)) for file in FILES}).prepare()
-
-
-def test_importing_the_package_and_its_core_starts_no_engine() -> None:
-    program = (
-        "import sys, iceberg_zorder, iceberg_zorder.layout.layout, iceberg_zorder.cli.app; "
-        "import iceberg_zorder.maintain.policy.document; "
-        "print(sorted(sys.modules))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert "'numpy'" in loaded
-    assert "'pyspark'" not in loaded
-    assert "'pyiceberg'" not in loaded

@@ -144,15 +144,9 @@ def check_stopped(lake: Lake, process: subprocess.Popen[bytes], code: int) -> No
     assert bool((lake.directory / "out").read_text()) == is_complete
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
-    ("moment", "number"),
-    [
-        pytest.param("writing", signal.SIGINT, marks=pytest.mark.full),
-        pytest.param("starting", signal.SIGINT, marks=pytest.mark.full),
-        pytest.param("sampling", signal.SIGINT, marks=pytest.mark.full),
-        pytest.param("committing", signal.SIGINT, marks=pytest.mark.full),
-        pytest.param("writing", signal.SIGTERM, marks=pytest.mark.full),
-    ],
+    ("moment", "number"), [*((each, signal.SIGINT) for each in MOMENTS), ("writing", signal.SIGTERM)]
 )
 def test_spark(lake: Lake, moment: str, number: signal.Signals) -> None:
     due = MOMENTS[moment](lake)

@@ -21,7 +21,6 @@ POLICY = """
 version: 1
 catalogs:
   lake: {{type: sql, uri: "${{CATALOG_URI}}", warehouse: "{home}/warehouse"}}
-budget: {budget}
 interval: 1 second
 defaults:
   options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}
@@ -66,8 +65,8 @@ def maintain(home: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
-def write_policy(home: Path, budget: str = "{}") -> None:
-    (home / "policy.yaml").write_text(POLICY.format(home=home, budget=budget))
+def write_policy(home: Path) -> None:
+    (home / "policy.yaml").write_text(POLICY.format(home=home))
 
 
 def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:
@@ -105,20 +104,6 @@ def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:
     assert needy.refresh().metadata_location == at
     append(needy, 8)
     assert maintain(home)["rewritten_bytes"] > 0
-
-
-def test_the_budget_goes_to_what_saves_most(home: Path, catalog: Catalog) -> None:
-    large, small = table(catalog, "db.large", 24), table(catalog, "db.small", 6)
-    size = {each.name()[-1]: sum(each.inspect.files()["file_size_in_bytes"].to_pylist()) for each in (large, small)}
-    write_policy(home, f"{{bytes: {size['large']}}}")
-    found = maintain(home)
-    assert [(each["table"], each["action"]) for each in found["tables"]] == [
-        ("lake.db.large", "rewrite"), ("lake.db.small", "leave"),
-    ]  # fmt: skip
-    assert found["tables"][1]["reason"] == (
-        f"the budget of this pass has no room for it: {size['small']:,} bytes, 0 are left"
-    )
-    assert [each["table"] for each in maintain(home)["tables"] if each["done"]] == ["lake.db.small"]
 
 
 def test_one_table_that_fails_stops_no_other(home: Path, catalog: Catalog) -> None:
@@ -171,15 +156,3 @@ def test_text_fits_a_terminal_and_holds_no_secret(home: Path, catalog: Catalog) 
     assert "Rewriting lake.db.needy: scan-ratio 1.2: a rewrite pays" in done.stderr
     assert "write: 100%, 16,000 rows, " in done.stderr
     assert environment["CATALOG_URI"] not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("asked", ["engine: spark", "follow-ups: {expire-snapshots: {}}"])
-def test_what_is_not_carried_out_is_told(home: Path, catalog: Catalog, asked: str) -> None:
-    made = table(catalog, "db.needy", 8)
-    write_policy(home)
-    policy = (home / "policy.yaml").read_text()
-    (home / "policy.yaml").write_text(policy.replace("defaults:", f"defaults:\n  {asked}"))
-    at = made.metadata_location
-    (only,) = maintain(home, code=1)["tables"]
-    assert (only["action"], only["error"].startswith("lake.db.needy: Cannot ")) == ("failed", True)
-    assert made.refresh().metadata_location == at

@@ -34,12 +34,10 @@ DRY_RUN = RewriteResult(
 NOTHING = RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100)
 
 
-def spoken(
-    kind: Literal["text", "json"], *, terminal: bool = False, quiet: bool = False
-) -> tuple[Output, io.StringIO, io.StringIO]:
+def spoken(kind: Literal["text", "json"]) -> tuple[Output, io.StringIO, io.StringIO]:
     stdout, stderr = io.StringIO(), io.StringIO()
-    err = Console(file=stderr, width=80, force_terminal=terminal)
-    return Output(kind, quiet=quiet, stdout=Console(file=stdout, width=80), stderr=err), stdout, stderr
+    output = Output(kind, stdout=Console(file=stdout, width=80), stderr=Console(file=stderr, width=80))
+    return output, stdout, stderr
 
 
 def test_text() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.fuzz.checks import Check
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import Engine, PyIceberg
-from tests.fuzz.lakes import lake
-from tests.fuzz.readers import Reader
+from tests.fuzz.histories import lake
+from tests.fuzz.readers import Duck
 from tests.fuzz.requests import Request
 
 
@@ -24,7 +24,7 @@ def run(
     directory: Path,
     *,
     disturbed: bool | None = None,
-    readers: Sequence[Reader] = (),
+    readers: Sequence[Duck] = (),
     engine: Engine | None = None,
 ) -> str:
     """Make a table, rewrite it, and check all that can be told; return what was done."""

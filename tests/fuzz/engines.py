@@ -13,8 +13,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, Rewri
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz.disturbances import Disturbances
-from tests.fuzz.histories import NAME
-from tests.fuzz.lakes import Lake
+from tests.fuzz.histories import NAME, Lake
 from tests.fuzz.requests import Request
 
 RIGHTLY_REFUSED = (

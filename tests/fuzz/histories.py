@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 
 from tests.fuzz import writing
-from tests.fuzz.catalog import StoreCatalog
+from tests.fuzz.catalog import Store, StoreCatalog
 from tests.fuzz.model import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry, FileRows, Metadata, Model, Row
 from tests.fuzz.random_values import Values, draw_schema, draw_transform, draw_type
 from tests.fuzz.transforms import apply, iceberg_type
@@ -276,7 +277,7 @@ class History:
             found.setdefault(identity(values), (values, []))[1].append(row)
         return list(found.values())
 
-    def _data_files(self, spec_id: int, rows: int | None = None, files: int | None = None) -> list[Written]:
+    def _data_files(self, spec_id: int, rows: int | None = None) -> list[Written]:
         rng, schema = self.rng, self.metadata.schema
         drawn = self.values.rows(schema, rng.randint(1, self.shape.rows) if rows is None else rows)
         omitted: frozenset[int] = frozenset()
@@ -285,7 +286,7 @@ class History:
             top = {each.id for each in schema.fields if isinstance(each.type, str)}
             omitted = frozenset(f.source_id for f in fields if str(f.transform) == "identity" and f.source_id in top)
         written = []
-        for partition, part in self.partitioned(drawn, schema, spec_id)[: files or self.shape.files]:
+        for partition, part in self.partitioned(drawn, schema, spec_id)[: self.shape.files]:
             style = self._style(len(part))
             if len(omitted) == len(schema.fields):
                 omitted = frozenset()
@@ -419,3 +420,26 @@ def whole(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(whole(each) for each in value)
     return int(value // 1) if isinstance(value, Fraction) else value
+
+
+@dataclass
+class Lake:
+    """A directory with a catalog and one random table."""
+
+    directory: Path
+    catalog: StoreCatalog
+    history: History
+
+    @property
+    def model(self) -> Model:
+        return self.history.model
+
+    @property
+    def location(self) -> str:
+        return f"file://{self.directory}/t"
+
+
+def lake(rng: random.Random, directory: Path, shape: Shape | None = None) -> Lake:
+    """Make a lake whose table is still to be made."""
+    store = Store()
+    return Lake(directory, StoreCatalog(store), History(rng, StoreCatalog(store), Model(), shape or Shape()))

@@ -1,4 +1,4 @@
-"""Readers that share no code with the engines: each tells the rows of a table, and how many rows a filter leaves."""
+"""DuckDB, a reader that shares no code with the engines: the rows of a table, and how many rows a filter leaves."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tests.fuzz.filters import Filter
 from tests.fuzz.model import DATA, Entry, FileRows, rows_of
 from tests.fuzz.types import (
-    List,
-    Map,
     Struct,
-    Type,
     from_arrow,
     identity,
     is_floating,
@@ -28,34 +25,20 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-class Reader(Protocol):
-    """Reads the current snapshot of a table."""
-
-    def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
-        """Tell whether it knows all that there is in a table with such data and delete files."""
-
-    def rows(self, location: str, schema: Struct) -> Counter[Any]:
-        """Read all rows of the table whose metadata is at a location."""
-
-    def count(self, location: str, one: Filter) -> int | None:
-        """Count the rows that a filter leaves; None if it cannot say the filter."""
-
-
 def disagreements(
-    reader: Reader, location: str, schema: Struct, files: Sequence[FileRows], chosen: Sequence[Filter]
+    reader: Duck, location: str, schema: Struct, files: Sequence[FileRows], chosen: Sequence[Filter]
 ) -> Iterator[str]:
     """Find in what a reader sees another table than the model has read."""
-    name = type(reader).__name__
     if any(isinstance(value, Fraction) for file in files for row in file.rows for value in row):
         return  # What nanoseconds in a column of microseconds are to a reader is its own affair.
     rows, wanted = reader.rows(location, schema), rows_of(files)
     if rows != wanted:
         lost, new = wanted - rows, rows - wanted
-        yield f"rows changed to {name}: {sum(lost.values())} lost, {sum(new.values())} new; {list(lost)[:1]} {list(new)[:1]}"
+        yield f"rows changed to DuckDB: {sum(lost.values())} lost, {sum(new.values())} new; {list(lost)[:1]} {list(new)[:1]}"
     for each in chosen:
         count, right = reader.count(location, each), sum(each.holds(row) for file in files for row in file.rows)
         if count is not None and count != right:
-            yield f"{name} finds {count} of {right} such rows: {each}"
+            yield f"DuckDB finds {count} of {right} such rows: {each}"
 
 
 def rows_of_arrow(table: pa.Table, schema: Struct) -> Counter[Any]:
@@ -65,21 +48,10 @@ def rows_of_arrow(table: pa.Table, schema: Struct) -> Counter[Any]:
     for column, field in zip(table.columns, schema.fields, strict=True):
         array = column.combine_chunks()
         values = from_arrow(array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks), field.type)
-        columns.append([_uuid(value, field.type) for value in values])
+        # UUIDs come as text.
+        is_text = field.type == "uuid"
+        columns.append([uuid.UUID(each).bytes if is_text and isinstance(each, str) else each for each in values])
     return Counter(identity(tuple(column[row] for column in columns)) for row in range(table.num_rows))
-
-
-def _uuid(value: Any, of: Type) -> Any:
-    """Turn UUIDs that come as text into their bytes."""
-    if value is None:
-        return None
-    if isinstance(of, Struct):
-        return tuple(_uuid(each, field.type) for each, field in zip(value, of.fields, strict=True))
-    if isinstance(of, List):
-        return tuple(_uuid(each, of.element.type) for each in value)
-    if isinstance(of, Map):
-        return tuple((_uuid(key, of.key.type), _uuid(each, of.value.type)) for key, each in value)
-    return uuid.UUID(value).bytes if of == "uuid" and isinstance(value, str) else value
 
 
 class Duck:
@@ -89,16 +61,19 @@ class Duck:
         self._connection = duckdb_with_iceberg()
 
     def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
+        """Tell whether it knows all that there is in a table with such data and delete files."""
         # Version 1.5.5 fails, or ends the process, with deletes in partitions of NULL.
         plain = all(isinstance(field.type, str) for field in schema.fields)
         return plain and all(file.content == DATA and None not in file.partition for file in files)
 
     def rows(self, location: str, schema: Struct) -> Counter[Any]:
+        """Read all rows of the table whose metadata is at a location."""
         names = ", ".join(_double_quoted([field.name]) for field in schema.fields)
         found = self._connection.execute(f"SELECT {names} FROM iceberg_scan('{location}')")
         return rows_of_arrow(found.to_arrow_table(), schema)
 
     def count(self, location: str, one: Filter) -> int | None:
+        """Count the rows that a filter leaves; None if it cannot say the filter."""
         literal = _duck_literal(one)
         if literal is None:
             return None

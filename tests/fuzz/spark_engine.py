@@ -17,7 +17,7 @@ from pyspark.sql import Row, SparkSession
 from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import RIGHTLY_REFUSED, Outcome
-from tests.fuzz.lakes import Lake
+from tests.fuzz.histories import Lake
 from tests.fuzz.requests import Request
 from tests.spark.tables import CATALOG, Table
 

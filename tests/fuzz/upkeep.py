@@ -14,10 +14,9 @@ from tests.fuzz.checks import Check
 from tests.fuzz.differential import WrongAnswerError, account
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import Engine, PyIceberg
-from tests.fuzz.histories import History, Shape
-from tests.fuzz.lakes import Lake, lake
+from tests.fuzz.histories import History, Lake, Shape, lake
 from tests.fuzz.model import DATA, Entry, FileRows
-from tests.fuzz.readers import Reader
+from tests.fuzz.readers import Duck
 from tests.fuzz.requests import Request, quoted
 from tests.fuzz.types import Leaf, from_bytes, is_nan, leaves, total_order
 
@@ -85,7 +84,7 @@ class Upkeep:
     lake: Lake
     rng: random.Random
     engine: Engine
-    readers: Sequence[Reader]
+    readers: Sequence[Duck]
     ids: list[int] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     weights: list[float] = field(default_factory=list)
@@ -171,7 +170,7 @@ class Upkeep:
             yield f"filters read {is_:.4f} of {what}, and before {was:.4f}"
 
 
-def run(seed: int, directory: Path, *, readers: Sequence[Reader] = (), engine: Engine | None = None) -> str:
+def run(seed: int, directory: Path, *, readers: Sequence[Duck] = (), engine: Engine | None = None) -> str:
     """Make a table, keep it up at several points of its history, and check all that can be told; return what was done."""
     rng = random.Random(seed)
     made = lake(rng, directory, Shape(rows=150))

@@ -7,28 +7,18 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.manifest import (
-    DataFile,
-    DataFileContent,
-    FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.pyiceberg.compat import submit, write_entries, write_list
 from tests.fuzz.model import (
     DATA,
     EQUALITY_DELETES,
@@ -50,11 +40,8 @@ from tests.fuzz.types import (
     to_bytes,
     total_order,
 )
+from tests.pyiceberg.committing import commit_files
 
-TOTALS = (
-    *("total-data-files", "total-delete-files", "total-records", "total-files-size", "total-position-deletes"),
-    "total-equality-deletes",
-)
 POSITION_SCHEMA = Struct((Field(PATH_ID, "file_path", "string", True), Field(POSITION_ID, "pos", "long", True)))
 
 
@@ -240,43 +227,12 @@ def upper_bound(value: Any, length: int | None, of: str) -> Any:
     return None
 
 
-def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> int:
+def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> None:
     """Commit files on top of a branch, in one snapshot, each manifest of its own spec and content."""
-    metadata, snapshot_id = table.metadata, table.metadata.new_snapshot_id()
-    parent = table.snapshot_by_name(branch)
-    assert parent is not None
-    manifests = parent.manifests(table.io)
-    groups: dict[tuple[int, bool], list[Written]] = {}
-    for file in files:
-        groups.setdefault((file.spec_id, file.content == DATA), []).append(file)
-    for (spec_id, is_data), group in groups.items():
-        manifest = write_entries(
-            [_entry(file, snapshot_id) for file in group],
-            table.io.new_output(f"{metadata.location}/metadata/{_fresh(metadata.location)}-m0.avro"),
-            metadata=metadata,
-            spec_id=spec_id,
-            snapshot_id=snapshot_id,
-            content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
-        )
-        manifests.append(manifest)
-    only_data = all(is_data for _, is_data in groups)
-    snapshot = Snapshot.model_validate(
-        {
-            "snapshot-id": snapshot_id,
-            "parent-snapshot-id": parent.snapshot_id,
-            "manifest-list": f"{metadata.location}/metadata/snap-{snapshot_id}.avro",
-            "sequence-number": metadata.next_sequence_number(),
-            "timestamp-ms": time.time_ns() // 1_000_000,
-            "summary": {"operation": "append" if only_data else "overwrite", **_totals(parent, files)},
-            "schema-id": metadata.current_schema_id,
-        }
-    )
-    write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
-    submit(table, snapshot, branch)
-    return snapshot_id
+    commit_files(table, *map(_data_file, files), one_manifest=True, refresh=False, branch=branch)
 
 
-def _entry(file: Written, snapshot_id: int) -> ManifestEntry:
+def _data_file(file: Written) -> DataFile:
     content = {
         **file.record,
         "content": DataFileContent(file.content),
@@ -285,18 +241,5 @@ def _entry(file: Written, snapshot_id: int) -> ManifestEntry:
     }
     # The third format's files have all that a delete file may have.
     data_file = DataFile.from_args(_table_format_version=3, **content)
-    return ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=data_file)
-
-
-def _totals(parent: Snapshot, files: Sequence[Written]) -> dict[str, str]:
-    """What a summary says of the whole table."""
-    before = parent.summary
-    counts: Counter[str] = Counter()
-    for file in files:
-        rows = {DATA: "records", POSITION_DELETES: "position-deletes", EQUALITY_DELETES: "equality-deletes"}[
-            file.content
-        ]
-        counts[f"total-{rows}"] += file.record["record_count"]
-        counts[f"total-{'data' if file.content == DATA else 'delete'}-files"] += 1
-        counts["total-files-size"] += file.record["file_size_in_bytes"]
-    return {name: str(int((before and before.get(name)) or 0) + counts[name]) for name in TOTALS}
+    data_file.spec_id = file.spec_id
+    return data_file

@@ -82,12 +82,19 @@ def append_at_once(made: Table) -> None:
             commit.append(pa.table({field.name: draw.integers(0, 1 << 40, 2_000) for field in made.schema().fields}))
 
 
-def policy_of(home: Path, settings: str = "") -> Policy:
-    """All tables of the catalog by x and y."""
+def policy_of(
+    home: Path,
+    settings: str = "",
+    *,
+    by: str = "by: [x, y], ",
+    options: str = "min-age-seconds: 0, target-file-size-bytes: 40000",
+    database: str = "catalog.db",
+) -> Policy:
+    """All tables of the catalog, by x and y."""
     text = f"""
         version: 1
-        catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/catalog.db", warehouse: "file://{home}/warehouse"}}}}
-        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}} {settings}}}}}
+        catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/{database}", warehouse: "file://{home}/warehouse"}}}}
+        tables: {{"*": {{{by}options: {{{options}}} {settings}}}}}
     """
     return parse_policy(text, "policy.yaml", {})
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from iceberg_zorder.maintain.decide import Decision
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.notes import NOTES, Notes
-from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
-from iceberg_zorder.maintain.pass_report import Done
-from iceberg_zorder.maintain.past_rewrites import REASON
+from iceberg_zorder.maintain.observation import WorkloadNeed
 from iceberg_zorder.maintain.policy.read import read_policy
-from iceberg_zorder.maintain.policy.settings import FollowUp
-from iceberg_zorder.passes import now, run_pass
-from iceberg_zorder.pyiceberg import RewritePlan
-from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.passes import run_pass
 from tests.maintain.lake import Lake, lake_in, rows_of
 from tests.pyiceberg.committing import summary_of
 
@@ -135,36 +127,3 @@ def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> N
         where = tmp_path / "queries" / "*.sql"
         why = f"Cannot read the workload from {where}, because there is no such file"
         assert report.error == f"lake.db.t: {why}"
-
-
-class _Spark:
-    """Takes note of what Spark is asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[RewritePlan, Mapping[str, str]]] = []
-
-    def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
-        self.asked.append((RewritePlan.from_json(plan), told))
-        return Done(1, 1, 1)
-
-    def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
-        raise NotImplementedError
-
-
-def test_spark_is_given_the_queries(tmp_path: Path) -> None:
-    with lake_in(tmp_path) as lake:
-        lake.table("db.t", 2)
-        _queries(lake, "b")
-        _automatic(lake)
-        lake.policy.write_text(lake.policy.read_text().replace("  db.*:\n", "  db.*:\n    engine: spark\n"))
-        spark = _Spark()
-        tables = PyIcebergTables(read_policy(lake.policy, {}), spark=spark)
-        (report,) = MaintenancePass(tables.policy, tables, now).run().tables
-        tables.close()
-        assert report.error is None
-        ((plan, told),) = spark.asked
-        assert plan.spec.options["rewrite-all"] == "true"
-        assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in plan.spec.options["workload"]
-        assert plan.is_whole
-        assert plan.spec.sort_order == "zorder(b)"
-        assert told[REASON] == (report.decision and report.decision.reason)

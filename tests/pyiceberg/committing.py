@@ -32,8 +32,8 @@ from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.snapshots import (
     Operation,
     Snapshot,
-    SnapshotSummaryCollector,
     Summary,
+    UpdateMetrics,
     update_snapshot_summaries,
 )
 from pyiceberg.typedef import Record
@@ -146,22 +146,33 @@ def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile
 
 
 def commit_files(
-    table: Table, *files: DataFile, one_manifest: bool = False, refresh: bool = True, age_ms: int = 0
+    table: Table,
+    *files: DataFile,
+    one_manifest: bool = False,
+    refresh: bool = True,
+    age_ms: int = 0,
+    branch: str = "main",
 ) -> int:
     """Commit data and delete files as another engine would; on top of the known head if not to refresh.
 
-    A snapshot of some age is one as if the clock had been behind.
+    Each file has a manifest of its own, or each spec and content one. A snapshot of some age is one as if the clock had
+    been behind.
     """
     if refresh:
         table.refresh()
     if table.current_snapshot() is None:
         table.append(schema_to_pyarrow(table.schema()).empty_table())
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
-    parent = metadata.current_snapshot()
+    parent = table.snapshot_by_name(branch)
     assert parent is not None
     manifests = parent.manifests(table.io)
-    collector = SnapshotSummaryCollector()
-    for group in [files] if one_manifest else [(file,) for file in files]:
+    metrics = UpdateMetrics()
+    groups: dict[object, list[DataFile]] = {}
+    for place, file in enumerate(files):
+        is_data = file.content == DataFileContent.DATA
+        groups.setdefault((file.spec_id, is_data) if one_manifest else place, []).append(file)
+        metrics.add_file(file)
+    for group in groups.values():
         entries = [
             ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file) for file in group
         ]
@@ -175,10 +186,8 @@ def commit_files(
             content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
         )
         manifests.append(manifest)
-        for file in group:
-            collector.add_file(file, table.schema(), metadata.specs()[file.spec_id])
     is_append = all(file.content == DataFileContent.DATA for file in files)
-    summary = Summary(Operation.APPEND if is_append else Operation.OVERWRITE, **collector.build())
+    summary = Summary(Operation.APPEND if is_append else Operation.OVERWRITE, **metrics.to_dict())
     summary = update_snapshot_summaries(summary, parent.summary)
     snapshot = Snapshot.model_validate(
         {
@@ -192,7 +201,7 @@ def commit_files(
         }
     )
     write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
-    submit(table, snapshot, "main")
+    submit(table, snapshot, branch)
     return id_
 
 

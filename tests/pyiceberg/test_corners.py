@@ -49,6 +49,16 @@ def deletes_of(table: Table) -> list[str]:
     return [entry.data_file.file_path for each in manifests for entry in each.fetch_manifest_entry(table.io)]
 
 
+def of_one_row_group(table: Table, arrays: list[pa.Array]) -> DataFile:
+    """A file of one row group of several batches."""
+    settings = FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+    writer = FileWriter(table, settings)
+    writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
+    writer.close()
+    (file,) = writer.files
+    return file
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 @pytest.mark.parametrize(
     "groups", [[["zzz"], ["a" * 5000]], [["m"], ["zz" * 3000], ["b", None]], [[None], ["a" * 5000]]]
@@ -63,12 +73,7 @@ def test_bounds_enclose_short_values_beside_long_ones(
     arrays = [pa.array(group, large) for group in groups]
     if in_dictionaries and kind == pa.string():
         arrays = [array.dictionary_encode() for array in arrays]
-    writer = FileWriter(
-        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
-    )
-    writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
-    writer.close()
-    (file,) = writer.files
+    file = of_one_row_group(table, arrays)
     texts = [text for group in groups for text in group if text is not None]
     field = table.schema().find_field("s").field_id
     assert file.lower_bounds[field] == min(texts).encode()[:16]
@@ -276,12 +281,7 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
     table = table_of(catalog, pa.schema([("s", pa.string())]))
     texts = pa.array(["a", "m", "z"], pa.large_string())
     parts = [pa.DictionaryArray.from_arrays(pa.array(each, pa.int32()), texts) for each in ([None], [1])]
-    writer = FileWriter(
-        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
-    )
-    writer.write([pa.RecordBatch.from_arrays([part], ["s"]) for part in parts])
-    writer.close()
-    (file,) = writer.files
+    file = of_one_row_group(table, parts)
     assert (file.lower_bounds, file.upper_bounds) == ({1: b"m"}, {1: b"m"})
 
 

@@ -49,13 +49,6 @@ def test_a_table_that_fails_fails_it(lake: Lake) -> None:
     assert "lake.db.broken: Cannot cluster by column 'b'" in done.stdout
 
 
-def test_a_refused_policy_fails_it(lake: Lake) -> None:
-    lake.policy.write_text(lake.policy.read_text().replace("by:", "bye:"), encoding="utf-8")
-    done = materialize(lake)
-    assert done.returncode != 0
-    assert "tables.db.*.bye: is unknown" in done.stdout
-
-
 def test_its_definitions_load(lake: Lake) -> None:
     copyfile(RECIPES / "dagster" / "zorder_maintenance.py", lake.home / "zorder_maintenance.py")
     program = (

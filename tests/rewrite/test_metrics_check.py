@@ -66,20 +66,6 @@ def test_what_is_said_of_a_column_without_bounds() -> None:
     )
 
 
-def test_what_is_said_of_a_column_whose_bounds_are_too_short() -> None:
-    weak = WeakBounds("lake.db.t", "lake.db.t", "b", "b", "binary", "truncate(3)", "truncate(7)", 3, 94)
-    assert weak.warning == (
-        "The 3 bytes that lake.db.t keeps of lower/upper bounds of clustering column b tell 94% of its sampled rows "
-        "apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
-        "('write.metadata.metrics.column.b' = 'truncate(7)') and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
-    )
-    assert weak.refusal == (
-        "Cannot cluster by column b, because the 3 bytes that lake.db.t keeps of its lower/upper bounds tell 94% of its "
-        "sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.b' = "
-        "'truncate(7)') first"
-    )
-
-
 def test_what_is_said_of_a_column_that_no_short_bounds_serve() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.t", "doc", "doc", "string", "truncate(16)", None, 16, 0)
     told = (

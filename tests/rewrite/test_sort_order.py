@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,26 +52,3 @@ def test_prefixes_are_read_back(
     text = f"{space},".join([*words, f"{curve}({quoted_name(name)})"])
     expected = tuple(PrefixColumn(parts, descending, nulls_first) for parts, descending, nulls_first in prefix)
     assert parse_sort_order(text) == SortOrder(curve.lower(), (name,), expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "descending", "nulls_first"),
-    [("p", False, True), ("p ASC", False, True), ("p DESC", True, False), ("p NULLS LAST", False, False)],
-)
-def test_nulls_come_where_spark_puts_them(text: str, descending: bool, nulls_first: bool) -> None:
-    assert parse_sort_order(f"{text}, zorder(a)").prefix == (PrefixColumn(("p",), descending, nulls_first),)
-
-
-@pytest.mark.parametrize(
-    ("text", "because"),
-    [
-        ("a DESC", "'DESC' needs zorder(...) or hilbert(...) after it at position 2"),
-        ("zorder(a), p", "no column can follow zorder(...) at position 9"),
-        ("p NULLS, zorder(a)", "FIRST or LAST is expected and ',' is found at position 7"),
-        ("", "a column is expected and the end is found at position 0"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_a_reason(text: str, because: str) -> None:
-    with pytest.raises(InvalidInputError) as refusal:
-        parse_sort_order(text)
-    assert str(refusal.value) == f"Cannot parse sort_order '{text}', because {because}"

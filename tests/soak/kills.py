@@ -1,7 +1,7 @@
 """Kill rewrites at random moments, and look at the table after each: ``make test-kills``.
 
-A child process rewrites one table again and again, and is killed (SIGKILL, with Spark its JVM too) some random time later. Then
-PyIceberg, which no kill has touched, must find every row exactly once, every data file of the table on disk, and no snapshot
+A child process rewrites one table again and again, and is killed (SIGKILL, its JVM too) some random time later. Then PyIceberg,
+which no kill has touched, must find every row exactly once, every data file of the table on disk, and no snapshot
 but whole rewrites. What a kill leaves behind may only be files that no snapshot knows.
 """
 
@@ -11,7 +11,6 @@ import argparse
 import itertools
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.spark import configure_spark, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.spark.tables import local_path
@@ -35,7 +33,7 @@ ROWS = 120_000
 PARTITIONS = 3
 FILES = 6
 READY = "ready"
-LONGEST = {"spark": 20.0, "pyiceberg": 8.0}
+LONGEST = 20.0
 """Seconds after the first rewrite has begun: enough for one to be committed, and for the next to begin."""
 
 
@@ -55,7 +53,6 @@ def make(directory: Path) -> Table:
             "a": rng.integers(0, 1 << 40, ROWS),
             "b": rng.integers(0, 1000, ROWS),
             "payload": [f"row {i}" for i in range(ROWS)],
-            # More than the least that the PyIceberg engine can be held to, so that it spills.
             "filler": [rng.bytes(400).hex() for _ in range(ROWS)],
         }
     )
@@ -68,20 +65,6 @@ def make(directory: Path) -> Table:
 
 
 REQUESTS = [("zorder(a, b)", "false"), ("hilbert(b, id)", "true")]
-
-
-def rewrite_without_spark_for_ever(directory: Path) -> None:
-    """Rewrite from PyIceberg until killed; the child."""
-    tempfile.tempdir = str(directory / "spill")
-    Path(tempfile.tempdir).mkdir(exist_ok=True)
-    table = SqlCatalog("lake", **properties(directory)).load_table("db.t")
-    size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
-    print(READY, flush=True)
-    for columns, partial in itertools.cycle(REQUESTS):
-        options = {"target-file-size-bytes": size // FILES // PARTITIONS, "memory-limit-bytes": 2**24}
-        rewrite_without_spark(
-            table, columns, options={**options, "rewrite-all": True, "partial-progress.enabled": partial}
-        )
 
 
 def rewrite_for_ever(directory: Path) -> None:
@@ -104,9 +87,9 @@ def rewrite_for_ever(directory: Path) -> None:
         rewrite_data_files(spark, "lake.db.t", columns, options=options)
 
 
-def kill_once(directory: Path, engine: str, after: float) -> None:
+def kill_once(directory: Path, after: float) -> None:
     """Start the child, and kill it some seconds after it has begun to rewrite."""
-    command = [sys.executable, "-m", "tests.soak.kills", "--engine", engine, "--child", str(directory)]
+    command = [sys.executable, "-m", "tests.soak.kills", "--child", str(directory)]
     with (directory / "child.log").open("w") as log:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
     try:
@@ -150,23 +133,15 @@ def check(directory: Path) -> tuple[int, int]:
     return len(table.snapshots()), len(found - known)
 
 
-def spilled(directory: Path) -> int:
-    """Count what kills have left of rows held on disk, and remove it."""
-    files = [path for path in (directory / "spill").rglob("*") if path.is_file()]
-    shutil.rmtree(directory / "spill", ignore_errors=True)
-    return len(files)
-
-
 def main() -> int:
     """Run all kills; 0 if the table was right after each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--engine", choices=list(LONGEST), default="spark")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        (rewrite_for_ever if arguments.engine == "spark" else rewrite_without_spark_for_ever)(arguments.child)
+        rewrite_for_ever(arguments.child)
         return 0
     moments = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-kills-") as name:
@@ -174,13 +149,13 @@ def main() -> int:
         make(directory)
         snapshots, orphans = check(directory)
         for number in range(1, arguments.kills + 1):
-            after = moments.uniform(0, LONGEST[arguments.engine])
-            kill_once(directory, arguments.engine, after)
+            after = moments.uniform(0, LONGEST)
+            kill_once(directory, after)
             before = snapshots, orphans
             snapshots, orphans = check(directory)
             print(
                 f"kill {number} of {arguments.kills}, after {after:.1f} s: {snapshots - before[0]} commits, "
-                f"{orphans - before[1]} orphan files, {spilled(directory)} spill files, table right",
+                f"{orphans - before[1]} orphan files, table right",
                 flush=True,
             )
     print(f"{arguments.kills} kills: nothing lost, doubled or half-committed; {snapshots} snapshots, {orphans} orphans")

@@ -98,19 +98,23 @@ class TestDeletesInTheMidst:
         assert self.rewrite(spark, server, table, delete, options={"output-spec-id": "1"}) is not None
         self.check(spark, duck, table, [*range(7), *range(8, 22)])
 
-    def test_a_global_equality_delete_reaches_the_new_files(
-        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    @pytest.mark.parametrize("everywhere", [True, False])
+    def test_an_equality_delete_reaches_the_new_files(
+        self,
+        spark: SparkSession,
+        server: RestServer,
+        duck: duckdb.DuckDBPyConnection,
+        table: PyIcebergTable,
+        everywhere: bool,
     ) -> None:
-        with table.update_spec() as update:
-            update.add_field("id", BucketTransform(2), "bucket")
-        assert self.rewrite(spark, server, table, equality_deletes(table, [7, 12], spec_id=0)) is None
-        self.check(spark, duck, table, [*range(7), *range(8, 12), *range(13, 20)])
-
-    def test_an_equality_delete_of_the_same_partition_reaches_the_new_files(
-        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
-    ) -> None:
-        assert self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION)) is None
-        self.check(spark, duck, table, [*range(7), *range(8, 20)])
+        if everywhere:
+            with table.update_spec() as update:
+                update.add_field("id", BucketTransform(2), "bucket")
+        delete = (
+            equality_deletes(table, [7, 12], spec_id=0) if everywhere else equality_deletes(table, [7], **PARTITION)
+        )
+        assert self.rewrite(spark, server, table, delete) is None
+        self.check(spark, duck, table, [each for each in range(20) if each != 7 and (each != 12 or not everywhere)])
 
     @pytest.mark.parametrize("partitioned", [True, False])
     def test_equality_deletes_that_outlive_no_older_file_are_a_conflict(
@@ -249,17 +253,6 @@ class TestPartialProgress:
             failure = str(call(table, server, "a", self.PARTIAL))
         assert "because all failed: Cannot commit rewrite of" in failure
         assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
-
-    def test_what_was_committed_before_a_failure_is_told(self, server: RestServer, table: Table) -> None:
-        def first_is_refused(number: int) -> None:
-            server.answer, server.commits = (status(409), False) if number == 0 else (None, True)
-
-        self.numbered(server, first_is_refused)
-        options = {**self.PARTIAL, "partial-progress.max-failed-commits": "0"}
-        failure = str(call(table, server, "a", options))
-        assert "maximum allowed failures of 0" in failure
-        assert "3 of 4 file groups were committed in 3 commits; the new files of the others were deleted" in failure
-        assert table.orphans() == set()
 
     def test_an_interrupted_call_tells_what_was_committed(
         self, spark: SparkSession, server: RestServer, table: Table

@@ -69,17 +69,6 @@ class TestFailingGroups:
         assert table.operations() == ["append"]
         assert table.leaves_little()
 
-    def test_partial_progress_commits_the_others_and_counts_the_failed(self, spark: SparkSession) -> None:
-        table = self.table(spark)
-        result = table.call(
-            "zorder(a)", options={"partial-progress.enabled": "true", "partial-progress.max-commits": "4"}
-        )
-        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (1, 3)
-        assert table.operations() == ["append", "replace", "replace", "replace"]
-        assert table.leaves_little()
-        healthy = spark.sql(f"SELECT count(*) FROM {table.full_name} WHERE p <> 2").collect()[0][0]
-        assert healthy == 30_000
-
     def test_what_other_tasks_of_a_failed_group_had_finished_is_deleted_and_not_logged(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:

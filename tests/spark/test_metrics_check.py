@@ -98,22 +98,6 @@ def test_nothing_is_set_where_nothing_is_rewritten(spark: SparkSession) -> None:
     assert metadata(table) == before
 
 
-def test_partial_progress_sets_once(spark: SparkSession) -> None:
-    table = create(
-        spark,
-        f"SELECT id, id % 3 AS p, {URL} AS c FROM range(0, 8000, 1, {FILES})",
-        partitioned_by="p",
-        properties={METRICS + "c": "none"},
-    )
-    options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "3", **table.target_for(24)}
-    before, rows = metadata(table), table.fingerprint()
-    fixed = rewrite(table, "fix", **options)
-    assert (fixed.message or "").startswith(f"Set {METRICS}c = 'truncate(")
-    assert table.operations()[-3:] == ["replace"] * 3
-    assert len(metadata(table)) == len(before) + 4
-    assert table.fingerprint() == rows
-
-
 class TestFailingCommits:
     """What the catalog answers to the commit of properties, through a REST server in front of that of the other tests."""
 
@@ -161,13 +145,3 @@ class TestFailingCommits:
         assert (table.fingerprint(), table.operations()) == before
         assert list(modes(table)) == ["c"]
         assert f"set before it ended stays: {METRICS}c = 'truncate(" in log.read_text()
-
-    def test_a_property_that_others_set_meanwhile_survives(self, table: Table, server: RestServer) -> None:
-        server.before_next_commit(
-            lambda: table.spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('other' = 'mine')")
-        )
-        with unchanged(table):
-            result = self.call(table, server)
-        assert (result.message or "").startswith(f"Set {METRICS}c = 'truncate(")
-        assert list(modes(table)) == ["c"]
-        assert table.metadata()["properties"]["other"] == "mine"

@@ -54,12 +54,6 @@ def test_a_file_that_is_too_large_is_cut(sized: Table) -> None:
     assert row.added_data_files_count >= 4
 
 
-@pytest.mark.parametrize(("least", "rewritten"), [(11, 11), (12, 0)])
-def test_min_input_files(sized: Table, least: int, rewritten: int) -> None:
-    options = {**NO_REWRITE_ALL, "min-input-files": str(least)}
-    assert sized.call("a, b", options=options).rewritten_data_files_count == rewritten
-
-
 @pytest.mark.parametrize(
     ("options", "rewritten"),
     [
@@ -76,14 +70,6 @@ def test_thresholds_of_deletes(with_deletes: Table, options: dict[str, str], rew
         row = table.call("a, b", options={**NO_REWRITE_ALL, **in_order, **options})
         assert row.rewritten_data_files_count == rewritten
         assert table.fingerprint() == rows
-
-
-@pytest.mark.parametrize(("factor", "files"), [("1.0", 4), ("2.0", 8), ("0.5", 2)])
-def test_compression_factor(spark: SparkSession, factor: str, files: int) -> None:
-    table = create(spark, ROWS.format(files=8))
-    options = {**table.target_for(4), "compression-factor": factor}
-    with unchanged(table):
-        assert table.call("a, b", options=options).added_data_files_count == files
 
 
 @pytest.mark.parametrize("starting", [True, False])

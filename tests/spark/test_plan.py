@@ -82,39 +82,6 @@ def test_a_sampled_plan_is_executed_by_its_layouts(spark: SparkSession) -> None:
     assert dict(plan.scanFractions())["id"] == pytest.approx(measured(table, "id"), rel=0.1)
 
 
-def test_reasons_for_what_is_chosen_and_what_is_left(spark: SparkSession) -> None:
-    table = create(
-        spark,
-        f"SELECT *, CASE WHEN id < 18000 THEN 0 ELSE 1 END AS p FROM ({ROWS.format(files=10)})",
-        partitioned_by="p",
-        properties={"write.distribution-mode": "none"},
-    )
-    smallest = min(file["file_size_in_bytes"] for file in table.data_files())
-    by_size = {"max-scan-ratio": "Infinity"}
-    plan = table.plan(BY, {"target-file-size-bytes": str(smallest * 3), **by_size})
-    [group], [left] = plan.groups(), plan.left()
-    assert group.partition() == "p=0"
-    assert f"9 files below min-file-size-bytes {int(smallest * 3 * 0.75):,}" in group.reason()
-    assert (left.partition(), left.files()) == ("p=1", 1)
-    assert left.reason().startswith("below min-file-size-bytes ")
-
-    limited = table.plan(BY, {"rewrite-all": "true", "max-files-to-rewrite": "3"})
-    assert sum(len(each.files()) for each in limited.groups()) == 3
-    assert {each.reason() for each in limited.left()} == {"max-files-to-rewrite is 3"}
-
-    sizes = {"target-file-size-bytes": str(smallest), "min-file-size-bytes": "1"}
-    in_order = table.plan(BY, {**sizes, **by_size})
-    assert in_order.groups().isEmpty()
-    assert (
-        in_order.message()
-        .get()
-        .startswith(f"Nothing to rewrite in {table.full_name}: 10 data files are left (size between ")
-    )
-    assert all(each.reason().startswith("size between min-file-size-bytes 1 and") for each in in_order.left())
-    with untouched(table):
-        assert in_order.sampled().execute().rewrittenDataFilesCount() == 0
-
-
 def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
     table = table_of(spark)
     [row] = spark.sql(
@@ -244,11 +211,25 @@ class TestStale:
             with pytest.raises(Py4JJavaError, match=f"Cannot execute the plan of [^ ]+, because {why}"):
                 step()
 
-    def test_a_file_that_is_gone(self, spark: SparkSession, table: Table) -> None:
+    @pytest.mark.parametrize(
+        ("change", "back", "why"),
+        [
+            ("DELETE FROM {} WHERE id = 7", None, "data file .* is no longer in the table"),
+            ("ALTER TABLE {} ADD COLUMN x INT", "ALTER TABLE {} DROP COLUMN x", "its schema has changed since"),
+            (
+                "ALTER TABLE {} ADD PARTITION FIELD bucket(4, id)",
+                "ALTER TABLE {} DROP PARTITION FIELD bucket(4, id)",
+                "its partition spec has changed since",
+            ),
+        ],
+    )
+    def test_a_change(self, spark: SparkSession, table: Table, change: str, back: str | None, why: str) -> None:
         plan = table.plan(BY, everything(table))
-        spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
+        spark.sql(change.format(table.full_name))
         with untouched(table):
-            self.refused(plan, "data file .* is no longer in the table")
+            self.refused(plan, why)
+        if back is not None:
+            spark.sql(back.format(table.full_name))
 
     def test_a_file_that_has_new_deletes(self, spark: SparkSession, table: Table) -> None:
         plan = table.plan(BY, everything(table))
@@ -257,26 +238,6 @@ class TestStale:
         with untouched(table):
             self.refused(plan, "the deletes of data file .* have changed since")
         spark.sql(f"ALTER TABLE {table.full_name} UNSET TBLPROPERTIES ('write.delete.mode')")
-
-    def test_a_plan_that_was_executed(self, table: Table) -> None:
-        plan = table.plan(BY, everything(table))
-        assert plan.execute().addedDataFilesCount() == 4
-        with untouched(table):
-            self.refused(plan, "data file .* is no longer in the table")
-
-    def test_a_new_schema(self, spark: SparkSession, table: Table) -> None:
-        plan = table.plan(BY, everything(table))
-        spark.sql(f"ALTER TABLE {table.full_name} ADD COLUMN later INT")
-        with untouched(table):
-            self.refused(plan, "its schema has changed since")
-        spark.sql(f"ALTER TABLE {table.full_name} DROP COLUMN later")
-
-    def test_a_new_partition_spec(self, spark: SparkSession, table: Table) -> None:
-        plan = table.plan(BY, everything(table))
-        spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD bucket(4, id)")
-        with untouched(table):
-            self.refused(plan, "its partition spec has changed since")
-        spark.sql(f"ALTER TABLE {table.full_name} DROP PARTITION FIELD bucket(4, id)")
 
     def test_a_branch_that_was_rolled_back(self, spark: SparkSession, table: Table) -> None:
         first = table.metadata()["current-snapshot-id"]

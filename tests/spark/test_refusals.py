@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -118,6 +119,30 @@ def test_columns_without_bounds_where_they_are_refused(table: Table, sort_order:
 )  # fmt: skip
 def test_options(table: Table, name: str, value: str, because: str) -> None:
     assert because in refusal(table, "zorder(a)", {"target-file-size-bytes": "536870912", name: value})
+
+
+def workload(*queries: tuple[str, float]) -> str:
+    return json.dumps({"version": 1, "queries": [{"filter": text, "weight": weight} for text, weight in queries]})
+
+
+OF_OPTION = "workload of option workload, because"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("{", f"Cannot read {OF_OPTION} it is no JSON: "),
+        ('{"version": 1, "version": 1, "queries": []}', f"{OF_OPTION} key version stands twice in an object"),
+        ('{"version": 1, "queries": [{"filter": "a = 1"}]}', f"{OF_OPTION} queries[0].weight is missing"),
+        (workload(("a = 1", 1e308), ("a = 1", 1e308)), f"{OF_OPTION} its weights add up to infinity"),
+        (workload(("a = 1", 0)), f"Cannot use {OF_OPTION} it has no query"),
+        (workload(("c = 1", 1)), "Cannot use the filter 'c = 1' on "),
+        ("/dev/zero", "/dev/zero is no file"),
+        ("file:///nowhere/w.json", "Cannot read workload file:///nowhere/w.json, because "),
+    ],
+)
+def test_workloads(table: Table, given: str, why: str) -> None:
+    assert why in refusal(table, "zorder(a, b)", {"workload": given})
 
 
 def test_max_commits_counts_only_with_partial_progress(table: Table) -> None:

@@ -93,52 +93,7 @@ def test_no_iceberg_catalog(spark: SparkSession) -> None:
         rewrite_data_files(spark, "nolake.db.t", ["id"])
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "where", "named"),
-    [
-        (["nope"], {}, None, "nope"),
-        (["id", "ID"], {}, None, "id"),
-        (["id"], {"no-such-option": 1}, None, "no-such-option"),
-        (["id"], {"boundaries": 0}, None, "boundaries"),
-        (["id"], {}, "id >>>", "id >>>"),
-    ],
-)
-def test_the_plugin_refuses_by_name(
-    spark: SparkSession, table: str, columns: list[str], options: dict[str, int], where: str | None, named: str
-) -> None:
-    commits = operations(spark)
-    with pytest.raises(InvalidInputError, match="^Cannot .*, because") as raised:
-        rewrite_data_files(spark, table, columns, where=where, options=options)
-    assert named in str(raised.value)
-    assert operations(spark) == commits
-
-
 def test_missing_table(spark: SparkSession) -> None:
     with pytest.raises(InvalidInputError, match=r"^Cannot .*missing.*, because") as raised:
         rewrite_data_files(spark, "lake.db.missing", ["id"])
     assert isinstance(raised.value.__cause__, PySparkException)
-
-
-def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) -> None:
-    with pytest.raises(
-        InvalidInputError, match=r"no columns are named, .* has no property zorder.columns: iceberg-zorder adv"
-    ):
-        rewrite_data_files(spark, table)
-    spark.sql(
-        f"ALTER TABLE {table} SET TBLPROPERTIES ('zorder.columns' = 'hilbert(id, n.`a b`)', "
-        "'zorder.options' = 'rewrite-all=true; target-file-size-bytes=4000;')"
-    )
-    planned = spark.sql(f"CALL lake.system.zorder_plan(table => '{table}')").collect()[0]
-    assert "by hilbert(id, n.`a b`)" in planned.plan
-    assert planned.expected_data_files_count > 2
-    overruled = rewrite_data_files(
-        spark, table, "s", options={"rewrite-all": False, "target-file-size-bytes": 10**9, "min-input-files": 100}
-    )
-    assert overruled.rewritten_data_files_count == 0
-    before = contents(spark)
-    result = rewrite_data_files(spark, table)
-    assert result.added_data_files_count == planned.expected_data_files_count
-    assert contents(spark) == before
-    summary = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
-    assert summary["zorder.columns"] == "hilbert(id, n.`a b`)"
-    spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('zorder.columns', 'zorder.options')")

@@ -233,6 +233,7 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
         {"rewrite-all": "true", "target-file-size-bytes": "1000", "max-file-group-size-bytes": "4000"},
         None,
     ),
+    "group cuts by files": ({"rewrite-all": "true", "max-file-group-input-files": "2"}, None),
     "at most, of regions": (
         {"rewrite-all": "true", "max-file-group-size-bytes": "70000", "max-files-to-rewrite": "3"},
         None,

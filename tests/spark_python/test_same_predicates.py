@@ -100,15 +100,6 @@ def test_both_engines_tell_the_same(spark: SparkSession, catalog: Catalog, parti
     assert found["id < 0"][0] == 0.0
 
 
-@pytest.mark.parametrize("by", ["p DESC, hilbert(id, f)", "name", "zorder(id, s.x, day)"])
-def test_sort_orders(spark: SparkSession, catalog: Catalog, by: str) -> None:
-    full = f"{CATALOG}.db.predicates_by"
-    if not spark.catalog.tableExists(full):
-        make(spark, "predicates_by")
-    same(spark, catalog, full, by)
-    same(spark, catalog, full, by, where="id < 4000", options={**OPTIONS, "sample-rows": "800"})
-
-
 @pytest.mark.parametrize(("partitioned", "more"), [("", "p"), ("PARTITIONED BY (p)", "bucket(2, id)")])
 def test_files_of_an_old_partition_spec(spark: SparkSession, catalog: Catalog, partitioned: str, more: str) -> None:
     full = make(spark, "predicates_evolved", partitioned)
@@ -180,21 +171,9 @@ class TestRefusals:
         full = f"{CATALOG}.db.predicates_refused"
         return full if spark.catalog.tableExists(full) else make(spark, "predicates_refused")
 
-    @pytest.mark.parametrize("condition", ["f <", "nope = 1", "id % 2 = 0"])
-    def test_conditions(self, spark: SparkSession, catalog: Catalog, full: str, condition: str) -> None:
-        said = f"Cannot use the filter '{condition}' on {full}, because "
-        table = catalog.load_table("db.predicates_refused")
-        for where in (None, "id < 0"):
-            with pytest.raises(InvalidInputError) as refused:
-                describe_plan(spark, full, BY, where=where, sampled=True, predicates=["f = 1", condition])
-            assert str(refused.value).startswith(said)
-            with pytest.raises(InvalidInputError) as refused:
-                sample(table, plan_rewrite(table, BY, where=where), predicates=["f = 1", condition])
-            assert str(refused.value).startswith(said)
-        with pytest.raises(PySparkException, match="Cannot use the filter '"):
-            call(spark, full, f", sampled => true, predicates => array('{condition}')")
-
-    def test_null(self, spark: SparkSession, full: str) -> None:
+    def test_null_and_what_cannot_be_read(self, spark: SparkSession, full: str) -> None:
+        with pytest.raises(InvalidInputError, match=f"Cannot use the filter 'nope = 1' on {full}, because "):
+            describe_plan(spark, full, BY, sampled=True, predicates=["f = 1", "nope = 1"])
         with pytest.raises(InvalidInputError, match="Cannot measure a predicate that is NULL on lake.db.*, because"):
             describe_plan(spark, full, BY, sampled=True, predicates=["f = 1", None])  # type: ignore[list-item]
         if SPARK >= (4, 0):

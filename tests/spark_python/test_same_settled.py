@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,6 @@ from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files
-from tests.pyiceberg.committing import summary_of
 from tests.spark.tables import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -58,10 +57,10 @@ def engines(spark: SparkSession, table: Table) -> tuple[Rewrite, Rewrite]:
     return by_spark, without
 
 
-def rests(table: Table, rewrites: tuple[Rewrite, Rewrite], options: Mapping[str, str] = TIGHT, **given: object) -> None:
+def rests(table: Table, rewrites: tuple[Rewrite, Rewrite]) -> None:
     for rewrite in rewrites:
         at = table.refresh().metadata_location
-        result = rewrite(options=dict(options), **given)
+        result = rewrite(options=TIGHT)
         assert (result.rewritten_data_files_count, table.refresh().metadata_location) == (0, at), result.message
 
 
@@ -84,16 +83,3 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
 
     # Another request is another matter.
     assert both[first](options={**TIGHT, "target-file-size-bytes": "9000"}).rewritten_data_files_count > 0
-
-
-def test_an_append_that_copies_a_summary_settles_nothing(spark: SparkSession, table: Table) -> None:
-    both = engines(spark, table)
-    both[1](options=TIGHT)
-    summary = summary_of(table.refresh())
-    ours = {key: value for key, value in summary.items() if key.startswith("zorder.")}
-    draw = np.random.default_rng(7)
-    for _ in range(6):
-        a = draw.integers(0, 1 << 40, 2_000)
-        table.append(pa.table({"p": np.full(2_000, 0), "a": a, "b": a}), snapshot_properties=ours)
-    for rewrite in both:
-        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0

@@ -67,19 +67,15 @@ def test_weights_of_other_columns_are_not_taken(engines: Engines) -> None:
     assert "Cannot set column-weights to 'a:2'" in engines.refusal("b")
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_what_no_table_may_remember_is_refused(engines: Engines) -> None:
+    for options, why in (
         ("cuts=even; dry-run = true", "'dry-run = true' is for one call: none would write anything then"),
         ("cuts=even; cuts=odd", "'cuts=odd' sets an option twice"),
         ("cuts=even; cuts", "'cuts' is not of the form name=value"),
         ("=even", "'=even' is not of the form name=value"),
-    ],
-)
-def test_what_no_table_may_remember_is_refused(engines: Engines, options: str, why: str) -> None:
-    engines.remember(columns="a", options=options)
-    assert engines.refusal() == f"Cannot use property zorder.options = '{options}' of {TABLE}, because {why}"
-    assert engines.refusal("b") == engines.refusal()
+    ):
+        engines.remember(columns="a", options=options)
+        assert engines.refusal("b") == f"Cannot use property zorder.options = '{options}' of {TABLE}, because {why}"
 
 
 def test_a_column_that_is_not_there_any_more_is_told(engines: Engines, spark: SparkSession) -> None:

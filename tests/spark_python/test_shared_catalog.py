@@ -7,23 +7,18 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import ManifestContent
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
-from iceberg_zorder.pyiceberg.files import single_path
 from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (
     commit,
-    entries_of,
     files_of,
     head_id,
     ids,
     make_table,
     new_file,
-    rewritten,
     rows_of,
     summary_of,
 )
@@ -98,44 +93,3 @@ def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog,
     spark.sql(f"DELETE FROM {name} WHERE id = 3")
     spark.sql(f"CALL {catalog.name}.system.rewrite_manifests('db.t')")
     assert spark_ids(spark, catalog) == ids(table) == [1, 2, 4, 5, 6, 7]
-
-
-@pytest.mark.parametrize("granularity", ["file", "partition"])
-def test_deletes_that_spark_wrote(spark: SparkSession, catalog: SqlCatalog, granularity: str) -> None:
-    name = f"{catalog.name}.db.t"
-    spark.sql(
-        f"CREATE TABLE {catalog.name}.db.t (id BIGINT, p STRING) USING iceberg TBLPROPERTIES ('format-version' = '2',"
-        f" 'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = '{granularity}')"
-    )
-    for start in (1, 11, 21):
-        values = ", ".join(f"({id_}, 'a')" for id_ in range(start, start + 10))
-        spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
-    spark.sql(f"DELETE FROM {name} WHERE id IN (2, 13, 24)")
-    left = sorted(set(range(1, 31)) - {2, 13, 24})
-    table = catalog.load_table("db.t")
-    assert ids(table) == left
-    one, two, three = files_of(table)
-    first = [id_ for id_ in left if id_ <= 10]
-
-    # A delete after the plan is a conflict.
-    start, replacement = head_id(table), rewritten(table, [one], rows_of(first))
-    spark.sql(f"DELETE FROM {name} WHERE id = 3")
-    with pytest.raises(RewriteConflictError, match="position delete file .* was added"):
-        commit(table, replacement, start)
-    first.remove(3)
-    left.remove(3)
-
-    commit(table, rewritten(table, [one], rows_of(first)), head_id(table))
-    assert spark_ids(spark, catalog) == ids(table) == left
-    deletes = entries_of(table, ManifestContent.DELETES)
-    of_files = {two.file_path, three.file_path} if granularity == "file" else {None}
-    assert {single_path(entry.data_file) for entry in deletes} == of_files
-    rest = [file for file in files_of(table) if file != one]
-    commit(table, rewritten(table, rest, rows_of(left)), head_id(table))
-    assert spark_ids(spark, catalog) == ids(table) == left
-    assert entries_of(table, ManifestContent.DELETES) == []
-    counts = spark.sql(f"SELECT sum(record_count) AS n FROM {name}.files").collect()
-    assert counts[0].n == len(left)
-    summary = spark.sql(f"SELECT summary FROM {name}.snapshots ORDER BY committed_at DESC").collect()[0].summary
-    assert summary["total-delete-files"] == summary["total-position-deletes"] == "0"
-    assert summary["total-records"] == str(len(left))

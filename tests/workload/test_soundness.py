@@ -93,11 +93,6 @@ def test_queries_of_tpc(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
     assert narrowed_ones > {"tpch": 15, "tpcds": 100}[name]
 
 
-def rows_of(connection: duckdb.DuckDBPyConnection, table: str, condition: str) -> int:
-    (found,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchall()
-    return int(found[0])
-
-
 def queries_of(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[int, str]]:
     return connection.execute(f"SELECT query_nr, query FROM {name}_queries()").fetchall()
 

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
+from iceberg_zorder.pyiceberg.commit.snapshot import MARKERS, is_overtaken
 from iceberg_zorder.pyiceberg.compat import referenced_data_file
 from tests.pyiceberg.committing import (
     avro_files,
@@ -330,6 +331,30 @@ def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
     assert len(entries_of(table, ManifestContent.DELETES)) == 1
     commit(table, Replacement((two,), ()), head_id(table))
     assert entries_of(table, ManifestContent.DELETES) == []
+
+
+def test_an_equality_delete_of_the_unpartitioned_spec_conflicts_with_newer_files(catalog: SqlCatalog) -> None:
+    table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
+    start = head_id(table)
+    replacement = rewritten(table, files_of(table), spec_id=1, partition=["a"])
+    everywhere = equality_deletes(table, [2], spec_id=0)
+    commit_files(table, everywhere, new_file(table, rows_of([2]), spec_id=1, partition=["a"]))
+    with pytest.raises(RewriteConflictError, match="equality delete file .* was added"):
+        commit(table, replacement, start, use_starting_sequence_number=False)
+
+
+def test_whether_the_number_of_a_commit_is_taken_for_good(catalog: SqlCatalog) -> None:
+    """What marks on rewrites mean for a commit that is not answered: its place may come free again."""
+    table = make_table(catalog, rows_of([1, 2]))
+    head = head_of(table)
+    number = (head.sequence_number or 0) + 1
+    mine = head.model_copy(update={"snapshot_id": 1, "parent_snapshot_id": head.snapshot_id, "sequence_number": number})
+    assert not is_overtaken(mine, table.metadata)
+    for _ in range(2):
+        commit(table, rewritten(table, files_of(table)), head_id(table), snapshot_properties=MARKERS)
+        assert not is_overtaken(mine, table.metadata)
+    table.append(rows_of([3]))
+    assert is_overtaken(mine, table.metadata)
 
 
 @pytest.mark.parametrize("expired", [False, True])

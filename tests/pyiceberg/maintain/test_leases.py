@@ -23,7 +23,6 @@ from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, Maintenanc
 from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg import compat
 from iceberg_zorder.pyiceberg import run as rewriting
 from iceberg_zorder.pyiceberg.commit import replacement
@@ -340,8 +339,8 @@ def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_
     is_noted: bool,
 ) -> None:
     """As registered in another catalog while a maintainer is at work, or after one was killed."""
-    address = f"sqlite:///{tmp_path}/other.db"
-    other = load_catalog("lake", type="sql", uri=address, warehouse=f"file://{tmp_path}/warehouse")
+    place = {"uri": f"sqlite:///{tmp_path}/other.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    other = load_catalog("lake", type="sql", **place)
     other.create_namespace("db")
     copied: list[Table] = []
 
@@ -361,15 +360,7 @@ def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_
     assert report.done is not None
     assert report.done.rewritten_files == 8
 
-    theirs = parse_policy(
-        f"""
-        version: 1
-        catalogs: {{lake: {{type: sql, uri: "{address}", warehouse: "file://{tmp_path}/warehouse"}}}}
-        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}}}
-        """,
-        "policy.yaml",
-        {},
-    )
+    theirs = policy_of(tmp_path, database="other.db")
     for days in (2, 4, 6):
         other.load_table("db.t").append(pa.table({"x": [days], "y": [days]}))
         (report,) = run(theirs, NOW + timedelta(days=days), THERE).tables

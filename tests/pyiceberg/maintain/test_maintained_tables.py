@@ -23,7 +23,7 @@ from iceberg_zorder.maintain.notes import NOTES, Conflicts, Notes
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
+from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.passes import run_pass
 from iceberg_zorder.pyiceberg import compat, rewrite_data_files
@@ -111,11 +111,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
 ) -> None:
     made = table(catalog, "a.b.t")
     if not lease:
-        text = (
-            f'version: 1\ncatalogs: {{lake: {{type: sql, uri: "sqlite:///{tmp_path}/catalog.db"}}}}\n'
-            'tables: {"*": {by: [x, y], options: {min-age-seconds: 0}, conflicts: {lease: false}}}'
-        )
-        policy = parse_policy(text, "policy.yaml", {})
+        policy = policy_of(tmp_path, ", conflicts: {lease: false}")
 
     def conflict(*_: object, **__: object) -> None:
         raise RewriteConflictError("a writer was first")
@@ -174,12 +170,8 @@ def test_what_a_table_says_wins_over_the_defaults_of_maintenance(
     made = table(catalog, "a.b.t")
     with made.transaction() as transaction:
         transaction.set_properties({"zorder.options": "min-age-seconds=86400; max-scan-ratio=1.7"})
-    text = f"""
-        version: 1
-        catalogs: {{lake: {{type: sql, uri: "sqlite:///{tmp_path}/catalog.db", warehouse: "{tmp_path}/warehouse"}}}}
-        tables: {{"*": {{by: [x, y], options: {{target-file-size-bytes: 40000}}}}}}
-    """
-    found = passed(parse_policy(text, "policy.yaml", {}), clock=lambda: datetime.now(timezone.utc))
+    ageless = policy_of(tmp_path, options="target-file-size-bytes: 40000")
+    found = passed(ageless, clock=lambda: datetime.now(timezone.utc))
     assert found.done is None
     assert found.decision is not None
     assert found.decision.reason == "no trigger is met: scan-ratio 1.7: no rewrite pays"
@@ -354,16 +346,7 @@ def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> Non
 
 
 def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Catalog, tmp_path: Path) -> None:
-    uri, warehouse = f"sqlite:///{tmp_path}/catalog.db", f"{tmp_path}/warehouse"
-    policy = parse_policy(
-        f"""
-        version: 1
-        catalogs: {{lake: {{type: sql, uri: "{uri}", warehouse: "{warehouse}"}}}}
-        tables: {{"*": {{options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}}}
-        """,
-        "policy.yaml",
-        {},
-    )
+    policy = policy_of(tmp_path, by="")
     made, property_says = table(catalog, "a.b.t"), table(catalog, "c.says")
     table(catalog, "c.silent")
     with property_says.transaction() as transaction:

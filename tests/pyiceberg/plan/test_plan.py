@@ -22,7 +22,6 @@ from pyiceberg.types import LongType, NestedField
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.files import PATH_FIELD
 from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
-from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, planned, position_delete
@@ -145,6 +144,8 @@ REFUSED = {
     "'delete-file-threshold' is set to -1 but must be >= 0": {"delete_file_threshold": "-1"},
     "'delete-ratio-threshold' is set to 0.0 but must be > 0": {"delete_ratio_threshold": "0"},
     "'delete-ratio-threshold' is set to 1.5 but must be <= 1": {"delete_ratio_threshold": "1.5"},
+    "'max-scan-ratio' is set to 0.99 but must be >= 1": {"max_scan_ratio": "0.99"},
+    "'max-scan-ratio' is set to nan but must be >= 1": {"max_scan_ratio": "NaN"},
     "Cannot set max-files-to-rewrite to 0, the value must be positive integer.": {"max_files_to_rewrite": "0"},
     "Invalid rewrite job order name: random": {"rewrite_job_order": "random"},
     "'compression-factor' is set to 0.0 but must be > 0": {"compression_factor": "0"},
@@ -157,10 +158,6 @@ def test_options_out_of_their_domain_are_refused(catalog: SqlCatalog, why: str) 
     with pytest.raises(InvalidInputError) as refused:
         plan(table, **REFUSED[why])
     assert str(refused.value) == f"Cannot rewrite data files of lake.db.t, because {why}"
-
-
-def test_a_table_without_snapshot_is_told_of(catalog: SqlCatalog) -> None:
-    assert nothing_in(made(catalog, []), "it is new") == "Nothing to rewrite in lake.db.t: it is new."
 
 
 FILES: st.SearchStrategy[dict[str, Any]] = st.builds(

@@ -144,6 +144,10 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(catalog: SqlCatalog, tabl
         with pytest.raises(StalePlanError, match=f"^Cannot execute the plan of .*, because {why}"):
             execute(where, RewritePlan.from_json(wrong))
     assert (other.refresh().metadata, table.refresh().metadata) == metadata
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    with pytest.raises(StalePlanError, match=f"snapshot {json.loads(text)['snapshot_id']} is no longer in the history"):
+        sample(table, RewritePlan.from_json(text))
+    table.manage_snapshots().set_current_snapshot(snapshot_id=json.loads(text)["snapshot_id"]).commit()
     table.delete("p = 0")
     with pytest.raises(StalePlanError, match="data file .* is no longer in the table"):
         sample(table, RewritePlan.from_json(text))

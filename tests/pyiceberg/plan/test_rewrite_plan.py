@@ -1,10 +1,9 @@
-"""The plan as a value: what it says, what a sample adds, and what makes it stale."""
+"""The plan as a value: what it says, and what a sample adds; ``test_plan_json.py`` has what makes it stale."""
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,14 +11,12 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType
 
 from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
-from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files, sample
-from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, local, position_delete
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
+from tests.pyiceberg.lake import data_files, local
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
 
@@ -98,21 +95,6 @@ def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(tabl
         assert dry_run.scan_fractions[name] == pytest.approx(attained, rel=0.1)
 
 
-def test_a_plan_without_a_sample_rewrites_the_same(catalog: SqlCatalog, table: Table) -> None:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    hashes = []
-    runs: list[Callable[[], RewriteResult]] = [
-        lambda: execute(table, plan_rewrite(table, "a")),
-        lambda: rewrite_data_files(table, "a"),
-    ]
-    for run in runs:
-        table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot.snapshot_id).commit()
-        assert run().rewritten_data_files_count == 6
-        hashes.append(catalog.load_table("db.t").current_snapshot().summary["zorder.layout-hash"])  # type: ignore[union-attr,index]
-    assert hashes[0] == hashes[1]
-
-
 def test_nothing_to_do(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     plan = plan_rewrite(table, "a")
@@ -138,73 +120,20 @@ def test_a_table_that_was_written_on_a_branch_only(catalog: SqlCatalog) -> None:
     assert plan_rewrite(table, "a").message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
 
 
-class TestStale:
-    def stale(self, table: Table, change: Callable[[], object], because: str) -> None:
-        """Change a table between plan and execution, which is then refused before anything is written."""
-        plan = plan_rewrite(table, "a", options={"rewrite-all": True})
-        sampled = sample(table, plan)
-        change()
-        for each in (sampled, plan):
-            with pytest.raises(
-                InvalidInputError, match=f"^Cannot execute the plan of lake.db.t, because {because}.*plan again"
-            ):
-                execute(table, each)
-        with pytest.raises(InvalidInputError, match="^Cannot execute the plan"):
-            sample(table, plan)
-
-    def other(self, catalog: SqlCatalog) -> Table:
-        return catalog.load_table("db.t")
-
-    def test_files_that_are_gone(self, catalog: SqlCatalog, table: Table) -> None:
-        self.stale(table, lambda: self.other(catalog).delete("a >= 0"), "data file .* is no longer in the table")
-
-    def test_new_deletes(self, catalog: SqlCatalog, table: Table) -> None:
-        other = self.other(catalog)
-        delete = position_delete(other, data_files(other)[0], [1])
-        self.stale(table, lambda: commit_files(other, delete), "the deletes of data file .* have changed since")
-
-    def test_another_schema(self, catalog: SqlCatalog, table: Table) -> None:
-        def change() -> None:
-            with self.other(catalog).update_schema() as update:
-                update.add_column("c", LongType())
-
-        self.stale(table, change, "its schema has changed since")
-
-    def test_a_table_of_the_same_name(self, catalog: SqlCatalog, table: Table) -> None:
-        def change() -> None:
-            catalog.drop_table("db.t")
-            catalog.create_table("db.t", SCHEMA)
-
-        plan = plan_rewrite(table, "a")
-        change()
-        with pytest.raises(InvalidInputError, match="because it was dropped and another table has its name"):
-            execute(table, plan)
-
-    def test_an_older_snapshot(self, catalog: SqlCatalog, table: Table) -> None:
-        first = table.history()[0].snapshot_id
-        change = self.other(catalog).manage_snapshots().set_current_snapshot(snapshot_id=first).commit
-        self.stale(table, change, "snapshot .* is no longer in the history of branch main")
-
-    def test_an_append_does_not_matter(self, catalog: SqlCatalog, table: Table) -> None:
-        plan = sample(table, plan_rewrite(table, "a", options={"rewrite-all": True}))
-        self.other(catalog).append(rows(6000, 10))
-        assert execute(table, plan).rewritten_data_files_count == 6
-        assert table.scan().count() == 6010
-        assert len(data_files(table)) == 2
+def test_a_table_of_the_same_name_is_another(catalog: SqlCatalog, table: Table) -> None:
+    plan = plan_rewrite(table, "a")
+    catalog.drop_table("db.t")
+    catalog.create_table("db.t", SCHEMA)
+    with pytest.raises(InvalidInputError, match="because it was dropped and another table has its name"):
+        execute(table, plan)
 
 
-def test_what_changes_while_it_is_executed_is_planned_again(catalog: SqlCatalog, table: Table) -> None:
-    plan = sample(table, plan_rewrite(table, "a"))
-    other = catalog.load_table("db.t")
-    changes = [lambda: commit_files(other, position_delete(other, data_files(other)[0], [0, 1]))]
-
-    def interfere(stage: str, rows: int, size: int) -> None:
-        if stage == "write" and changes:
-            changes.pop()()
-
-    assert execute(table, plan, progress=interfere).rewritten_data_files_count == 6
-    assert not changes
-    assert table.scan().count() == 5998
+def test_an_append_makes_no_plan_stale(catalog: SqlCatalog, table: Table) -> None:
+    plan = sample(table, plan_rewrite(table, "a", options={"rewrite-all": True}))
+    catalog.load_table("db.t").append(rows(6000, 10))
+    assert execute(table, plan).rewritten_data_files_count == 6
+    assert table.scan().count() == 6010
+    assert len(data_files(table)) == 2
 
 
 def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> None:
@@ -212,3 +141,15 @@ def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> No
     Path(local(data_files(table)[3])).write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(RewriteFailedError, match=r"^Cannot sample lake\.db\.t, because .*Nothing was written\.$"):
         sample(table, plan)
+
+
+def test_a_predicate_reads_the_bytes_of_its_files(catalog: SqlCatalog) -> None:
+    """Shares of a scan are shares of bytes, not of files."""
+    table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": range(20_000)}))
+    table.append(pa.table({"a": range(100_000, 100_100)}))
+    large, small = (file.file_size_in_bytes for file in data_files(table))
+    assert large > 10 * small
+    plan = sample(table, plan_rewrite(table, ["a"], options={"rewrite-all": True}), predicates=["a >= 100000", "a < 5"])
+    shares = [small / (large + small), large / (large + small)]
+    assert [each.before for each in plan.predicates] == pytest.approx(shares)

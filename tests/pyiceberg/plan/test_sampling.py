@@ -40,14 +40,6 @@ def values(rows: int) -> pa.Table:
     return pa.table([made_of.integers(0, 2**60, rows), made_of.integers(0, 2**60, rows), np.arange(rows)], SCHEMA)
 
 
-def boxes(rows: int, row_group: int) -> pa.Table:
-    """Row groups that are small boxes in both columns, in no order."""
-    made_of = np.random.default_rng(4)
-    count = rows // row_group
-    columns = [made_of.permutation(count).repeat(row_group) * 1000 + made_of.integers(0, 1000, rows) for _ in "ab"]
-    return pa.table([*columns, np.arange(rows)], SCHEMA)
-
-
 def group_of(table: Table, files: int) -> FileGroup:
     size = sum(file.file_size_in_bytes for file in data_files(table))
     options = {"rewrite-all": "true", "target-file-size-bytes": str(size // files)}

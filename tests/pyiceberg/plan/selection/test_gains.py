@@ -6,7 +6,6 @@ import json
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,15 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
-from iceberg_zorder.metrics.scan_fraction import LaidOutSample, scan_prediction
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
-from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_layouts
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
+from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
-from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.pyiceberg import lake
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
@@ -186,25 +182,6 @@ def test_new_files_that_turn_out_worse_are_told_of_and_rest(catalog: SqlCatalog,
 
 def files_of(table: Table, partition: int) -> list[DataFile]:
     return [file for file in data_files(table) if file.partition[0] == partition]
-
-
-def test_small_partitions_do_not_become_one_file_each(catalog: SqlCatalog) -> None:
-    table = of_small_partitions(catalog)
-    values = values_of(table, "a", "b")
-    before = measured(data_files(table), table, values)
-    result = rewrite_data_files(table, ["a", "b"])
-    assert result.rewritten_data_files_count == 180
-    files = data_files(table)
-    assert mean(measured(files, table, values)) < 0.95 * mean(before)
-    of_partition: dict[int, list[DataFile]] = {}
-    for file in files:
-        of_partition.setdefault(file.partition[0], []).append(file)
-    assert len(of_partition) == 30
-    assert {len(each) for each in of_partition.values()} == {2}, "few files that filters skip by"
-    again = rewrite_data_files(table, ["a", "b"])
-    assert again.nothing_to_do
-    assert again.message is not None
-    assert "Nothing to rewrite in lake.db.t: " in again.message
 
 
 @pytest.mark.parametrize("shape", ["random", "correlated", "skewed", "daily"])
@@ -396,22 +373,6 @@ def test_another_sort_order_of_a_part_is_told(catalog: SqlCatalog) -> None:
         assert sentence.endswith(f"(user, ts); this rewrite lays out 3 of {files} data files by {said}.")
 
 
-def test_bounds_that_begin_alike_are_told_in_the_result(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.t", pa.schema([("url", pa.string()), ("b", pa.int64())]))
-    for start in range(0, 500, 100):
-        urls = [f"https://example.org/{i * 7919 % 1009}" for i in range(start, start + 100)]
-        table.append(pa.table({"url": urls, "b": pa.array([i * 31 % 500 for i in range(100)], pa.int64())}))
-    result = rewrite_data_files(table, "url, b")
-    assert result.message is not None
-    assert (
-        "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column url tell 0% of its sampled "
-        "rows apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
-        "('write.metadata.metrics.column.url' = 'truncate(23)') and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
-    ) in result.message
-    url, _ = result.scan_fractions
-    assert (url.before, url.predicted, url.actual) == (1.0, 1.0, 1.0)
-
-
 def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(catalog: SqlCatalog) -> None:
     properties = {"write.metadata.metrics.column.a": "full"}
     table = catalog.create_table("db.t", pa.schema([("a", pa.string())]), properties=properties)
@@ -448,58 +409,3 @@ def test_scan_fractions_of_commits_and_of_all(catalog: SqlCatalog, partial: bool
         assert 0 < json.loads(summary["zorder.scan-fractions"])["a"]["actual"] <= 1
         assert summary["zorder.target-file-size"] == f"{16 * 1024**2} data"
         assert int(summary["zorder.rewrite-duration-ms"]) >= 0
-
-
-def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
-    """Of file groups of unlike sizes, with NULLs and with bounds that are cut."""
-    table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.string()), ("b", pa.int64())]))
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
-    rng = np.random.default_rng(5)
-    for count in (700, 3_000, 900):
-        keys = rng.integers(0, 200, count)
-        table.append(
-            pa.table(
-                {
-                    "p": pa.array(rng.integers(0, 3, count) ** 2, pa.int64()),
-                    "a": [None if key % 7 == 0 else f"{key:03d}-beginning-and-more-{key}" for key in keys.tolist()],
-                    "b": pa.array(rng.integers(0, 10**6, count), pa.int64()),
-                }
-            )
-        )
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    options = {"rewrite-all": "true", "target-file-size-bytes": "3000"}
-    groups = lake.planned(table, options).groups
-    context = SampleContext(table, row_order(table, "a, b"), ZOrderOptions(sample_rows=900))
-    found, measure, _ = fit_layouts(context, groups)
-    drawn = draw_samples(context, group_scans(groups, context.options), 2)
-    sampled = [
-        LaidOutSample(each.layout, of.fitted, of.held_out, each.group.rows, each.group.input_size)
-        for each, of in zip(found, drawn, strict=True)
-    ]
-    assert len(sampled) == 3
-    by_files = measure.predicted(found)
-    by_rows = {
-        name: scan_prediction(sampled, place, kept)
-        for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
-    }
-    assert by_files == pytest.approx(by_rows, rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
-def test_new_files_that_cannot_be_measured_are_deleted(
-    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
-) -> None:
-    """An interruption may come at any place; this one comes where files are finished, and not committed."""
-    table = daily(catalog)
-    before = set(tmp_path.rglob("*.parquet"))
-
-    def interrupted(*_: object) -> bool:
-        assert set(tmp_path.rglob("*.parquet")) > before
-        raise kind
-
-    monkeypatch.setattr(ScanFractions, "result", interrupted)
-    with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
-        rewrite_data_files(table, ["user", "ts"])
-    assert set(tmp_path.rglob("*.parquet")) == before

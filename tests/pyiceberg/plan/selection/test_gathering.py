@@ -82,21 +82,6 @@ def test_files_of_a_rewrite_wait_for_as_many_bytes(catalog: SqlCatalog, options:
     assert len(group.tasks) == len(own) + 7
 
 
-def test_where_only_files_of_rewrites_are_small_the_message_says_so(catalog: SqlCatalog) -> None:
-    rng = np.random.default_rng(2)
-    table = catalog.create_table("db.t", LONGS)
-    for _ in range(8):
-        table.append(spread(rng, 1_000))
-    rewrite_data_files(table, "a, b")
-    count = len(data_files(table.refresh()))
-    options = {**BY_SIZE, "min-input-files": "2"}
-    message = plan_rewrite(table, "a, b", options=options).message
-    assert message is not None
-    assert message.startswith(
-        f"Nothing to rewrite in lake.db.t: {count} data files are left (below min-file-size-bytes "
-    )
-
-
 def test_small_files_are_not_gathered_where_filters_would_read_more(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", LONGS, properties=LARGE)
     for start in range(0, 10_000, 1_000):
@@ -119,17 +104,3 @@ def test_by_size_small_files_are_gathered_whatever_filters_read(catalog: SqlCata
     result = rewrite_data_files(table, "a, b", options=BY_SIZE)
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (40, 1)
     assert rows(table) == [(row, row) for row in range(40)]
-
-
-@pytest.mark.parametrize("ratio", ["1.2", "Infinity"])
-def test_many_small_files_in_time_order_become_few_whatever_the_target(catalog: SqlCatalog, ratio: str) -> None:
-    rng = np.random.default_rng(3)
-    table = catalog.create_table("db.t", LONGS, properties=LARGE)
-    for minute in range(60):
-        table.append(longs(a=rng.integers(0, 10**6, 200), b=minute * 100 + rng.integers(0, 100, 200)))
-    result = rewrite_data_files(table, "a, b", options={"max-scan-ratio": ratio})
-    assert result.rewritten_data_files_count == 60
-    assert result.added_data_files_count <= 8
-    if ratio == "1.2":
-        before, after = ([getattr(scan, name) for scan in result.scan_fractions] for name in ("before", "actual"))
-        assert sum(after) <= 1.01 * sum(before)

@@ -8,11 +8,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
-from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, one_commit, position_delete
+from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 from tests.pyiceberg.plan.selection.test_upkeep import anywhere, paths, scanned
-from tests.pyiceberg.test_corners import once
 
 ROWS = 1_000
 """Rows of a file."""
@@ -34,8 +32,8 @@ def of_spanning_files(catalog: SqlCatalog, files: int = 12) -> Table:
     rng = np.random.default_rng(1)
     table = catalog.create_table("db.t", LONGS)
     with one_commit(table) as commit:
-        for number in range(files):
-            commit.append(anywhere(rng, number, ROWS))
+        for _ in range(files):
+            commit.append(anywhere(rng, ROWS))
     return table
 
 
@@ -100,32 +98,3 @@ def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: 
     parts = scanned(table)
     rewrite_data_files(table, "a, b", options={"rewrite-all": True, "target-file-size-bytes": size // 80})
     assert parts <= 1.05 * scanned(table)
-
-
-def test_sizes_and_gains_are_cut_too(catalog: SqlCatalog) -> None:
-    table = of_boxes(catalog)
-    size = bytes_of(table)
-    small = {"target-file-size-bytes": size // 16, "max-file-group-size-bytes": size // 2 + 1_000}
-    groups = plan_rewrite(table, "a, b", options=small).groups
-    assert len(groups) == 2
-    assert all("; part " in each.reason for each in groups)
-
-
-def test_a_lost_group_is_planned_again_without_the_others(catalog: SqlCatalog) -> None:
-    table = of_boxes(catalog)
-    options = {
-        "rewrite-all": True,
-        "partial-progress.enabled": True,
-        "partial-progress.max-commits": 4,
-        "target-file-size-bytes": bytes_of(table) // 80,
-        "max-file-group-size-bytes": bytes_of(table) // 4 + 1_000,
-        "max-concurrent-file-group-rewrites": 1,
-    }
-    before = rows_of(table)
-    last = plan_rewrite(table, "a, b", options=options).groups[-1].tasks[0].data_file
-    other = catalog.load_table("db.t")
-    meanwhile = once(lambda: commit_files(other, position_delete(other, last, [0])))
-    result = rewrite_data_files(table, "a, b", options=options, progress=meanwhile)
-    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (64, 0)
-    assert commits(table.refresh()) == 4
-    assert len(rows_of(table)) == len(before) - 1

@@ -8,23 +8,6 @@ import org.junit.jupiter.api.Test;
 
 class ReasonTest {
   @Test
-  void reasonsOfAGroupAreOneText() {
-    assertEquals("rewrite-all is true", Reason.text(List.of(Reason.of(Reason.REWRITE_ALL))));
-    List<Reason> reasons =
-        List.of(
-            Reason.of(Reason.SMALL, "files", 1200, "min_file_size_bytes", 4096),
-            Reason.of(Reason.DELETES, "files", 1),
-            Reason.of(Reason.OTHER_SPEC, "files", 2, "spec_id", 0, "new_spec_id", 2),
-            Reason.of(Reason.OTHER_SPEC, "files", 3, "spec_id", 1, "new_spec_id", 2),
-            Reason.of(Reason.SPLIT_GROUP, "number", 1, "of", 4, "max_file_group_size_bytes", 10_000));
-    assertEquals(
-        "1,200 files below min-file-size-bytes 4,096, 1 files with deletes above delete-file-threshold or delete-ratio-threshold,"
-            + " 2 files of partition spec 0, 3 files of partition spec 1; new files are of 2; part 1 of 4, split by"
-            + " max-file-group-size-bytes 10,000",
-        Reason.text(reasons));
-  }
-
-  @Test
   void scanFractionsAreSharesInPercent() {
     Object[] figures = {
       "before", 0.2174, "attainable", 0.123, "predicted", 0.1472, "max_scan_ratio", 1.2, "over", "queries",
