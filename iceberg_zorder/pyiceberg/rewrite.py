@@ -32,7 +32,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
 )
-from iceberg_zorder.pyiceberg.run import RewriteRun, joined
+from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.rewrite.messages import DRY_RUN
 from iceberg_zorder.rewrite.options import OptionValue, option_text, sort_order_text
@@ -314,7 +314,7 @@ def _dry_run_result(plan: SampledPlan) -> RewriteResult:
         sum(group.input_size for group in plan.groups),
         0,
         0,
-        joined(DRY_RUN, plan.message, *plan.warnings),
+        " ".join(filter(None, (DRY_RUN, plan.message, *plan.warnings))),
         tuple(ColumnScan(name, share, predicted.get(name), None) for name, share in before.items()),
         dry_run=True,
         expected_seconds=plan.expected_seconds,

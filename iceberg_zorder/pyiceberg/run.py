@@ -10,7 +10,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -134,6 +134,9 @@ class _GroupRewrite:
         self._rows_read = 0
         paths = field_paths(file_fields(reader.schema, None))
         self._paths = [paths[field_id] for field_id in context.order.field_ids]
+        prefix = context.order.prefix
+        self.prefix = PrefixColumns(prefix, context.order.prefix_orders, tuple(self._paths[: len(prefix)]))
+        """The columns that the rows of a file are sorted by first."""
         spec = context.table.specs()[group.spec_id]
         self._partitions = (
             Partitions(spec, context.table.schema(), reader.schema)
@@ -142,12 +145,6 @@ class _GroupRewrite:
         )
         self.expected_size = int(group.input_size * _INFLATION)
         """About how many bytes the rows take while they are held."""
-
-    @property
-    def prefix(self) -> PrefixColumns:
-        """The columns that the rows of a file are sorted by first."""
-        order = self._context.order
-        return PrefixColumns(order.prefix, order.prefix_orders, tuple(self._paths[: len(order.prefix)]))
 
     @property
     def ranges(self) -> int:
@@ -171,7 +168,9 @@ class _GroupRewrite:
         def read_stream(place: int) -> None:
             flushes = 0
             try:
-                with self._batches(streams[place], len(streams), 2 * most) as batches:
+                found = self._rows(streams[place], 2 * most)
+                # Where there are threads to spare, one reads ahead.
+                with ReadAhead(found, _AHEAD) if len(streams) < self._context.threads else closing(found) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._routed(router, task, rows, spill.ranges)
@@ -191,13 +190,6 @@ class _GroupRewrite:
 
         run_together(len(streams), read_stream, self._stopped.set)
         spill.complete()
-
-    def _batches(
-        self, tasks: list[DataFileTask], streams: int, most: int
-    ) -> AbstractContextManager[Iterator[tuple[DataFileTask, Rows]]]:
-        """Read some data files, ahead where there are threads to spare."""
-        rows = self._rows(tasks, most)
-        return ReadAhead(rows, _AHEAD) if streams < self._context.threads else closing(rows)
 
     def _rows(self, tasks: list[DataFileTask], most: int) -> Generator[tuple[DataFileTask, Rows], None, None]:
         for task in tasks:
@@ -255,12 +247,16 @@ class _GroupRewrite:
         record = self._group.partition
         if self._partitions and record is None:
             record = self._partitions.records[partition]
+        roll_at = self._group.max_output_file_size
+        if self._layout.files >= self._group.expected_output_files:
+            # Only where there are fewer files than planned one more is worth starting.
+            roll_at += row_group_size(self._table)
         settings = FileSettings(
             spec_id=self._group.spec_id,
             partition=Record() if record is None else record,
             name=f"{file:05d}-{partition}",
             write_id=self._context.write_id,
-            roll_at=self._roll_at(),
+            roll_at=roll_at,
             row_group_rows=row_group_rows,
             row_width=codecs.width,
             row_size=self._group.input_size / max(1, self._group.rows),
@@ -276,13 +272,6 @@ class _GroupRewrite:
     def _check_running(self) -> None:
         if self._stopped.is_set() or self._context.stopped.is_set():
             raise StoppedError
-
-    def _roll_at(self) -> int:
-        """Tell at which length another file is started: only where there are fewer files than planned."""
-        size = self._group.max_output_file_size
-        if self._layout.files < self._group.expected_output_files:
-            return size
-        return size + row_group_size(self._table)
 
 
 def _check_values(codecs: Codecs, schema: pa.Schema, most: int) -> None:
@@ -446,9 +435,13 @@ class RewriteRun:
         assert start is not None  # noqa: S101
         try:
             results = [measure.result(*each) for each in batch]
-            predicted = measure.predicted([each.sampled for each in results])
+            predicted, actual = measure.predicted([each.sampled for each in results]), measure.actual(results)
+            kinds = (("predicted", predicted), ("actual", actual))
+            fractions = {
+                name: {kind: round(of[name], 6) for kind, of in kinds if name in of} for name in (*predicted, *actual)
+            }
             seconds = time.monotonic() - self._since
-            of_commit = commit_properties(measure.actual(results), predicted, seconds)
+            of_commit = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
             if self._settled_from is not None and is_last:
                 of_commit[SETTLED_FROM] = str(self._settled_from)
@@ -502,14 +495,14 @@ class RewriteRun:
         if scans:
             logger.info("Scan fractions of the rewrite of %s: %s", self._name, _scan_fractions_text(scans))
         waiting = f"{commits.waiting:,} file groups were not begun, because there was no time left."
-        said = [message, *warnings, waiting if commits.waiting else None]
+        said = (message, *warnings, waiting if commits.waiting else None)
         return RewriteResult(
             commits.rewritten_files,
             commits.added_files,
             commits.rewritten_bytes,
             commits.failed_files,
             commits.removed_delete_files,
-            joined(*said),
+            " ".join(filter(None, said)) or None,
             scans,
             workload=measure.workload_scan(sampled, results) if measure else None,
         )
@@ -533,11 +526,6 @@ class RewriteRun:
             else f"Nothing was committed{', and the new files were deleted' if self._has_written else ''}."
         )
         return kind(f"Cannot complete the rewrite of {self._name}, because {reason.rstrip('.')}. {left}")
-
-
-def joined(*sentences: str | None) -> str | None:
-    """Join sentences; None without any."""
-    return " ".join(each for each in sentences if each) or None
 
 
 def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
@@ -605,19 +593,3 @@ def snapshot_properties(order: ResolvedSortOrder, layouts: Sequence[Layout], tar
         LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
         TARGET: f"{target.size} {target.origin}",
     }
-
-
-def commit_properties(
-    scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
-) -> dict[str, str]:
-    """Describe one commit of a rewrite.
-
-    Examples
-    --------
-    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
-    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
-    """
-    told = (("predicted", predicted), ("actual", scan_fractions))
-    columns = dict.fromkeys((*predicted, *scan_fractions))
-    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
-    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
