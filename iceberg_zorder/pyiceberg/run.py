@@ -49,7 +49,7 @@ from iceberg_zorder.pyiceberg.files import (
 from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_plan
 from iceberg_zorder.pyiceberg.plan.planner import key_of_request
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
@@ -398,7 +398,7 @@ class RewriteRun:
             available_cores(),
             write_id=properties[REWRITE_ID],
         )
-        commit = partial(self._commit, self.table.snapshot_by_id(plan.snapshot_id or 0), properties, self._measure)
+        commit = partial(self._commit, planned_snapshot(self.table, plan), properties, self._measure)
         most = self._options.max_concurrent_file_group_rewrites
         pool = _rewritten_groups(context, plan.sampled_groups, most, self._goes_on)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []

@@ -36,7 +36,7 @@ from iceberg_zorder.pyiceberg.files import (
 from iceberg_zorder.pyiceberg.listing.listing import Listing, file_arrays, new_data_files, new_files_read, snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import order_of_groups
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
 from iceberg_zorder.pyiceberg.plan.sampling import (
     DrawnSample,
@@ -46,6 +46,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import (
     group_scans,
     reraised,
 )
+from iceberg_zorder.pyiceberg.plan.selection import OPTION, PROPERTY
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import (
     COLUMNS,
@@ -288,7 +289,8 @@ def fit_plan(
         return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)
     context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
-    share = 0 if options.rewrite_all else 2 if plan.target and plan.target.is_given else 1
+    is_given = plan.target is not None and plan.target.source in (OPTION, PROPERTY)
+    share = 0 if options.rewrite_all else 2 if is_given else 1
     more = MoreFiles(share, math.isinf(options.max_scan_ratio))
     fitted, measure, metrics = fit_layouts(context, plan.groups, more)
     chosen = [each for each in fitted if options.rewrite_all or each.group.must_rewrite or each.gains]
@@ -297,7 +299,7 @@ def fit_plan(
         before, predicted = measure.means(left)
         said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
         plan = replace(plan, message=said + plan.limit_message)
-    snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
+    snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
     found = replace(
         _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left]),
         order=order,

@@ -15,8 +15,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
-from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, size_of
-from iceberg_zorder.pyiceberg.listing.listing import file_arrays, rows_deleted_by_position
+from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, single_path, size_of
+from iceberg_zorder.pyiceberg.listing.listing import file_arrays
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, Reason, why_nothing_of
@@ -41,11 +41,6 @@ class TargetSize:
     size: int  # bytes
     source: str  # where it is from: OPTION, PROPERTY, LAST_LAYOUT or DATA
     origin: str  # where the last layout's is from, else the same
-
-    @property
-    def is_given(self) -> bool:
-        """Whether a user has set it."""
-        return self.source in (OPTION, PROPERTY)
 
 
 def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
@@ -81,30 +76,24 @@ def found_target(
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
     TargetSize(size=40000000, source='data', origin='data')
     """
-    size, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
-    asked = _target_of_data(partition_sizes) if origin == DATA else size
-    is_far_off = not is_filtered and max(asked, size) >= _FAR_OFF * min(asked, size)
-    if not size or is_far_off:
-        return TargetSize(_between(asked, options), DATA, DATA)
-    return TargetSize(_between(size, options), LAST_LAYOUT, origin)
-
-
-def _target_of_data(partition_sizes: Iterable[int]) -> int:
-    """Return a 32nd of the partition that half of all bytes are in, or in smaller ones."""
-    sizes = sorted(size for size in partition_sizes if size > 0)
-    half = sum(sizes) / 2
-    median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
-    return _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
-
-
-def _between(target: int, options: RewriteOptions) -> int:
-    """Move a target to where Iceberg's default shares put it around a given smallest or largest size."""
+    last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
+    target, source = last, LAST_LAYOUT
+    if origin == DATA:
+        # A 32nd of the partition that half of all bytes are in, or in smaller ones.
+        sizes = sorted(size for size in partition_sizes if size > 0)
+        half = sum(sizes) / 2
+        median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
+        ideal = _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
+        is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
+        if not last or is_far_off:
+            target, source = ideal, DATA
+    # Around a given smallest or largest size a target is where Iceberg's default shares put it.
     least, most = options.min_file_size, options.max_file_size
     if least is not None and target <= least:
         target = max(least + 1, int(least / 0.75))
     if most is not None and target >= most:
         target = max(1, int(most / 1.8))
-    return target
+    return TargetSize(target, source, origin)
 
 
 @dataclass(frozen=True)
@@ -201,16 +190,15 @@ class SizeRules:
 
     def must_rewrite(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
-        return self._is_of_other_spec(task) or self._has_too_many_deletes(task)
+        deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
+        of_one_file = (delete for delete in task.position_deletes if single_path(delete) is not None)
+        deleted = min(sum(delete.record_count for delete in of_one_file), rows)
+        is_large_share = deletes > 0 and rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
+        has_too_many_deletes = deletes >= self.options.delete_file_threshold or is_large_share
+        return has_too_many_deletes or self._is_of_other_spec(task)
 
     def _is_of_other_spec(self, task: DataFileTask) -> bool:
         return self.spec_id is not None and task.data_file.spec_id != self.spec_id
-
-    def _has_too_many_deletes(self, task: DataFileTask) -> bool:
-        deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
-        deleted = min(rows_deleted_by_position(task.position_deletes), rows)
-        is_large_share = deletes > 0 and rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
-        return deletes >= self.options.delete_file_threshold or is_large_share
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
@@ -236,21 +224,23 @@ class Selector:
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
         at_ms: int,
-        settled: Settled | None = None,
+        request: str | None = None,  # the key of what is asked for; None where nothing counts as settled
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
-        self._spec_id, self._settled, self._workload = spec_id, settled, workload
+        self._spec_id, self._workload = spec_id, workload
         self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
         self._left: list[FileGroup] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
+        self._settled: Settled | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
             is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
             if not is_mending:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
                 self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
-            # Where the rewrite sets what is missing, new files are written with that.
+                self._settled = Settled.by(request, snapshots) if request else None
+            # Where the rewrite sets what is missing, new files are written with that, which no settled ones have.
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
@@ -267,7 +257,8 @@ class Selector:
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_younger)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
-            if old and self._is_settled(old):
+            is_covered = self._settled is not None and self._settled.covers([task.added_by for task in old])
+            if is_covered and not any(map(self._rules.must_rewrite, old)):
                 self._leave(files, old, Reason("settled"))
             elif old:
                 others.append(replace(files, tasks=old))
@@ -283,10 +274,6 @@ class Selector:
     def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
         if tasks:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
-
-    def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
-        is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
-        return is_covered and not any(map(self._rules.must_rewrite, tasks))
 
     def _judged(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
