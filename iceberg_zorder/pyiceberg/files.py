@@ -181,19 +181,9 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
 _LOG = logging.getLogger("iceberg_zorder")
 
 
-def data_file_name(stem: str, write_id: str = "") -> str:
-    """Name a data file; no other has the name."""
-    return f"{stem}-{_tag(write_id)}{uuid.uuid4()}-zorder.parquet"
-
-
-def manifest_name(write_id: str = "") -> str:
-    """Name a manifest."""
-    return f"zorder-{_tag(write_id)}{uuid.uuid4()}.avro"
-
-
-def manifest_list_name(snapshot_id: int, write_id: str = "") -> str:
-    """Name the manifest list of a snapshot."""
-    return f"snap-{snapshot_id}-{_tag(write_id)}{uuid.uuid4()}.avro"
+def new_file_name(stem: str, write_id: str, ending: str) -> str:
+    """Name a file of a write as no other is named; :func:`is_of_write` finds it by its name."""
+    return f"{stem}-{write_id}{'-' if write_id else ''}{uuid.uuid4()}{ending}"
 
 
 def is_of_write(name: str, write_ids: Collection[str]) -> bool:
@@ -232,10 +222,6 @@ def delete_files(table: Table, paths: Iterable[str]) -> None:
             continue
         except Exception:
             _LOG.warning("Cannot delete %s, which is not needed: remove_orphan_files does", path, exc_info=True)
-
-
-def _tag(write_id: str) -> str:
-    return f"{write_id}-" if write_id else ""
 
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

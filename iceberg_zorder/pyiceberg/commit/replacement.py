@@ -30,7 +30,16 @@ from iceberg_zorder.errors import (
     TakenOverError,
     UnknownOutcomeError,
 )
-from iceberg_zorder.pyiceberg.catalog import adopt, check_properties, is_not_committed, load, refresh, retry_commit, why
+from iceberg_zorder.pyiceberg.catalog import (
+    adopt,
+    is_not_committed,
+    is_transient,
+    load,
+    refresh,
+    retry_commit,
+    retrying,
+    why,
+)
 from iceberg_zorder.pyiceberg.commit.head import HeadReader, dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
@@ -277,10 +286,10 @@ def commit_replacement(
 
 
 def check_committable(table: Table) -> None:
-    """Refuse a table whose properties no snapshot can be committed with, before anything is read."""
+    """Refuse a table whose properties no snapshot can be committed with, before anything is read: each is read here."""
     avro_codec(table.metadata)
     partition_summary_limit(table.metadata)
-    check_properties(table.metadata.properties)
+    retrying(table.metadata.properties, is_transient)
 
 
 def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:

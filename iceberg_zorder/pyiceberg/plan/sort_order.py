@@ -56,18 +56,13 @@ class ResolvedSortOrder:
         """The columns of the prefix, then the clustering columns."""
         return self.prefix + self.columns
 
-    @property
-    def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
-        """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
-        return ((False, False),) * len(self.partition) + self.prefix_orders
-
     def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
-        """Ask for a layout of so many files."""
+        """Ask for a layout of so many files, which splits the partition fields first, then the prefix."""
         return LayoutRequest(
             files,
             options.cuts,
             self.curve,
-            self.leading_orders,
+            ((False, False),) * len(self.partition) + self.prefix_orders,
             options.boundaries,
             options.size_tolerance,
             self.weights,
@@ -214,8 +209,16 @@ class _Resolver:
     def resolve(self, parts: tuple[str, ...]) -> tuple[int, ClusteringColumn | None]:
         """Find the field and the column of a name, or no column if files are partitioned by it."""
         path = self.find(parts)
-        column = _column(path, parts)
-        field_id = path[-1].field_id
+        field_id, kind = path[-1].field_id, path[-1].field_type
+        column = ClusteringColumn(tuple(field.name for field in path), str(kind))
+        try:
+            domain(column.type)
+        except InvalidInputError as error:
+            hint = ": name one of its fields" if isinstance(kind, StructType) else ""
+            raise InvalidInputError(
+                f"Cannot cluster by column {_display(parts)}, because its type {column.type.partition('<')[0]} has no "
+                f"lower/upper bounds to prune by{hint}"
+            ) from error
         if field_id in self._seen:
             raise InvalidInputError(
                 f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
@@ -254,19 +257,6 @@ class _Resolver:
                 raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
             found[field_id] = weight
         return found
-
-
-def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
-    kind = path[-1].field_type
-    try:
-        domain(str(kind))
-    except InvalidInputError as error:
-        hint = ": name one of its fields" if isinstance(kind, StructType) else ""
-        raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because its type {str(kind).partition('<')[0]} has no "
-            f"lower/upper bounds to prune by{hint}"
-        ) from error
-    return ClusteringColumn(tuple(field.name for field in path), str(kind))
 
 
 def _display(parts: tuple[str, ...]) -> str:

@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat import MappedField, NameMapping, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat import MappedField, NameMapping
 
 _Convert = Callable[[pa.Array], pa.Array]
 _FIELD_ID = b"PARQUET:field_id"
@@ -112,14 +112,13 @@ class Projection:
 
 def projection(
     wanted: Schema,
+    target: pa.Schema,
     file: Sequence[FileField],
     constants: Mapping[int, Any],
     *,
-    names: Schema | None = None,
     keep_dictionaries: bool = False,
 ) -> Projection:
-    """Find how to project a data file."""
-    target = schema_to_pyarrow(names or wanted)
+    """Find how to project a data file to a schema, which Arrow has as the target."""
     columns: list[tuple[int | None, _Convert]] = []
     places = {field.field_id: place for place, field in enumerate(file) if field.field_id is not None}
     for field, arrow in zip(wanted.fields, target, strict=True):
@@ -139,13 +138,11 @@ def columns_to_read(wanted: Sequence[NestedField], file: Sequence[FileField]) ->
     for field in wanted:
         if field.field_id in by_id:
             mine = by_id[field.field_id]
-            inner = columns_to_read(field.field_type.fields, mine.children) if _is_struct(field, mine) else []  # type: ignore[attr-defined]
+            inner: list[str] = []
+            if isinstance(field.field_type, StructType) and pa.types.is_struct(mine.type):
+                inner = columns_to_read(field.field_type.fields, mine.children)
             found += inner or [".".join(mine.path)]
     return found
-
-
-def _is_struct(field: NestedField, mine: FileField) -> bool:
-    return isinstance(field.field_type, StructType) and pa.types.is_struct(mine.type)
 
 
 def _missing(field: NestedField, target: pa.DataType, constants: Mapping[int, Any]) -> _Convert:

@@ -99,27 +99,26 @@ class FileMetrics:
         for place, column in enumerate(self._columns):
             if column.mode.kind == "none":
                 continue
-            chunks = [group.column(place) for group in groups]
-            found["column_sizes"][column.field_id] = sum(chunk.total_compressed_size for chunk in chunks)
-            if column.path is not None:
-                self._count(column, chunks, found)
-        return {"record_count": footer.num_rows, "split_offsets": [_offset(group) for group in groups], **found}
-
-    def _count(self, column: _Column, chunks: Sequence[Any], found: dict[str, dict[int, Any]]) -> None:
-        field_id = column.field_id
-        found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
-        found["null_value_counts"][field_id] = sum(seen.nulls[field_id] for seen in self._row_groups)
-        if isinstance(column.type, FloatType | DoubleType):
-            found["nan_value_counts"][field_id] = sum(seen.nans[field_id] for seen in self._row_groups)
-        extremes = self._extremes(column, chunks) if column.mode.keeps_bounds else None
-        if not extremes:
-            return
-        found["lower_bounds"][field_id], upper = _bounds(column, extremes)
-        if upper is not None:
-            found["upper_bounds"][field_id] = upper
+            chunks, field_id = [group.column(place) for group in groups], column.field_id
+            found["column_sizes"][field_id] = sum(chunk.total_compressed_size for chunk in chunks)
+            if column.path is None:
+                continue
+            found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
+            found["null_value_counts"][field_id] = sum(seen.nulls[field_id] for seen in self._row_groups)
+            if isinstance(column.type, FloatType | DoubleType):
+                found["nan_value_counts"][field_id] = sum(seen.nans[field_id] for seen in self._row_groups)
+            if extremes := self._extremes(column, chunks):
+                found["lower_bounds"][field_id], upper = _bounds(column, extremes)
+                if upper is not None:
+                    found["upper_bounds"][field_id] = upper
+        firsts = [group.column(0) for group in groups]
+        offsets = [min(filter(None, (first.dictionary_page_offset, first.data_page_offset))) for first in firsts]
+        return {"record_count": footer.num_rows, "split_offsets": offsets, **found}
 
     def _extremes(self, column: _Column, chunks: Sequence[Any]) -> list[tuple[Any, Any]] | None:
-        """Find the least and the largest values of row groups that have values; nothing if one does not tell."""
+        """Find the least and the largest values of row groups that have values; nothing where none are kept or known."""
+        if not column.mode.keeps_bounds:
+            return None
         extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
         for chunk, seen in zip(chunks, self._row_groups, strict=True):
             empty = seen.nulls[column.field_id] + seen.nans.get(column.field_id, 0)
@@ -176,13 +175,6 @@ def _cut(array: pa.Array, length: int | None) -> pa.Array:
 def _distinct(array: pa.Array) -> pa.Array:
     """Take strings out of their dictionary, if they have one, which may have more than these rows."""
     return array.dictionary.take(array.indices.unique().drop_null()) if pa.types.is_dictionary(array.type) else array
-
-
-def _offset(group: Any) -> int:
-    """Tell where a row group starts."""
-    first = group.column(0)
-    offsets = (first.dictionary_page_offset, first.data_page_offset)
-    return min(int(offset) for offset in offsets if offset)
 
 
 def _value(kind: PrimitiveType, raw: Any) -> Any:

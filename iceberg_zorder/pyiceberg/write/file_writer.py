@@ -24,7 +24,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.compat import partition_path, sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.files import WRITE, Progress, data_file_name, delete_files, display_name, silent
+from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, new_file_name, silent
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 
 _LOG = logging.getLogger(__name__)
@@ -128,12 +128,11 @@ _LARGEST_SHARE = 0.75
 def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
     """Find the columns that are smaller with a dictionary, judging by some rows."""
     rows = sum(batch.num_rows for batch in batches)
-    step = max(1, rows // _SAMPLED)
     found = []
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
             found += [path for path, _ in leaves(field.name, field.type)]
-        elif _pays([_every(batch.column(place), step) for batch in batches], rows, limit):
+        elif _pays([batch.column(place) for batch in batches], rows, limit):
             found.append(field.name)
     return found
 
@@ -163,15 +162,15 @@ def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]
     return [pa.DictionaryArray.from_arrays(places.take(each.indices), values) for each in arrays]
 
 
-def _every(column: pa.Array, step: int) -> pa.Array:
-    """Take every so-manieth value: of strings some batches may have a dictionary, and others none."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
-    return taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken
-
-
-def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
+def _pays(parts: Sequence[pa.Array], rows: int, limit: int) -> bool:
+    """Tell of a column that has so many rows whether it is smaller with a dictionary, judging by every n-th value."""
+    step = max(1, rows // _SAMPLED)
+    sampled = []
+    for part in parts:
+        column = part.storage if isinstance(part, pa.ExtensionArray) else part
+        taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+        # Of strings some batches may have a dictionary, and others none.
+        sampled.append(taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken)
     values = pa.chunked_array(sampled)
     width = _width(values)
     if width > limit:
@@ -278,12 +277,10 @@ class FileWriter:
         batches = compacted(batches)
         if self._open is None:
             self._open = self._start(batches)
-        before = self._open.tell()
-        self._open.write(batches)
-        size = self._open.tell() - before
+        size = self._open.write(batches)
         self._row_size = max(1.0, size / rows)
         self._progress(WRITE, rows, size)
-        if self._open.tell() >= self._settings.roll_at:
+        if self._open.size >= self._settings.roll_at:
             self.close()
 
     def close(self) -> None:
@@ -300,7 +297,7 @@ class FileWriter:
                 abandoned.writer.close()
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
-        name = data_file_name(self._settings.name, self._settings.write_id)
+        name = new_file_name(self._settings.name, self._settings.write_id, "-zorder.parquet")
         provider = self._table.location_provider()
         partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
         key = partition_path(spec, partition, self._table.schema()) if len(partition) else None
@@ -330,22 +327,24 @@ class _OpenFile:
         self._schema = schema
         self._metrics = FileMetrics(table.schema(), metrics_config(table), large)
         self.writer = pq.ParquetWriter(self.stream, schema, **settings)
+        self.size = int(self.stream.tell())
 
-    def tell(self) -> int:
-        return int(self.stream.tell())
-
-    def write(self, batches: list[pa.RecordBatch]) -> None:
+    def write(self, batches: list[pa.RecordBatch]) -> int:
+        """Write rows as one row group; returns its bytes."""
         self._metrics.see(batches)
-        rows = pa.Table.from_batches([self._matching(batch) for batch in batches], self._schema)
+        # Strings come in dictionaries in some batches, and not in others.
+        columns = (
+            [
+                column if column.type == field.type else column.cast(field.type)
+                for field, column in zip(self._schema, batch.columns, strict=True)
+            ]
+            for batch in batches
+        )
+        alike = [pa.RecordBatch.from_arrays(of_batch, schema=self._schema) for of_batch in columns]
+        rows = pa.Table.from_batches(alike, self._schema)
         self.writer.write_table(rows, row_group_size=rows.num_rows)
-
-    def _matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Make a batch one of the file's schema, whether its strings come in a dictionary or not."""
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for field, column in zip(self._schema, batch.columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        before, self.size = self.size, int(self.stream.tell())
+        return self.size - before
 
     def finish(self, spec_id: int, partition: Record) -> DataFile:
         self.writer.close()
