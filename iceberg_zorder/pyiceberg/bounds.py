@@ -20,7 +20,6 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
-from iceberg_zorder.layout.sample import is_cut, sampled_bytes
 from iceberg_zorder.pyiceberg.catalog import refresh, whole_number
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
@@ -183,11 +182,6 @@ class KeptBounds:
         return replace(self, modes=tuple(wanted.get(_full_name(column)) or mode for column, mode in pairs))
 
     @property
-    def in_full(self) -> KeptBounds:
-        """What would be kept if it were all."""
-        return replace(self, modes=(_FULL,) * len(self.columns))
-
-    @property
     def mended(self) -> KeptBounds:
         """What would be kept if all were of columns of which nothing is."""
         return replace(self, modes=tuple(mode if mode.keeps_bounds else _FULL for mode in self.modes))
@@ -217,11 +211,6 @@ class KeptBounds:
             None if length is None else partial(beginning, length=length, type_name=column.type)
             for column, length in pairs
         ]
-
-    def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
-        """Tell the bytes to which keys are cut in samples of at most so many rows; None for types of short keys."""
-        pairs = zip(self.columns, self.lengths, strict=True)
-        return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
 
     def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
         """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do."""

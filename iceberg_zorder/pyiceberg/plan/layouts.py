@@ -119,7 +119,7 @@ class ScanFractions:
         if scan := self.workload_scan([laid_out]):
             before, after = scan.before, scan.predicted
         means = None if before is None or after is None else (before, after)
-        return replace(laid_out, scan_fractions=predicted, means=means)
+        return replace(laid_out, scan_fractions=predicted, means=means, gains=means is None or reads_less(*means))
 
     def result(self, sampled: SampledGroup, files: Sequence[DataFile]) -> GroupResult:
         """Measure the new files of a group."""
@@ -254,23 +254,10 @@ def makes_few(files: int, new_files: int) -> bool:
 
 @dataclass(frozen=True)
 class MoreFiles:
-    """Into how many files a group may be laid out that would not gain as it was planned.
-
-    Examples
-    --------
-    >>> list(MoreFiles(1, False).than(1, 5)), list(MoreFiles(2, False).than(1, 5)), list(MoreFiles(0, False).than(1, 5))
-    ([2, 4, 5], [2], [])
-    """
+    """Into how many files a group may be laid out that would not gain as it was planned."""
 
     share: int  # one for each so many of its data files, at most; 0 for no more than planned
     is_by_size: bool  # whether few files are worth a rewrite whatever filters read
-
-    def than(self, files: int, of: int) -> Iterator[int]:
-        """Double a number of files, up to the most that come of so many."""
-        most = of // self.share if self.share else 0
-        while files < most:
-            files = min(2 * files, most)
-            yield files
 
 
 AS_PLANNED = MoreFiles(0, False)
@@ -381,7 +368,7 @@ def fit_layouts(
     first = len(order.all) - len(order.named)
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = MetricsFindings(context.options.metrics_check, tuple(weak))
-    lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
+    lengths = context.sampled_lengths(scans[0].most)
     measure = ScanFractions(context.table, order, kept.fixed(metrics.fixes), lengths, context.workload)
     fitted = [_fitted(context, measure, *each, more) for each in drawn]
     for column in order.named:
@@ -398,7 +385,9 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
     """Fit layouts, and draw again where row groups turn out to be clusters."""
     for sample in samples:
         layout = _layout(context, sample, sample.scan.group.expected_output_files)
-        if not _is_of_clusters(sample, layout):
+        is_part = sample.scan.row_groups is not None and sample.fitted.rows > 0
+        files = layout.file(sample.fitted) if is_part else None
+        if files is None or cluster_effect(files, sample.row_groups, layout.files) <= LARGEST_CLUSTER_EFFECT:
             yield sample, layout
             continue
         scan = sample.scan.of_clusters(context.options.sample_seed)
@@ -413,24 +402,19 @@ def _fitted(
     group = drawn.scan.group
     sample = LaidOutSample(layout, drawn.fitted, drawn.held_out, group.rows, group.input_size)
     found = [measure.group(group, sample)]
-    for files in more.than(group.expected_output_files, group.data_files_count):
-        if _is_read_less(found[-1]):
-            break
+    files, most = group.expected_output_files, group.data_files_count // more.share if more.share else 0
+    while files < most and not found[-1].gains:
+        files = min(2 * files, most)
         sample = replace(sample, layout=_layout(context, drawn, files))
         found.append(measure.with_layout(found[0], sample, files))
-    if _is_read_less(found[-1]):
+    if found[-1].gains:
         return found[-1]
-    gathered = [_is_gathered(each, more) for each in found]
+    gathered = [replace(each, gains=_is_gathered(each, more)) for each in found]
     # What is rewritten whatever is gained gets the files that were planned.
     if group.must_rewrite:
-        return replace(found[0], gains=gathered[0])
-    best = min(found, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each, is_one in zip(found, gathered, strict=True) if is_one), replace(best, gains=False))
-
-
-def _is_read_less(sampled: SampledGroup) -> bool:
-    """Tell whether it is predicted that filters read less of a group, or nothing is known."""
-    return sampled.means is None or reads_less(*sampled.means)
+        return gathered[0]
+    best = min(gathered, key=lambda each: each.means[1] if each.means else 0.0)
+    return next((each for each in gathered if each.gains), best)
 
 
 def _is_gathered(sampled: SampledGroup, more: MoreFiles) -> bool:
@@ -445,11 +429,3 @@ def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
         return fit(context.order.all, sample.fitted, request)
     asked = context.workload.asked_of(sample.scan.group.like, context.options.workload_share)
     return fit(context.order.all, sample.fitted, request, asked.boxes_in, asked.share)
-
-
-def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
-    """Tell whether the row groups that were read turn out to be clusters, so that more of them must be read."""
-    if not sample.fitted.rows or sample.scan.row_groups is None:
-        return False
-    files = layout.file(sample.fitted)
-    return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT

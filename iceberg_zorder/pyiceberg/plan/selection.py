@@ -229,7 +229,11 @@ class Selector:
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._workload = spec_id, workload
-        self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        # Without the option, a snapshot from a clock that is ahead is no younger than any.
+        age = 1000 * self._options.min_age_seconds
+        young = [each for each in table.metadata.snapshots if age and at_ms - each.timestamp_ms < age]
+        self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
+        self._young_ids = {each.snapshot_id for each in young}
         self._left: list[FileGroup] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
         self._settled: Settled | None = None
@@ -255,7 +259,7 @@ class Selector:
         # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
-            young, old = _divided(files.tasks, self._is_younger)
+            young, old = _divided(files.tasks, self._is_young)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
             is_covered = self._settled is not None and self._settled.covers([task.added_by for task in old])
             if is_covered and not any(map(self._rules.must_rewrite, old)):
@@ -270,6 +274,15 @@ class Selector:
                 parts += self._parts(files)
         chosen = self._limited(parts, most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _is_young(self, task: DataFileTask) -> bool:
+        """Tell whether a data file is younger than ``min-age-seconds``.
+
+        It is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
+        version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
+        """
+        number = task.data_sequence_number
+        return number in self._young_numbers if number else task.added_by in self._young_ids
 
     def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
         if tasks:
@@ -366,24 +379,6 @@ class Selector:
             self._leave(files, tasks[room:], Reason("max-files-to-rewrite", {"max_files_to_rewrite": limit}))
             room = max(0, room - len(tasks))
         return taken
-
-
-def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
-    """Make what tells which data files are younger than so many seconds; 0 for files of any age.
-
-    A file is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
-    version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
-    """
-    # Without the option, a snapshot from a clock that is ahead is no younger than any.
-    young = [each for each in table.metadata.snapshots if seconds and at_ms - each.timestamp_ms < 1000 * seconds]
-    numbers = {each.sequence_number for each in young if each.sequence_number}
-    ids = {each.snapshot_id for each in young}
-
-    def is_younger(task: DataFileTask) -> bool:
-        number = task.data_sequence_number
-        return number in numbers if number else task.added_by in ids
-
-    return is_younger
 
 
 def _divided(

@@ -20,9 +20,8 @@ from pyiceberg.types import PrimitiveType
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import DataFileTask
-from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, key_column, opened
+from iceberg_zorder.pyiceberg.read.deletes import DeletedRows, key_column, opened
 from iceberg_zorder.pyiceberg.read.projection import (
-    FileField,
     Projection,
     columns_to_read,
     constant,
@@ -111,7 +110,10 @@ class Reader:
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
                 )
             constants = self._constants(task)
-            columns = self._columns(file_fields(file.schema, self._mapping), deleted)
+            fields = file_fields(file.schema, self._mapping)
+            by_id = {each.field_id: each for top in fields for each in top.walk()}
+            of_deletes = [".".join(by_id[each].path) for each in deleted.fields if each in by_id]
+            columns = list(dict.fromkeys([*columns_to_read(self._wanted.fields, fields), *of_deletes]))
             dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
             project: Projection | None = None
             for start, batch in file.batches(columns, dictionaries, ranges, most):
@@ -136,8 +138,8 @@ class Reader:
         constants = self._constants(task)
         with opened(self._table, task.data_file.file_path) as stream:
             file = _OpenFile(stream, self._batch_bytes)
-            everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
-            columns = [".".join(everything[each].path) for each in field_ids if each in everything]
+            by_id = {each.field_id: each for top in file_fields(file.schema, self._mapping) for each in top.walk()}
+            columns = [".".join(by_id[each].path) for each in field_ids if each in by_id]
             for _, batch in file.batches(columns, []):
                 paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
                 yield [self._key(batch, each, paths.get(each), constants) for each in field_ids]
@@ -148,11 +150,6 @@ class Reader:
         kind = self._types[field_id]
         value = constants.get(field_id, self._fields[field_id].initial_default)
         return key_column(batch, path, kind, None if value is None else constant(value, kind))
-
-    def _columns(self, fields: tuple[FileField, ...], deleted: Deleted) -> list[str]:
-        names = columns_to_read(self._wanted.fields, fields)
-        everything = {each.field_id: each for top in fields for each in top.walk()}
-        return list(dict.fromkeys(names + [".".join(everything[f].path) for f in deleted.fields if f in everything]))
 
     def _constants(self, task: DataFileTask) -> dict[int, Any]:
         """Values that the file's partition tells of columns."""
@@ -233,7 +230,8 @@ class _OpenFile:
         return [name for name in columns if name in strings and self._has_small_dictionary(name)]
 
     def _has_small_dictionary(self, name: str) -> bool:
-        place = next(p for p in range(self._metadata.num_columns) if self._path(p) == name)
+        columns = self._metadata.schema
+        place = next(place for place in range(len(columns)) if columns.column(place).path == name)
         for group in self._groups:
             chunk = group.column(place)
             if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
@@ -244,9 +242,6 @@ class _OpenFile:
             if _large_dictionary(chunk) > _LARGE_DICTIONARY:
                 return False
         return True
-
-    def _path(self, place: int) -> str:
-        return str(self._metadata.schema.column(place).path)
 
 
 def _chunks(group: Any, columns: list[str]) -> list[Any]:

@@ -116,7 +116,7 @@ class FileMetrics:
         return {"record_count": footer.num_rows, "split_offsets": offsets, **found}
 
     def _extremes(self, column: _Column, chunks: Sequence[Any]) -> list[tuple[Any, Any]] | None:
-        """Find the least and the largest values of row groups that have values; nothing where none are kept or known."""
+        """Find the least and the largest values of row groups that have any; None where they are not kept or known."""
         if not column.mode.keeps_bounds:
             return None
         extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []

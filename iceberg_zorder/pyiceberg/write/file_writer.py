@@ -59,7 +59,11 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         # Readers are to see Iceberg's types, not Arrow's.
         "store_schema": False,
     }
-    if settings["compression"] != "none" and not _is_codec(codec):
+    try:
+        has_codec = settings["compression"] == "none" or pa.Codec.is_available(codec)
+    except ValueError:
+        has_codec = False
+    if not has_codec:
         raise InvalidInputError(
             f"Cannot set {_PARQUET}compression-codec to '{codec}', because pyarrow has no such codec"
         )
@@ -70,13 +74,6 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         if "bloom_filter_options" not in _KNOWN:
             _LOG.warning("Writing no bloom filters: this version of pyarrow has none")
     return {name: value for name, value in settings.items() if name not in _NEWER or name in _KNOWN}
-
-
-def _is_codec(name: str) -> bool:
-    try:
-        return bool(pa.Codec.is_available(name))
-    except ValueError:
-        return False
 
 
 def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
