@@ -173,13 +173,13 @@ class KeptBounds:
     def of(table: Table, columns: Sequence[ClusteringColumn]) -> KeptBounds:
         """Read what the table's properties say now."""
         config = metrics_config(table)
-        return KeptBounds(tuple(columns), tuple(config.mode(_full_name(each)) for each in columns))
+        return KeptBounds(tuple(columns), tuple(config.mode(".".join(each.parts)) for each in columns))
 
     def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
         """Tell what is kept once some columns have the modes that they want."""
         wanted = {each.field: MetricsMode.of(each.wanted or "") for each in weak}
         pairs = zip(self.columns, self.modes, strict=True)
-        return replace(self, modes=tuple(wanted.get(_full_name(column)) or mode for column, mode in pairs))
+        return replace(self, modes=tuple(wanted.get(".".join(column.parts)) or mode for column, mode in pairs))
 
     @property
     def mended(self) -> KeptBounds:
@@ -217,7 +217,7 @@ class KeptBounds:
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
-                *(column.name, _full_name(column), column.type, str(mode)),
+                *(column.name, ".".join(column.parts), column.type, str(mode)),
                 wanted=str(_FULL),
             )
             kept = mode.length if mode.keeps_bounds else 0
@@ -302,7 +302,3 @@ def _seen(
     most = np.zeros(len(begins), np.int64)
     np.maximum.at(most, buckets[same[starts]], np.diff(starts, append=len(same)))
     return np.where(of_cut & (np.bincount(buckets[same], minlength=len(begins)) == rows), most, rows)
-
-
-def _full_name(column: ClusteringColumn) -> str:
-    return ".".join(column.parts)

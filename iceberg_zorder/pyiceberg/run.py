@@ -35,7 +35,6 @@ from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import why
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
 from iceberg_zorder.pyiceberg.files import (
-    PLAN,
     READ,
     DataFileTask,
     FileGroup,
@@ -353,12 +352,8 @@ class RewriteRun:
 
     def sampled(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
         """Fit the layouts of a plan that has file groups to those that can be read, unless it has them."""
-        rows, size = sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups)
-        self.progress(PLAN, rows, size)
         # Partitions may have several file groups, of which some are lost: those alone are planned again.
         self.done.update(path for group in plan.groups for path in group.data_files)
-        if isinstance(plan, SampledPlan):
-            return plan
         return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
 
     def begin(self, plan: SampledPlan) -> list[str]:
@@ -386,8 +381,8 @@ class RewriteRun:
             REQUEST: key_of_request(work, plan.order, plan.target),
         }
         self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload)
-        wanted = self._open = len(plan.groups)
-        size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
+        waiting = self._open = len(plan.groups)
+        of_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
             # A commit refreshes the table while other file groups are read and written as it was.
             copy(self.table),
@@ -406,16 +401,16 @@ class RewriteRun:
         try:
             with closing(pool) as outcomes:
                 for sampled, outcome in outcomes:
-                    wanted -= 1
+                    waiting -= 1
                     if isinstance(outcome, Exception):
                         self._failed("a file group", sampled.group, outcome)
                         continue
                     # From here on its files are deleted with those of the batch, should anything come between.
                     batch.append((sampled, outcome))
-                    if len(batch) == size:
+                    if len(batch) == of_commit:
                         due, batch = batch, []
                         commit(due)
-            self.commits.waiting += wanted
+            self.commits.waiting += waiting
             due, batch = batch, []
             commit(due)
         except BaseException:

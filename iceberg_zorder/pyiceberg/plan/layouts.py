@@ -24,6 +24,7 @@ from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.metrics.scan_fraction import BoundedRows, LaidOutSample, scan_fraction_of_groups
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import (
+    PLAN,
     BytesRead,
     FileGroup,
     GroupResult,
@@ -267,11 +268,15 @@ AS_PLANNED = MoreFiles(0, False)
 def fit_plan(
     work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
 ) -> SampledPlan:
-    """Sample the file groups of a plan, and leave those that are not predicted to gain, unless they are due.
+    """Sample the file groups of a plan, unless it is sampled, and leave those that would not gain, unless they are due.
 
     Those that cannot be read, and are told of, are no longer in it. What its user should know is logged, but for what
     is set only if it is executed.
     """
+    if plan.groups:
+        progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
+    if isinstance(plan, SampledPlan):
+        return plan
     if not plan.groups:
         return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)

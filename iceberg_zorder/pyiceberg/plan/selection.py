@@ -118,12 +118,6 @@ class SizeRules:
         """The size above which a file is not planned to be: half way from the target to the maximum."""
         return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
-    def wants(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its size, its deletes or its partition spec."""
-        return not self.min_file_size <= task.data_file.file_size_in_bytes <= self.max_file_size or self.must_rewrite(
-            task
-        )
-
     def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
         """Find the data files of a partition that are rewritten, as Iceberg does.
 
@@ -134,7 +128,9 @@ class SizeRules:
         others = {
             task for task in tasks if self.must_rewrite(task) or task.data_file.file_size_in_bytes > self.max_file_size
         }
-        small = [task for task in tasks if self.wants(task) and task not in others]
+        small = [
+            task for task in tasks if task.data_file.file_size_in_bytes < self.min_file_size and task not in others
+        ]
         rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
         called = others.union(compress(small, gathered([size_of([task]) for task in small], rewrites)))
         size = size_of(called)
@@ -295,7 +291,8 @@ class Selector:
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
             return self._by_gain(files, called, rows)
         chosen, rest = _divided(files.tasks, called.__contains__)
-        small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
+        least = 0 if is_by_gain else self._rules.min_file_size
+        small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
         self._leave(files, small, self._rules.why_small)
         # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)

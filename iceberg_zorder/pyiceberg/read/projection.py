@@ -71,19 +71,14 @@ def _children(of: pa.DataType) -> list[pa.Field]:
     return []
 
 
-def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
+def field_paths(fields: Sequence[FileField], around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
     """Find where the fields of a batch are that no list or map holds, by their ids."""
     found: dict[int, tuple[int, ...]] = {}
-
-    def visit(field: FileField, place: tuple[int, ...]) -> None:
-        if field.field_id is not None:
-            found[field.field_id] = place
-        if pa.types.is_struct(field.type):
-            for inner, child in enumerate(field.children):
-                visit(child, (*place, inner))
-
     for place, field in enumerate(fields):
-        visit(field, (place,))
+        if field.field_id is not None:
+            found[field.field_id] = (*around, place)
+        if pa.types.is_struct(field.type):
+            found |= field_paths(field.children, (*around, place))
     return found
 
 
