@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyiceberg.io import OutputFile
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
@@ -309,36 +310,37 @@ class FileWriter:
             "use_dictionary": worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"]),
             "write_statistics": _with_statistics(self._arrow, large) if large else True,
         }
-        return _OpenFile(self._table, path, pa.schema(types), settings, large)
+        metrics = FileMetrics(self._table.schema(), metrics_config(self._table), large)
+        output = self._table.io.new_output(path)
+        stream = output.create()
+        writer = pq.ParquetWriter(stream, pa.schema(types), **settings)
+        return _OpenFile(path, output, stream, writer, metrics, int(stream.tell()))
 
 
+@dataclass(eq=False)
 class _OpenFile:
     """One data file while it is written."""
 
-    def __init__(
-        self, table: Table, path: str, schema: pa.Schema, settings: Mapping[str, Any], large: Collection[int]
-    ) -> None:
-        self._path = path
-        self._output = table.io.new_output(path)
-        self.stream = self._output.create()
-        self._schema = schema
-        self._metrics = FileMetrics(table.schema(), metrics_config(table), large)
-        self.writer = pq.ParquetWriter(self.stream, schema, **settings)
-        self.size = int(self.stream.tell())
+    path: str
+    output: OutputFile
+    stream: Any
+    writer: pq.ParquetWriter
+    metrics: FileMetrics
+    size: int  # bytes so far
 
     def write(self, batches: list[pa.RecordBatch]) -> int:
         """Write rows as one row group; returns its bytes."""
-        self._metrics.see(batches)
+        self.metrics.see(batches)
+        schema = self.writer.schema
         # Strings come in dictionaries in some batches, and not in others.
         columns = (
             [
                 column if column.type == field.type else column.cast(field.type)
-                for field, column in zip(self._schema, batch.columns, strict=True)
+                for field, column in zip(schema, batch.columns, strict=True)
             ]
             for batch in batches
         )
-        alike = [pa.RecordBatch.from_arrays(of_batch, schema=self._schema) for of_batch in columns]
-        rows = pa.Table.from_batches(alike, self._schema)
+        rows = pa.Table.from_batches([pa.RecordBatch.from_arrays(each, schema=schema) for each in columns], schema)
         self.writer.write_table(rows, row_group_size=rows.num_rows)
         before, self.size = self.size, int(self.stream.tell())
         return self.size - before
@@ -349,14 +351,14 @@ class _OpenFile:
         footer = self.writer.writer.metadata
         file = DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path=self._path,
+            file_path=self.path,
             file_format=FileFormat.PARQUET,
             partition=partition,
-            file_size_in_bytes=len(self._output.to_input_file()),
+            file_size_in_bytes=len(self.output.to_input_file()),
             sort_order_id=None,
             equality_ids=None,
             key_metadata=None,
-            **self._metrics.arguments(footer),
+            **self.metrics.arguments(footer),
         )
         file.spec_id = spec_id
         return file
