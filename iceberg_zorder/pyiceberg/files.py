@@ -254,8 +254,8 @@ class FileGroup:
     key: Partition
     tasks: tuple[DataFileTask, ...]  # empty in a plan that was read, until they are listed
     reasons: tuple[Reason, ...] = ()
-    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
-    is_finer: bool = False  # whether it is written to half as many files again as usual
+    saved_bytes_per_byte: float = 0.0  # that a filter is expected to read less; 0 if it is not known
+    uses_smaller_target: bool = False  # whether it is written to half as many files again as usual
     partition_path: str = ""  # as day=2026-01-01; empty where the key is
     # Of a group that is rewritten:
     index: int = 0  # its place in the plan, from 1

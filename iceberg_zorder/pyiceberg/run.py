@@ -100,8 +100,8 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
             return _rewritten(replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT))
 
 
-def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: int) -> list[DataFile]:
-    """Rewrite a file group whose values have so many bytes at most, and what is decoded at once twice as many."""
+def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, largest: int) -> list[DataFile]:
+    """Rewrite a file group; its largest value may have so many bytes, and what is decoded at once twice as many."""
     budget = context.budget
     batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
@@ -110,7 +110,7 @@ def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: 
     with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
         if rewrite.expected_size > budget.limit:
             spill.check_space(rewrite.expected_size)
-        rewrite.read(spill, codecs, most)
+        rewrite.read(spill, codecs, largest)
         reader.close()
         try:
             return rewrite.write(spill, BucketSorter(codecs, rewrite.prefix, budget), codecs)
@@ -159,7 +159,7 @@ class _GroupRewrite:
     def _index_bits(self) -> int:
         return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
 
-    def read(self, spill: Spill, codecs: Codecs, most: int) -> None:
+    def read(self, spill: Spill, codecs: Codecs, largest: int) -> None:
         """Read all rows, and hold each with those of its file."""
         streams = _dealt(self._group.tasks, self._context.threads)
         router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
@@ -167,14 +167,14 @@ class _GroupRewrite:
         def read_stream(place: int) -> None:
             flushes = 0
             try:
-                found = self._rows(streams[place], 2 * most)
+                found = self._rows(streams[place], 2 * largest)
                 # Where there are threads to spare, one reads ahead.
                 with ReadAhead(found, _AHEAD) if len(streams) < self._context.threads else closing(found) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._routed(router, task, rows, spill.ranges)
                         columns = codecs.encoded(rows.batch)
-                        _check_values(codecs, rows.batch.schema, most)
+                        _check_values(codecs, rows.batch.schema, largest)
                         parts = parted(columns, index, slots, spill.ranges)
                         with turns.turn(place):
                             spill.add(parts)
@@ -273,12 +273,12 @@ class _GroupRewrite:
             raise StoppedError
 
 
-def _check_values(codecs: Codecs, schema: pa.Schema, most: int) -> None:
+def _check_values(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
     """Refuse values that have no room."""
     place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
-    if size > most:
+    if size > largest:
         raise LargeValuesError(
-            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {most:,} "
+            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {largest:,} "
             f"cannot hold: raise it to {size:,}"
         )
 
@@ -300,7 +300,7 @@ logger = logging.getLogger("iceberg_zorder")
 class RewriteRun:
     """One rewrite: its books, its new files, and what the summaries of its snapshots say.
 
-    With partial progress, ``goes_on`` is asked before each file group whether to begin it.
+    With partial progress, ``should_continue`` is asked before each file group whether to begin it.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class RewriteRun:
         table: Table,
         spec: RewriteSpec,
         progress: Progress = silent,
-        goes_on: Callable[[], bool] = lambda: True,
+        should_continue: Callable[[], bool] = lambda: True,
         summary: Mapping[str, str] | None = None,
     ) -> None:
         self.table, self._name = table, display_name(table)
@@ -320,7 +320,7 @@ class RewriteRun:
         self.progress = progress
         # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
         self.budget = MemoryBudget(self._options.memory_limit // 2)
-        self._goes_on: Callable[[], bool] = goes_on if self._options.partial_progress else lambda: True
+        self._should_continue: Callable[[], bool] = should_continue if self._options.partial_progress else lambda: True
         self._summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
         self._results: list[GroupResult] = []
         self._measure: ScanFractions | None = None
@@ -395,7 +395,7 @@ class RewriteRun:
         )
         commit = partial(self._commit, planned_snapshot(self.table, plan), properties, self._measure)
         most = self._options.max_concurrent_file_group_rewrites
-        pool = _rewritten_groups(context, plan.sampled_groups, most, self._goes_on)
+        pool = _rewritten_groups(context, plan.sampled_groups, most, self._should_continue)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []
         self._has_written = True
         try:
@@ -540,7 +540,7 @@ def _rewritten_groups(
     context: RewriteContext,
     groups: Sequence[SampledGroup],
     most: int,
-    goes_on: Callable[[], bool],
+    should_continue: Callable[[], bool],
 ) -> Generator[tuple[SampledGroup, list[DataFile] | Exception], None, None]:
     """Rewrite file groups, so many at a time at most, each in a thread of its own with some threads more.
 
@@ -556,7 +556,7 @@ def _rewritten_groups(
                     # A thread for each new file, and its part of all.
                     wanted = max(waiting[0].group.expected_output_files, context.threads // len(groups), 1)
                     share = min(context.threads, wanted)
-                    if sum(busy for _, busy in running.values()) + share > context.threads or not goes_on():
+                    if sum(busy for _, busy in running.values()) + share > context.threads or not should_continue():
                         break
                     each = waiting.popleft()
                     shared = replace(context, threads=share)

@@ -162,7 +162,7 @@ def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
 
 
 def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:
-    worth = group.worth
+    worth = group.saved_bytes_per_byte
     if workload is not None:
         # No more can be saved than is read.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)

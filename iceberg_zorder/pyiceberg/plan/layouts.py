@@ -407,7 +407,8 @@ def _fitted(
     group = drawn.scan.group
     sample = LaidOutSample(layout, drawn.fitted, drawn.held_out, group.rows, group.input_size)
     found = [measure.group(group, sample)]
-    files, most = group.expected_output_files, group.data_files_count // more.share if more.share else 0
+    files = group.expected_output_files
+    most = group.data_files_count // more.share if more.share else 0
     while files < most and not found[-1].gains:
         files = min(2 * files, most)
         sample = replace(sample, layout=_layout(context, drawn, files))

@@ -167,7 +167,7 @@ def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) 
         files,
         index=number,
         spec_id=work.output_spec_id,
-        expected_output_files=sizes.expected_output_files(finer(size) if files.is_finer else size),
+        expected_output_files=sizes.expected_output_files(finer(size) if files.uses_smaller_target else size),
         max_output_file_size=sizes.write_max_file_size,
         must_rewrite=any(map(sizes.must_rewrite, files.tasks)),
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},

@@ -102,11 +102,14 @@ def _row_groups(
 ) -> list[tuple[SampledRowGroup, ...]] | None:
     files = [
         ManifestFile(
-            *(task.data_file.file_path, task.data_sequence_number),
-            *(task.data_file.record_count, task.data_file.file_size_in_bytes),
-            tuple(task.data_file.split_offsets or ()),
+            file.file_path,
+            task.data_sequence_number,
+            file.record_count,
+            file.file_size_in_bytes,
+            tuple(file.split_offsets or ()),
         )
         for task in group.tasks
+        for file in [task.data_file]
     ]
     return sampled_row_groups(files, wanted, group.expected_output_files, seed, are_clusters=are_clusters)
 
@@ -199,8 +202,8 @@ class _SampledRows:
 class _GroupSampling:
     """Reads the sample of one file group, file by file, in any order.
 
-    A row is drawn when its hash lies below a threshold of its row group: for the first sample below one, for the rows
-    that are held out between that and another, which lets as many through for each sample more.
+    A row is of the sample if its hash is below the threshold of its row group. The rows that are held out lie between
+    that and a higher one, which lets as many through for each further sample.
     """
 
     def __init__(self, context: SampleContext, scan: GroupScan, samples: int) -> None:
@@ -208,8 +211,8 @@ class _GroupSampling:
         self._context = context
         self._scan = scan
         self._samples = samples
-        everything = (SampledRowGroup(0, 0, 0, 0, scan.wanted, group.rows),)
-        self._row_groups = scan.row_groups or [everything] * len(group.tasks)
+        whole = (SampledRowGroup(0, 0, 0, 0, scan.wanted, group.rows),)
+        self._row_groups = scan.row_groups or [whole] * len(group.tasks)
         spec = table.specs()[group.spec_id]
         sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
         wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)

@@ -265,10 +265,10 @@ class Selector:
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         parts: list[FileGroup] = []
         for of_partition, count in zip(others, rows, strict=True):
-            for files in self._judged(of_partition, count):
+            for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
-                parts += self._parts(files)
-        chosen = self._limited(parts, most)
+                parts += self._cut(files)
+        chosen = self._within_limit(parts, most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
     def _is_young(self, task: DataFileTask) -> bool:
@@ -284,12 +284,12 @@ class Selector:
         if tasks:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
-    def _judged(self, files: FileGroup, rows: int) -> list[FileGroup]:
+    def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._by_gain(files, called, rows)
+            return self._choose_by_gain(files, called, rows)
         chosen, rest = _divided(files.tasks, called.__contains__)
         least = 0 if is_by_gain else self._rules.min_file_size
         small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
@@ -298,7 +298,7 @@ class Selector:
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
+    def _choose_by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
         tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (
@@ -322,7 +322,9 @@ class Selector:
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "predicted": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        return [replace(files, tasks=chosen, reasons=why, worth=saved, is_finer=choice.is_finer)]
+        return [
+            replace(files, tasks=chosen, reasons=why, saved_bytes_per_byte=saved, uses_smaller_target=choice.is_finer)
+        ]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -340,7 +342,7 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
-    def _parts(self, files: FileGroup) -> list[FileGroup]:
+    def _cut(self, files: FileGroup) -> list[FileGroup]:
         """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
         most = {
             "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
@@ -362,13 +364,16 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _limited(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
+    def _within_limit(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, must_rewrite = self._options.max_files_to_rewrite, self._rules.must_rewrite
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
             return chosen
         taken: list[FileGroup] = []
-        for files in sorted(chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.worth)):
+        due_first = sorted(
+            chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.saved_bytes_per_byte)
+        )
+        for files in due_first:
             tasks = sorted(files.tasks, key=lambda task: not must_rewrite(task))
             part = Reason("file-limit", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
             why = (*files.reasons, part) if len(tasks) > room else files.reasons
