@@ -348,7 +348,7 @@ def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T
 def retrying(
     properties: Mapping[str, str], is_to_retry: Callable[[BaseException], bool], retries: int | None = None
 ) -> Retrying:
-    """Make what calls a function again, with growing waits: as often as asked for, else as a table's properties say.
+    """Return what calls a function again, with growing waits: as often as asked for, else as a table's properties say.
 
     Raises InvalidInputError for properties ``commit.retry.*`` that are no whole numbers.
     """

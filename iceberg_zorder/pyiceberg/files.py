@@ -182,7 +182,7 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 def new_file_name(stem: str, write_id: str, ending: str) -> str:
-    """Name a file of a write as no other is named; :func:`is_of_write` finds it by its name."""
+    """Return a name that no other file has; :func:`is_of_write` tells by it which write a file is of."""
     return f"{stem}-{write_id}{'-' if write_id else ''}{uuid.uuid4()}{ending}"
 
 

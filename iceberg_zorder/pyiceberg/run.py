@@ -248,7 +248,7 @@ class _GroupRewrite:
             record = self._partitions.records[partition]
         roll_at = self._group.max_output_file_size
         if self._layout.files >= self._group.expected_output_files:
-            # Only where there are fewer files than planned one more is worth starting.
+            # One more file is started only where there are fewer than planned.
             roll_at += row_group_size(self._table)
         settings = FileSettings(
             spec_id=self._group.spec_id,
@@ -382,7 +382,7 @@ class RewriteRun:
         }
         self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload)
         waiting = self._open = len(plan.groups)
-        of_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
+        per_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
             # A commit refreshes the table while other file groups are read and written as it was.
             copy(self.table),
@@ -407,7 +407,7 @@ class RewriteRun:
                         continue
                     # From here on its files are deleted with those of the batch, should anything come between.
                     batch.append((sampled, outcome))
-                    if len(batch) == of_commit:
+                    if len(batch) == per_commit:
                         due, batch = batch, []
                         commit(due)
             self.commits.waiting += waiting

@@ -121,7 +121,7 @@ class DeleteIndex:
             self._positions.setdefault(partition_of(delete), []).append(sequenced)
 
     def of(self, data: DataFile, sequence_number: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        """Find the position deletes and the equality deletes that may apply to a file of a data sequence number."""
+        """Return the position deletes and the equality deletes that may apply to a file of a data sequence number."""
         partition = partition_of(data) if self._positions or self._equalities else ()
         positions = self._positions.get(partition, []) + self._positions_by_path.get(data.file_path, [])
         equalities = self._global_equalities + self._equalities.get(partition, [])

@@ -233,7 +233,7 @@ class SampledPlan(RewritePlan):
 
 
 def planned_snapshot(table: Table, plan: RewritePlan) -> Snapshot | None:
-    """Find the snapshot that was planned on, if the table has it."""
+    """Return the snapshot that was planned on, if the table still has it."""
     return None if plan.snapshot_id is None else table.snapshot_by_id(plan.snapshot_id)
 
 

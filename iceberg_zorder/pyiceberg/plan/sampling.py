@@ -60,7 +60,7 @@ class SampleContext:
     workload: RequestedWorkload | None = None
 
     def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
-        """Tell the bytes to which keys are cut in samples of at most so many rows; None for types of short keys.
+        """Return the bytes to which keys are cut in samples of at most so many rows; None for types of short keys.
 
         Samples have to show what bounds keep of a value, or all of it where the rewrite makes bounds long enough.
         """
@@ -269,7 +269,7 @@ class _GroupSampling:
     def _are_drawn(
         self, row_groups: tuple[SampledRowGroup, ...], samples: int, path: str, positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_] | None:
-        """Tell of rows at some positions of a file whether they are drawn for so many samples; None if all are."""
+        """Return which rows at some positions of a file are drawn for so many samples; None if all are."""
         shares = [(samples * each.sampled_rows, each.rows) for each in row_groups]
         if all(share >= rows for share, rows in shares):
             return None
@@ -312,6 +312,6 @@ class _GroupSampling:
 
 
 def _places(row_groups: Sequence[SampledRowGroup], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Find the places of the row groups that rows are in, by their positions in the file."""
+    """Return the places, among some row groups of a file, of those that hold the rows at some positions."""
     first = np.array([each.first_position for each in row_groups], np.int64)
     return np.searchsorted(first, positions, side="right").astype(np.int64) - 1

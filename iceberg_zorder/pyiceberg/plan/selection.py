@@ -272,7 +272,7 @@ class Selector:
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
     def _is_young(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is younger than ``min-age-seconds``.
+        """Return whether a data file is younger than ``min-age-seconds``.
 
         It is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
         version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.

@@ -108,7 +108,7 @@ def resolve(
     case_sensitive: bool = False,
     needs_bounds: bool = False,
 ) -> ResolvedSortOrder:
-    """Resolve a sort order."""
+    """Find the columns of a sort order in a table; raises InvalidInputError for those that cannot be clustered by."""
     identity = identity_sources(table.spec() if output_spec is None else output_spec)
     found: dict[int, ClusteringColumn] = {}
     for parts in sort_order.names:
@@ -225,7 +225,7 @@ def _names(schema: Schema) -> dict[int, Name]:
 
 
 def _found(table: Table, parts: Name, *, case_sensitive: bool) -> list[NestedField]:
-    """Find the fields from the top-level column down to the named one."""
+    """Return the fields from the top-level column down to the named one."""
     try:
         return found_fields(table, parts, case_sensitive=case_sensitive)
     except InvalidInputError as error:

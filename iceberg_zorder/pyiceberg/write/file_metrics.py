@@ -117,7 +117,7 @@ class FileMetrics:
         return {"record_count": footer.num_rows, "split_offsets": offsets, **found}
 
     def _cut_bounds(self, column: _Column, chunks: Sequence[Any]) -> tuple[bytes | None, bytes | None]:
-        """Find the bounds of a column, as its mode keeps them; None where it keeps none, or none is known."""
+        """Return the bounds of a column, cut as its mode says; None where it keeps none, or none is known."""
         if not column.mode.keeps_bounds:
             return None, None
         extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []

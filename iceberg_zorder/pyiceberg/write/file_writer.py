@@ -161,7 +161,7 @@ def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]
 
 
 def _pays(parts: Sequence[pa.Array], rows: int, limit: int) -> bool:
-    """Tell of a column that has so many rows whether it is smaller with a dictionary, judging by every n-th value."""
+    """Return whether a column of so many rows is smaller with a dictionary, judging by every n-th value."""
     step = max(1, rows // _SAMPLED)
     sampled = []
     for part in parts:
