@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress
+from operator import attrgetter
 
 import numpy as np
 from pyiceberg.table import Table
@@ -32,6 +33,7 @@ _PROPERTY_NAME = "write.target-file-size-bytes"
 _SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
 _FILES_OF_A_PARTITION = 32
 _FAR_OFF = 4
+_path = attrgetter("data_file.file_path")
 
 
 @dataclass(frozen=True)
@@ -390,10 +392,6 @@ def _divided(
     for task in tasks:
         parts[0 if is_first(task) else 1].append(task)
     return tuple(parts[0]), tuple(parts[1])
-
-
-def _path(task: DataFileTask) -> str:
-    return task.data_file.file_path
 
 
 def _counts(left: Sequence[FileGroup]) -> Counter[str]:

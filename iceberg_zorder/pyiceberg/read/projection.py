@@ -5,7 +5,7 @@ PyIceberg's own projection turns NULL lists and maps of structs into empty ones;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -30,17 +30,11 @@ class FileField:
     type: pa.DataType
     children: tuple[FileField, ...]
 
-    def walk(self) -> Iterator[FileField]:
-        """Visit this field and all inside it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
 
 def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
     """Find the fields of a data file by their ids, or where it has none by their names."""
     found = tuple(_file_field(field, (), ()) for field in schema)
-    if not found or any(each.field_id is not None for top in found for each in top.walk()):
+    if not found or fields_by_id(found):
         return found
     if mapping is None:
         raise InvalidInputError(
@@ -69,6 +63,16 @@ def _children(of: pa.DataType) -> list[pa.Field]:
     if pa.types.is_list(of) or pa.types.is_large_list(of) or pa.types.is_fixed_size_list(of):
         return [of.value_field.with_name("element")]
     return []
+
+
+def fields_by_id(fields: Sequence[FileField]) -> dict[int, FileField]:
+    """Return some fields, and all that are inside them, by their ids."""
+    found: dict[int, FileField] = {}
+    for field in fields:
+        if field.field_id is not None:
+            found[field.field_id] = field
+        found |= fields_by_id(field.children)
+    return found
 
 
 def field_paths(fields: Sequence[FileField], around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:

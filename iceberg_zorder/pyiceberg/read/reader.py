@@ -26,6 +26,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
     columns_to_read,
     constant,
     field_paths,
+    fields_by_id,
     file_fields,
     projection,
 )
@@ -111,8 +112,8 @@ class Reader:
                 )
             constants = self._constants(task)
             fields = file_fields(file.schema, self._mapping)
-            by_id = {each.field_id: each for top in fields for each in top.walk()}
-            of_deletes = [".".join(by_id[each].path) for each in deleted.fields if each in by_id]
+            by_id, compared = fields_by_id(fields), {each for ids, _ in deleted.equal for each in ids}
+            of_deletes = [".".join(by_id[each].path) for each in compared if each in by_id]
             columns = list(dict.fromkeys([*columns_to_read(self._wanted.fields, fields), *of_deletes]))
             dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
             project: Projection | None = None
@@ -128,7 +129,7 @@ class Reader:
                     batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
                 batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
                 if deleted.equal and len(positions):
-                    keys = {each: self._key(batch, each, paths.get(each), constants) for each in deleted.fields}
+                    keys = {each: self._key(batch, each, paths.get(each), constants) for each in compared}
                     batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
                 if len(positions):
                     yield Rows(project(batch), positions)
@@ -138,7 +139,7 @@ class Reader:
         constants = self._constants(task)
         with opened(self._table, task.data_file.file_path) as stream:
             file = _OpenFile(stream, self._batch_bytes)
-            by_id = {each.field_id: each for top in file_fields(file.schema, self._mapping) for each in top.walk()}
+            by_id = fields_by_id(file_fields(file.schema, self._mapping))
             columns = [".".join(by_id[each].path) for each in field_ids if each in by_id]
             for _, batch in file.batches(columns, []):
                 paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
