@@ -15,7 +15,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.pyiceberg.bounds import found_fields, metrics_config, named_fields
+from iceberg_zorder.pyiceberg.bounds import MetricsConfig, found_fields, metrics_config, named_fields
 from iceberg_zorder.pyiceberg.files import display_name
 from iceberg_zorder.pyiceberg.partitions import identity_sources
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
@@ -109,7 +109,7 @@ def resolve(
     needs_bounds: bool = False,
 ) -> ResolvedSortOrder:
     """Find the columns of a sort order in a table; raises InvalidInputError for those that cannot be clustered by."""
-    identity = identity_sources(table.spec() if output_spec is None else output_spec)
+    identity, config = identity_sources(table.spec() if output_spec is None else output_spec), metrics_config(table)
     found: dict[int, ClusteringColumn] = {}
     for parts in sort_order.names:
         path = _found(table, parts, case_sensitive=case_sensitive)
@@ -128,7 +128,7 @@ def resolve(
                 f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
             )
         if needs_bounds and field_id not in identity:
-            _check_keeps_bounds(table, column, field_id)
+            _check_keeps_bounds(table, config, column, field_id)
         found[field_id] = column
     first = len(sort_order.prefix)
     asked = [*found][first:]
@@ -232,9 +232,9 @@ def _found(table: Table, parts: Name, *, case_sensitive: bool) -> list[NestedFie
         raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
 
 
-def _check_keeps_bounds(table: Table, column: ClusteringColumn, field_id: int) -> None:
+def _check_keeps_bounds(table: Table, config: MetricsConfig, column: ClusteringColumn, field_id: int) -> None:
     name = table.schema().find_column_name(field_id) or ""
-    mode = metrics_config(table).mode(name)
+    mode = config.mode(name)
     if not mode.keeps_bounds:
         raise InvalidInputError(
             f"Cannot cluster by column {column.name}, because {display_name(table)} keeps no lower/upper bounds for it "
