@@ -20,7 +20,6 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
-from iceberg_zorder.layout.sample import is_cut, sampled_bytes
 from iceberg_zorder.pyiceberg.catalog import refresh, whole_number
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
@@ -174,18 +173,13 @@ class KeptBounds:
     def of(table: Table, columns: Sequence[ClusteringColumn]) -> KeptBounds:
         """Read what the table's properties say now."""
         config = metrics_config(table)
-        return KeptBounds(tuple(columns), tuple(config.mode(_full_name(each)) for each in columns))
+        return KeptBounds(tuple(columns), tuple(config.mode(".".join(each.parts)) for each in columns))
 
     def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
         """Tell what is kept once some columns have the modes that they want."""
         wanted = {each.field: MetricsMode.of(each.wanted or "") for each in weak}
         pairs = zip(self.columns, self.modes, strict=True)
-        return replace(self, modes=tuple(wanted.get(_full_name(column)) or mode for column, mode in pairs))
-
-    @property
-    def in_full(self) -> KeptBounds:
-        """What would be kept if it were all."""
-        return replace(self, modes=(_FULL,) * len(self.columns))
+        return replace(self, modes=tuple(wanted.get(".".join(column.parts)) or mode for column, mode in pairs))
 
     @property
     def mended(self) -> KeptBounds:
@@ -218,17 +212,12 @@ class KeptBounds:
             for column, length in pairs
         ]
 
-    def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
-        """Tell the bytes to which keys are cut in samples of at most so many rows; None for types of short keys."""
-        pairs = zip(self.columns, self.lengths, strict=True)
-        return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
-
     def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
         """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do."""
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
-                *(column.name, _full_name(column), column.type, str(mode)),
+                *(column.name, ".".join(column.parts), column.type, str(mode)),
                 wanted=str(_FULL),
             )
             kept = mode.length if mode.keeps_bounds else 0
@@ -313,7 +302,3 @@ def _seen(
     most = np.zeros(len(begins), np.int64)
     np.maximum.at(most, buckets[same[starts]], np.diff(starts, append=len(same)))
     return np.where(of_cut & (np.bincount(buckets[same], minlength=len(begins)) == rows), most, rows)
-
-
-def _full_name(column: ClusteringColumn) -> str:
-    return ".".join(column.parts)

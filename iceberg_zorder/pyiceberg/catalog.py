@@ -332,28 +332,26 @@ def load_first(load: Callable[[], _T]) -> _T:
 
     Nothing is lost yet.
     """
-    return _retrying({}, is_transient, _FIRST_PATIENCE)(load)
+    return retrying({}, is_transient, _FIRST_PATIENCE)(load)
 
 
 def load(table: Table) -> Table:
     """Load a table again from its catalog, and again if the catalog fails and may recover."""
-    return _retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
+    return retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
 
 
 def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:
     """Try to commit, as often as a table allows."""
-    return _retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
+    return retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
 
 
-def check_properties(properties: Mapping[str, str]) -> None:
-    """Refuse what cannot be read of a table's ``commit.retry.*`` properties; raises InvalidInputError."""
-    _retrying(properties, is_transient)
-
-
-def _retrying(
+def retrying(
     properties: Mapping[str, str], is_to_retry: Callable[[BaseException], bool], retries: int | None = None
 ) -> Retrying:
-    """Make what calls a function again, with waits that grow, as often as a table's properties say, or so often."""
+    """Return what calls a function again, with growing waits: as often as asked for, else as a table's properties say.
+
+    Raises InvalidInputError for properties ``commit.retry.*`` that are no whole numbers.
+    """
     # A negative wait would make sleep fail in the middle of a commit.
     number, least, most, total = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
     return Retrying(
@@ -429,7 +427,13 @@ class RenewedIO(FileIO):
         # A catalog may hand out a table that it knows already.
         self.current: FileIO = io.current if isinstance(io, RenewedIO) else io
         self.properties = self.current.properties
-        self._expires = _expiry(self.current)
+        times = [
+            int(value) / 1000
+            for name, value in self.properties.items()
+            if _EXPIRES in name and str(value).strip().isdecimal()
+        ]
+        self._expires: float | None = min(times, default=None)
+        """When the first of the credentials expires, in seconds since 1970."""
         self._renew_at = self._renewal()
 
     def _renewal(self) -> float | None:
@@ -476,13 +480,3 @@ class RenewedIO(FileIO):
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Delete a file."""
         self._fresh().delete(location)
-
-
-def _expiry(io: FileIO) -> float | None:
-    """Tell when the first of a FileIO's credentials expires, in seconds since 1970."""
-    times = [
-        int(value) / 1000
-        for name, value in io.properties.items()
-        if _EXPIRES in name and str(value).strip().isdecimal()
-    ]
-    return min(times, default=None)

@@ -360,7 +360,10 @@ def write_entries(
 ) -> ManifestFile:
     """Write a manifest."""
     spec = _OptionalFields.model_validate(metadata.specs()[spec_id].model_dump())
-    schema = _schema_for(metadata, spec)
+    # A manifest of an old spec keeps its partition values, although a column they were made from may be dropped since.
+    needed = {field.source_id for field in spec.fields}
+    newest_first = [metadata.schema(), *sorted(metadata.schemas, key=lambda each: each.schema_id, reverse=True)]
+    schema = next((each for each in newest_first if needed <= set(each.field_ids)), metadata.schema())
     codec = avro_codec(metadata)
     writer: ManifestWriter
     if content == ManifestContent.DELETES:
@@ -413,19 +416,6 @@ def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
     if CODEC_MAPPING_ICEBERG_TO_AVRO.get(known, known) not in KNOWN_CODECS:
         raise InvalidInputError(f"Cannot set {_AVRO_CODEC} to '{codec}', because PyIceberg has no such codec")
     return cast(AvroCompressionCodec, known)
-
-
-def _schema_for(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
-    """Return the newest schema that has all the columns a partition spec is made from.
-
-    A manifest of an old spec keeps its partition values, although a column they were made from may be dropped since.
-    """
-    needed = {field.source_id for field in spec.fields}
-    older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
-    for schema in [metadata.schema(), *older]:
-        if needed <= set(schema.field_ids):
-            return schema
-    return metadata.schema()
 
 
 def list_files(io: FileIO, root: str) -> Iterator[str]:

@@ -181,19 +181,9 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
 _LOG = logging.getLogger("iceberg_zorder")
 
 
-def data_file_name(stem: str, write_id: str = "") -> str:
-    """Name a data file; no other has the name."""
-    return f"{stem}-{_tag(write_id)}{uuid.uuid4()}-zorder.parquet"
-
-
-def manifest_name(write_id: str = "") -> str:
-    """Name a manifest."""
-    return f"zorder-{_tag(write_id)}{uuid.uuid4()}.avro"
-
-
-def manifest_list_name(snapshot_id: int, write_id: str = "") -> str:
-    """Name the manifest list of a snapshot."""
-    return f"snap-{snapshot_id}-{_tag(write_id)}{uuid.uuid4()}.avro"
+def new_file_name(stem: str, write_id: str, ending: str) -> str:
+    """Return a name that no other file has; :func:`is_of_write` tells by it which write a file is of."""
+    return f"{stem}-{write_id}{'-' if write_id else ''}{uuid.uuid4()}{ending}"
 
 
 def is_of_write(name: str, write_ids: Collection[str]) -> bool:
@@ -234,10 +224,6 @@ def delete_files(table: Table, paths: Iterable[str]) -> None:
             _LOG.warning("Cannot delete %s, which is not needed: remove_orphan_files does", path, exc_info=True)
 
 
-def _tag(write_id: str) -> str:
-    return f"{write_id}-" if write_id else ""
-
-
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_WRITE = re.compile(rf".*-(?P<id>\w+)-{_UUID}(?:-zorder\.parquet|\.avro)")
 
@@ -268,8 +254,8 @@ class FileGroup:
     key: Partition
     tasks: tuple[DataFileTask, ...]  # empty in a plan that was read, until they are listed
     reasons: tuple[Reason, ...] = ()
-    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
-    is_finer: bool = False  # whether it is written to half as many files again as usual
+    saved_bytes_per_byte: float = 0.0  # that a filter is expected to read less; 0 if it is not known
+    uses_smaller_target: bool = False  # whether it is written to half as many files again as usual
     partition_path: str = ""  # as day=2026-01-01; empty where the key is
     # Of a group that is rewritten:
     index: int = 0  # its place in the plan, from 1

@@ -23,7 +23,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
-from iceberg_zorder.pyiceberg.files import PLAN, Progress, display_name, silent
+from iceberg_zorder.pyiceberg.files import Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_plan, predicate_scan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_spec
@@ -32,7 +32,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
 )
-from iceberg_zorder.pyiceberg.run import RewriteRun, joined
+from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.rewrite.messages import DRY_RUN
 from iceberg_zorder.rewrite.options import OptionValue, option_text, sort_order_text
@@ -291,8 +291,6 @@ def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> Sampl
     """Sample a plan for its user to look at, unless it is sampled."""
     if isinstance(plan, SampledPlan):
         return plan
-    if plan.groups:
-        progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
     try:
         sampled = fit_plan(work, plan, progress, MemoryBudget(work.options.memory_limit // 2))
     except Exception as error:
@@ -313,7 +311,7 @@ def _dry_run_result(plan: SampledPlan) -> RewriteResult:
         sum(group.input_size for group in plan.groups),
         0,
         0,
-        joined(DRY_RUN, plan.message, *plan.warnings),
+        " ".join(filter(None, (DRY_RUN, plan.message, *plan.warnings))),
         tuple(ColumnScan(name, share, predicted.get(name), None) for name, share in before.items()),
         dry_run=True,
         expected_seconds=plan.expected_seconds,

@@ -10,7 +10,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +35,6 @@ from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import why
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
 from iceberg_zorder.pyiceberg.files import (
-    PLAN,
     READ,
     DataFileTask,
     FileGroup,
@@ -49,7 +48,7 @@ from iceberg_zorder.pyiceberg.files import (
 from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_plan
 from iceberg_zorder.pyiceberg.plan.planner import key_of_request
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
@@ -101,8 +100,8 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
             return _rewritten(replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT))
 
 
-def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: int) -> list[DataFile]:
-    """Rewrite a file group whose values have so many bytes at most, and what is decoded at once twice as many."""
+def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, largest: int) -> list[DataFile]:
+    """Rewrite a file group; its largest value may have so many bytes, and what is decoded at once twice as many."""
     budget = context.budget
     batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
@@ -111,7 +110,7 @@ def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: 
     with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
         if rewrite.expected_size > budget.limit:
             spill.check_space(rewrite.expected_size)
-        rewrite.read(spill, codecs, most)
+        rewrite.read(spill, codecs, largest)
         reader.close()
         try:
             return rewrite.write(spill, BucketSorter(codecs, rewrite.prefix, budget), codecs)
@@ -134,6 +133,9 @@ class _GroupRewrite:
         self._rows_read = 0
         paths = field_paths(file_fields(reader.schema, None))
         self._paths = [paths[field_id] for field_id in context.order.field_ids]
+        prefix = context.order.prefix
+        self.prefix = PrefixColumns(prefix, context.order.prefix_orders, tuple(self._paths[: len(prefix)]))
+        """The columns that the rows of a file are sorted by first."""
         spec = context.table.specs()[group.spec_id]
         self._partitions = (
             Partitions(spec, context.table.schema(), reader.schema)
@@ -142,12 +144,6 @@ class _GroupRewrite:
         )
         self.expected_size = int(group.input_size * _INFLATION)
         """About how many bytes the rows take while they are held."""
-
-    @property
-    def prefix(self) -> PrefixColumns:
-        """The columns that the rows of a file are sorted by first."""
-        order = self._context.order
-        return PrefixColumns(order.prefix, order.prefix_orders, tuple(self._paths[: len(order.prefix)]))
 
     @property
     def ranges(self) -> int:
@@ -163,7 +159,7 @@ class _GroupRewrite:
     def _index_bits(self) -> int:
         return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
 
-    def read(self, spill: Spill, codecs: Codecs, most: int) -> None:
+    def read(self, spill: Spill, codecs: Codecs, largest: int) -> None:
         """Read all rows, and hold each with those of its file."""
         streams = _dealt(self._group.tasks, self._context.threads)
         router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
@@ -171,12 +167,14 @@ class _GroupRewrite:
         def read_stream(place: int) -> None:
             flushes = 0
             try:
-                with self._batches(streams[place], len(streams), 2 * most) as batches:
+                found = self._rows(streams[place], 2 * largest)
+                # Where there are threads to spare, one reads ahead.
+                with ReadAhead(found, _AHEAD) if len(streams) < self._context.threads else closing(found) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._routed(router, task, rows, spill.ranges)
                         columns = codecs.encoded(rows.batch)
-                        _check_values(codecs, rows.batch.schema, most)
+                        _check_values(codecs, rows.batch.schema, largest)
                         parts = parted(columns, index, slots, spill.ranges)
                         with turns.turn(place):
                             spill.add(parts)
@@ -191,13 +189,6 @@ class _GroupRewrite:
 
         run_together(len(streams), read_stream, self._stopped.set)
         spill.complete()
-
-    def _batches(
-        self, tasks: list[DataFileTask], streams: int, most: int
-    ) -> AbstractContextManager[Iterator[tuple[DataFileTask, Rows]]]:
-        """Read some data files, ahead where there are threads to spare."""
-        rows = self._rows(tasks, most)
-        return ReadAhead(rows, _AHEAD) if streams < self._context.threads else closing(rows)
 
     def _rows(self, tasks: list[DataFileTask], most: int) -> Generator[tuple[DataFileTask, Rows], None, None]:
         for task in tasks:
@@ -255,12 +246,16 @@ class _GroupRewrite:
         record = self._group.partition
         if self._partitions and record is None:
             record = self._partitions.records[partition]
+        roll_at = self._group.max_output_file_size
+        if self._layout.files >= self._group.expected_output_files:
+            # One more file is started only where there are fewer than planned.
+            roll_at += row_group_size(self._table)
         settings = FileSettings(
             spec_id=self._group.spec_id,
             partition=Record() if record is None else record,
             name=f"{file:05d}-{partition}",
             write_id=self._context.write_id,
-            roll_at=self._roll_at(),
+            roll_at=roll_at,
             row_group_rows=row_group_rows,
             row_width=codecs.width,
             row_size=self._group.input_size / max(1, self._group.rows),
@@ -277,20 +272,13 @@ class _GroupRewrite:
         if self._stopped.is_set() or self._context.stopped.is_set():
             raise StoppedError
 
-    def _roll_at(self) -> int:
-        """Tell at which length another file is started: only where there are fewer files than planned."""
-        size = self._group.max_output_file_size
-        if self._layout.files < self._group.expected_output_files:
-            return size
-        return size + row_group_size(self._table)
 
-
-def _check_values(codecs: Codecs, schema: pa.Schema, most: int) -> None:
+def _check_values(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
     """Refuse values that have no room."""
     place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
-    if size > most:
+    if size > largest:
         raise LargeValuesError(
-            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {most:,} "
+            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {largest:,} "
             f"cannot hold: raise it to {size:,}"
         )
 
@@ -312,7 +300,7 @@ logger = logging.getLogger("iceberg_zorder")
 class RewriteRun:
     """One rewrite: its books, its new files, and what the summaries of its snapshots say.
 
-    With partial progress, ``goes_on`` is asked before each file group whether to begin it.
+    With partial progress, ``should_continue`` is asked before each file group whether to begin it.
     """
 
     def __init__(
@@ -320,7 +308,7 @@ class RewriteRun:
         table: Table,
         spec: RewriteSpec,
         progress: Progress = silent,
-        goes_on: Callable[[], bool] = lambda: True,
+        should_continue: Callable[[], bool] = lambda: True,
         summary: Mapping[str, str] | None = None,
     ) -> None:
         self.table, self._name = table, display_name(table)
@@ -332,7 +320,7 @@ class RewriteRun:
         self.progress = progress
         # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
         self.budget = MemoryBudget(self._options.memory_limit // 2)
-        self._goes_on: Callable[[], bool] = goes_on if self._options.partial_progress else lambda: True
+        self._should_continue: Callable[[], bool] = should_continue if self._options.partial_progress else lambda: True
         self._summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
         self._results: list[GroupResult] = []
         self._measure: ScanFractions | None = None
@@ -364,12 +352,8 @@ class RewriteRun:
 
     def sampled(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
         """Fit the layouts of a plan that has file groups to those that can be read, unless it has them."""
-        rows, size = sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups)
-        self.progress(PLAN, rows, size)
         # Partitions may have several file groups, of which some are lost: those alone are planned again.
         self.done.update(path for group in plan.groups for path in group.data_files)
-        if isinstance(plan, SampledPlan):
-            return plan
         return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
 
     def begin(self, plan: SampledPlan) -> list[str]:
@@ -397,8 +381,8 @@ class RewriteRun:
             REQUEST: key_of_request(work, plan.order, plan.target),
         }
         self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload)
-        wanted = self._open = len(plan.groups)
-        size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
+        waiting = self._open = len(plan.groups)
+        per_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
             # A commit refreshes the table while other file groups are read and written as it was.
             copy(self.table),
@@ -409,24 +393,24 @@ class RewriteRun:
             available_cores(),
             write_id=properties[REWRITE_ID],
         )
-        commit = partial(self._commit, self.table.snapshot_by_id(plan.snapshot_id or 0), properties, self._measure)
+        commit = partial(self._commit, planned_snapshot(self.table, plan), properties, self._measure)
         most = self._options.max_concurrent_file_group_rewrites
-        pool = _rewritten_groups(context, plan.sampled_groups, most, self._goes_on)
+        pool = _rewritten_groups(context, plan.sampled_groups, most, self._should_continue)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []
         self._has_written = True
         try:
             with closing(pool) as outcomes:
                 for sampled, outcome in outcomes:
-                    wanted -= 1
+                    waiting -= 1
                     if isinstance(outcome, Exception):
                         self._failed("a file group", sampled.group, outcome)
                         continue
                     # From here on its files are deleted with those of the batch, should anything come between.
                     batch.append((sampled, outcome))
-                    if len(batch) == size:
+                    if len(batch) == per_commit:
                         due, batch = batch, []
                         commit(due)
-            self.commits.waiting += wanted
+            self.commits.waiting += waiting
             due, batch = batch, []
             commit(due)
         except BaseException:
@@ -446,9 +430,13 @@ class RewriteRun:
         assert start is not None  # noqa: S101
         try:
             results = [measure.result(*each) for each in batch]
-            predicted = measure.predicted([each.sampled for each in results])
+            predicted, actual = measure.predicted([each.sampled for each in results]), measure.actual(results)
+            kinds = (("predicted", predicted), ("actual", actual))
+            fractions = {
+                name: {kind: round(of[name], 6) for kind, of in kinds if name in of} for name in (*predicted, *actual)
+            }
             seconds = time.monotonic() - self._since
-            of_commit = commit_properties(measure.actual(results), predicted, seconds)
+            of_commit = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
             if self._settled_from is not None and is_last:
                 of_commit[SETTLED_FROM] = str(self._settled_from)
@@ -502,14 +490,14 @@ class RewriteRun:
         if scans:
             logger.info("Scan fractions of the rewrite of %s: %s", self._name, _scan_fractions_text(scans))
         waiting = f"{commits.waiting:,} file groups were not begun, because there was no time left."
-        said = [message, *warnings, waiting if commits.waiting else None]
+        said = (message, *warnings, waiting if commits.waiting else None)
         return RewriteResult(
             commits.rewritten_files,
             commits.added_files,
             commits.rewritten_bytes,
             commits.failed_files,
             commits.removed_delete_files,
-            joined(*said),
+            " ".join(filter(None, said)) or None,
             scans,
             workload=measure.workload_scan(sampled, results) if measure else None,
         )
@@ -535,11 +523,6 @@ class RewriteRun:
         return kind(f"Cannot complete the rewrite of {self._name}, because {reason.rstrip('.')}. {left}")
 
 
-def joined(*sentences: str | None) -> str | None:
-    """Join sentences; None without any."""
-    return " ".join(each for each in sentences if each) or None
-
-
 def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
     """Write scan fractions in a line."""
     return "; ".join(
@@ -557,7 +540,7 @@ def _rewritten_groups(
     context: RewriteContext,
     groups: Sequence[SampledGroup],
     most: int,
-    goes_on: Callable[[], bool],
+    should_continue: Callable[[], bool],
 ) -> Generator[tuple[SampledGroup, list[DataFile] | Exception], None, None]:
     """Rewrite file groups, so many at a time at most, each in a thread of its own with some threads more.
 
@@ -573,7 +556,7 @@ def _rewritten_groups(
                     # A thread for each new file, and its part of all.
                     wanted = max(waiting[0].group.expected_output_files, context.threads // len(groups), 1)
                     share = min(context.threads, wanted)
-                    if sum(busy for _, busy in running.values()) + share > context.threads or not goes_on():
+                    if sum(busy for _, busy in running.values()) + share > context.threads or not should_continue():
                         break
                     each = waiting.popleft()
                     shared = replace(context, threads=share)
@@ -605,19 +588,3 @@ def snapshot_properties(order: ResolvedSortOrder, layouts: Sequence[Layout], tar
         LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
         TARGET: f"{target.size} {target.origin}",
     }
-
-
-def commit_properties(
-    scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
-) -> dict[str, str]:
-    """Describe one commit of a rewrite.
-
-    Examples
-    --------
-    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
-    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
-    """
-    told = (("predicted", predicted), ("actual", scan_fractions))
-    columns = dict.fromkeys((*predicted, *scan_fractions))
-    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
-    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}

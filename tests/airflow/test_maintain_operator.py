@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
-from iceberg_zorder.pyiceberg.run import commit_properties
+from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from tests.airflow.dags import run_tasks
 from tests.maintain.lake import POLICY, Lake, rows_of
 from tests.pyiceberg.committing import operations, summary_of
@@ -136,13 +136,15 @@ def test_a_task_that_is_killed_leaves_nothing_behind(
     known, before = lake.files(), [rows_of(each) for each in tables]
     written: list[int] = []
 
-    def killed(*arguments: Any) -> dict[str, str]:
+    measured = ScanFractions.actual
+
+    def killed(*arguments: Any) -> dict[str, float]:
         # All files of the first table are written by now, and none is committed.
         written.append(len(lake.files() - known))
         signal.raise_signal(number)
-        return commit_properties(*arguments)
+        return measured(*arguments)
 
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.run.commit_properties", killed)
+    monkeypatch.setattr(ScanFractions, "actual", killed)
     done = run_tasks(maintain(str(lake.policy)).replace(")", ", execution_timeout=timedelta(hours=1))"))
     assert done.states == {"maintain": "failed"}
     assert type(done.failure).__name__ == kind

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.exceptions import (
     BadRequestError,
@@ -30,7 +30,16 @@ from iceberg_zorder.errors import (
     TakenOverError,
     UnknownOutcomeError,
 )
-from iceberg_zorder.pyiceberg.catalog import adopt, check_properties, is_not_committed, load, refresh, retry_commit, why
+from iceberg_zorder.pyiceberg.catalog import (
+    adopt,
+    is_not_committed,
+    is_transient,
+    load,
+    refresh,
+    retry_commit,
+    retrying,
+    why,
+)
 from iceberg_zorder.pyiceberg.commit.head import HeadReader, dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
@@ -277,10 +286,10 @@ def commit_replacement(
 
 
 def check_committable(table: Table) -> None:
-    """Refuse a table whose properties no snapshot can be committed with, before anything is read."""
+    """Refuse a table whose properties no snapshot can be committed with, before anything is read: each is read here."""
     avro_codec(table.metadata)
     partition_summary_limit(table.metadata)
-    check_properties(table.metadata.properties)
+    retrying(table.metadata.properties, is_transient)
 
 
 def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
@@ -308,35 +317,33 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
 logger = logging.getLogger("iceberg_zorder")
 
 
+@dataclass(eq=False)
 class CommitManager:
     """Commits batches of file groups to a branch, and counts, so that what stands is known however the rewrite ends.
 
     The table has the new metadata after every commit.
     """
 
-    def __init__(self, table: Table, branch: str, options: RewriteOptions) -> None:
-        self._table = table
-        self._branch = branch
-        self._options = options
-        self._ours: list[int] = []
-        self.rewritten_files = self.added_files = self.rewritten_bytes = 0
-        self.failed_files = self.removed_delete_files = 0
-        self.failure: Exception | None = None
-        """Why a file group failed, the last one that did."""
-        self.failed_commits: list[Exception] = []
-        """Why commits failed that no other operation was in the way of."""
-        self.conflicts: list[RewriteConflictError] = []
-        """Of the last attempt: what took the file groups in ``lost``."""
-        self.lost: list[FileGroup] = []
-        self.lost_in_all = 0
-        """File groups that conflicts took at any attempt, whatever became of them then."""
-        self.waiting = 0
-        """File groups that were not begun, because the caller wanted no more."""
+    table: Table
+    branch: str
+    options: RewriteOptions
+    rewritten_files: int = 0
+    rewritten_bytes: int = 0
+    added_files: int = 0
+    removed_delete_files: int = 0
+    failed_files: int = 0
+    failure: Exception | None = None  # why a file group failed, the last one that did
+    failed_commits: list[Exception] = field(default_factory=list)  # why, where no other operation was in the way
+    conflicts: list[RewriteConflictError] = field(default_factory=list)  # what took the file groups in ``lost``
+    lost: list[FileGroup] = field(default_factory=list)  # at the last attempt
+    lost_in_all: int = 0  # file groups that conflicts took at any attempt, whatever became of them then
+    waiting: int = 0  # file groups that were not begun, because the caller wanted no more
+    ours: list[int] = field(default_factory=list)  # the snapshots that were committed
 
     @property
     def count(self) -> int:
         """How many commits were made."""
-        return len(self._ours)
+        return len(self.ours)
 
     def commit(self, snapshot: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]) -> bool:
         """Commit a batch of file groups that were planned on a snapshot; tells whether that was done."""
@@ -347,12 +354,12 @@ class CommitManager:
         added = tuple(file for each in results for file in each.files)
         try:
             committed = commit_replacement(
-                self._table,
+                self.table,
                 Replacement(removed, added),
                 start=snapshot,
-                ours=self._ours,
-                branch=self._branch,
-                use_starting_sequence_number=self._options.use_starting_sequence_number,
+                ours=self.ours,
+                branch=self.branch,
+                use_starting_sequence_number=self.options.use_starting_sequence_number,
                 snapshot_properties=properties,
             )
         except RewriteConflictError as error:
@@ -363,18 +370,18 @@ class CommitManager:
         except (TakenOverError, UnknownOutcomeError):
             raise
         except Exception as error:
-            if not self._options.partial_progress:
+            if not self.options.partial_progress:
                 raise
-            name = display_name(self._table)
+            name = display_name(self.table)
             logger.error("A commit of %s failed, and its new files were deleted: %s", name, error, exc_info=error)
             self.failed_commits.append(error)
             self.failed_files += len(removed)
             return False
-        self._ours.append(committed)
+        self.ours.append(committed)
         self.rewritten_files += len(removed)
         self.added_files += len(added)
         self.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
-        new = self._table.snapshot_by_id(committed)
+        new = self.table.snapshot_by_id(committed)
         if new and new.summary:
             self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
         return True

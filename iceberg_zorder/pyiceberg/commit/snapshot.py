@@ -30,14 +30,13 @@ from pyiceberg.table.snapshots import (
 
 from iceberg_zorder.errors import InvalidInputError, TakenOverError
 from iceberg_zorder.pyiceberg.catalog import whole_number
-from iceberg_zorder.pyiceberg.commit.head import DataManifest, EntryKey, Head, entry_key
+from iceberg_zorder.pyiceberg.commit.head import EntryKey, Head, entry_key
 from iceberg_zorder.pyiceberg.compat import write_entries, write_list
 from iceberg_zorder.pyiceberg.files import (
     display_name,
     is_leased,
     is_unpartitioned,
-    manifest_list_name,
-    manifest_name,
+    new_file_name,
     partition_of,
     sequence_number,
     single_path,
@@ -204,18 +203,34 @@ class SnapshotWriter:
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
         """Write the snapshot for a head, whose manifests the table object must know."""
         metadata = self._table.metadata
-        manifests = [*self._added_manifests(data_sequence_number), *map(self._data_manifest, head.data)]
+        added = defaultdict(list)
+        for file in self._added:
+            new = ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED,
+                snapshot_id=self.snapshot_id,
+                sequence_number=data_sequence_number,
+                file_sequence_number=None,
+                data_file=file,
+            )
+            added[file.spec_id].append(new)
+        manifests = [
+            self._once(f"added to spec {spec_id}", partial(self._write, entries, spec_id))
+            for spec_id, entries in added.items()
+        ]
+        for data in head.data:
+            without = partial(self._without, data.manifest, data.removed, data.kept)
+            manifests.append(self._once(data.manifest.manifest_path, without) if data.removed else data.manifest)
         dropped_files: list[DataFile] = []
-        for manifest in head.deletes:
-            gone = [entry for entry in manifest.entries if entry_key(entry) in dropped]
-            kept = [entry for entry in manifest.entries if entry_key(entry) not in dropped]
-            manifests.append(self._without(manifest.manifest, gone, kept) if gone else manifest.manifest)
+        for deletes in head.deletes:
+            gone = [entry for entry in deletes.entries if entry_key(entry) in dropped]
+            kept = [entry for entry in deletes.entries if entry_key(entry) not in dropped]
+            manifests.append(self._without(deletes.manifest, gone, kept) if gone else deletes.manifest)
             dropped_files += [entry.data_file for entry in gone]
         snapshot = Snapshot.model_validate(
             {
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": head.snapshot.snapshot_id,
-                "manifest-list": self._new_path(manifest_list_name(self.snapshot_id, self.write_id)),
+                "manifest-list": self._new_path(f"snap-{self.snapshot_id}"),
                 "sequence-number": metadata.next_sequence_number(),
                 "summary": self._summary(head, dropped_files),
                 "schema-id": metadata.current_schema_id,
@@ -225,7 +240,8 @@ class SnapshotWriter:
         paths = {manifest.manifest_path for manifest in manifests}
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
 
-    def _new_path(self, name: str) -> str:
+    def _new_path(self, stem: str) -> str:
+        name = new_file_name(stem, self.write_id, ".avro")
         path = self._table.location_provider().new_metadata_location(name)
         self.written.append(path)
         return path
@@ -235,27 +251,12 @@ class SnapshotWriter:
     ) -> ManifestFile:
         return write_entries(
             entries,
-            self._table.io.new_output(self._new_path(manifest_name(self.write_id))),
+            self._table.io.new_output(self._new_path("zorder")),
             metadata=self._table.metadata,
             spec_id=spec_id,
             snapshot_id=self.snapshot_id,
             content=content,
         )
-
-    def _added_manifests(self, number: int | None) -> list[ManifestFile]:
-        entries = defaultdict(list)
-        for file in self._added:
-            entries[file.spec_id].append(self._entry(ManifestEntryStatus.ADDED, self.snapshot_id, file, number))
-        return [
-            self._once(f"added to spec {spec_id}", partial(self._write, mine, spec_id))
-            for spec_id, mine in entries.items()
-        ]
-
-    def _data_manifest(self, manifest: DataManifest) -> ManifestFile:
-        if not manifest.removed:
-            return manifest.manifest
-        again = partial(self._without, manifest.manifest, manifest.removed, manifest.kept)
-        return self._once(manifest.manifest.manifest_path, again)
 
     def _once(self, of: str, write: Callable[[], ManifestFile]) -> ManifestFile:
         """Write a manifest, or take the one that was written for another head in the same format version."""
@@ -268,30 +269,21 @@ class SnapshotWriter:
         self, manifest: ManifestFile, removed: Iterable[ManifestEntry], kept: Iterable[ManifestEntry]
     ) -> ManifestFile:
         """Write a manifest again: some entries as deleted by this snapshot, the others as existing before it."""
+        again = (
+            *((entry, ManifestEntryStatus.DELETED, self.snapshot_id) for entry in removed),
+            *((entry, ManifestEntryStatus.EXISTING, entry.snapshot_id) for entry in kept),
+        )
         entries = [
-            *(self._again(entry, ManifestEntryStatus.DELETED, self.snapshot_id) for entry in removed),
-            *(self._again(entry, ManifestEntryStatus.EXISTING, entry.snapshot_id) for entry in kept),
+            ManifestEntry.from_args(
+                status=status,
+                snapshot_id=snapshot_id,
+                sequence_number=entry.sequence_number,
+                file_sequence_number=entry.file_sequence_number,
+                data_file=entry.data_file,
+            )
+            for entry, status, snapshot_id in again
         ]
         return self._write(entries, manifest.partition_spec_id, manifest.content)
-
-    def _again(self, entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
-        return self._entry(status, snapshot_id, entry.data_file, entry.sequence_number, entry.file_sequence_number)
-
-    @staticmethod
-    def _entry(
-        status: ManifestEntryStatus,
-        snapshot_id: int | None,
-        file: DataFile,
-        number: int | None,
-        of_file: int | None = None,
-    ) -> ManifestEntry:
-        return ManifestEntry.from_args(
-            status=status,
-            snapshot_id=snapshot_id,
-            sequence_number=number,
-            file_sequence_number=of_file,
-            data_file=file,
-        )
 
     def _summary(self, head: Head, dropped: list[DataFile]) -> Summary:
         metadata = self._table.metadata

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -120,21 +120,17 @@ class DeleteIndex:
         else:
             self._positions.setdefault(partition_of(delete), []).append(sequenced)
 
-    def position_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
-        """Find the position deletes that may name rows of a data file with this data sequence number."""
-        candidates = self._of_partition(self._positions, data) + self._positions_by_path.get(data.file_path, [])
-        return tuple(delete for delete, sequence in candidates if sequence >= sequence_number)
-
-    def equality_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
-        """Find the equality deletes that may equal rows of a data file with this data sequence number."""
-        candidates = self._global_equalities + self._of_partition(self._equalities, data)
-        return tuple(
-            delete for delete, sequence in candidates if sequence > sequence_number and self._may_equal(data, delete)
+    def of(self, data: DataFile, sequence_number: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+        """Return the position deletes and the equality deletes that may apply to a file of a data sequence number."""
+        partition = partition_of(data) if self._positions or self._equalities else ()
+        positions = self._positions.get(partition, []) + self._positions_by_path.get(data.file_path, [])
+        equalities = self._global_equalities + self._equalities.get(partition, [])
+        return (
+            tuple(delete for delete, number in positions if number >= sequence_number),
+            tuple(
+                delete for delete, number in equalities if number > sequence_number and self._may_equal(data, delete)
+            ),
         )
-
-    @staticmethod
-    def _of_partition(deletes: dict[Partition, list[_Sequenced]], data: DataFile) -> list[_Sequenced]:
-        return deletes.get(partition_of(data), []) if deletes else []
 
     def _may_equal(self, data: DataFile, delete: DataFile) -> bool:
         """Tell by counts and bounds whether a data file may hold a row that an equality delete file names."""
@@ -180,11 +176,6 @@ def _may_hold_nan(file: DataFile, column: NestedField) -> bool:
     if not isinstance(column.field_type, FloatType | DoubleType):
         return False
     return (file.nan_value_counts or {}).get(column.field_id) != 0
-
-
-def rows_deleted_by_position(deletes: Iterable[DataFile]) -> int:
-    """Count the rows that position deletes of one data file each delete."""
-    return sum(delete.record_count for delete in deletes if single_path(delete) is not None)
 
 
 _MAX_LONG = (1 << 63) - 1
@@ -275,7 +266,13 @@ def column_bounds(
     """Read the bounds of a column in data files."""
     ends = _ends(files, field)
     lower, upper = (encode(each if length is None else cut(each, length), column.type) for each in ends)
-    return ColumnBounds(column, lower, upper, _valued(files, field.field_id))
+    rows = np.array([_count(file.value_counts, field.field_id, file.record_count) for file in files], np.int64)
+    empty = [
+        _count(file.null_value_counts, field.field_id, 0) + _count(file.nan_value_counts, field.field_id, 0)
+        for file in files
+    ]
+    valued = np.clip(1 - np.array(empty, np.int64) / np.maximum(rows, 1), 0.0, 1.0)
+    return ColumnBounds(column, lower, upper, np.where(rows > 0, valued, 0.0))
 
 
 def _ends(files: Sequence[DataFile], field: NestedField) -> list[pa.Array]:
@@ -309,13 +306,6 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
     if isinstance(kind, StringType):
         return pa.large_string()
     return pa.int64() if domain(str(kind)) == "long" else pa.large_binary()
-
-
-def _valued(files: Sequence[DataFile], field_id: int) -> npt.NDArray[np.float64]:
-    rows = np.array([_count(file.value_counts, field_id, file.record_count) for file in files], np.int64)
-    counts = ((file.null_value_counts, file.nan_value_counts) for file in files)
-    without = np.array([_count(nulls, field_id, 0) + _count(nans, field_id, 0) for nulls, nans in counts], np.int64)
-    return np.where(rows > 0, np.clip(1 - without / np.maximum(rows, 1), 0.0, 1.0), 0.0)
 
 
 def _count(kept: Mapping[int, int] | None, field_id: int, otherwise: int) -> int:
@@ -391,13 +381,7 @@ class Listing:
             elif manifest_filters[manifest.partition_spec_id](manifest):
                 entries += [entry for entry in read_entries(manifest, io) if self.may_match(entry.data_file)]
         return [
-            DataFileTask(
-                entry.data_file,
-                number,
-                deletes.position_deletes(entry.data_file, number),
-                deletes.equality_deletes(entry.data_file, number),
-                entry.snapshot_id,
-            )
+            DataFileTask(entry.data_file, number, *deletes.of(entry.data_file, number), entry.snapshot_id)
             for entry in entries
             for number in [sequence_number(entry)]
         ]
@@ -410,9 +394,10 @@ class Listing:
         """Tell the same by its partition alone."""
         return self._partition_filters[file.spec_id](file)
 
-    def values_may_match(self, file: DataFile) -> bool:
-        """Tell the same by its metrics alone."""
-        return self._metrics_filter(file)
+    @cached_property
+    def values_may_match(self) -> Callable[[DataFile], bool]:
+        """Tells the same by a file's metrics alone."""
+        return file_may_match(self._table.schema(), self._filter, self._case_sensitive)
 
     @cached_property
     def kept_fields(self) -> list[NestedField]:
@@ -430,7 +415,3 @@ class Listing:
             each: partition_may_match(spec, schema, self._filter, self._case_sensitive)
             for each, spec in self._table.specs().items()
         }
-
-    @cached_property
-    def _metrics_filter(self) -> Callable[[DataFile], bool]:
-        return file_may_match(self._table.schema(), self._filter, self._case_sensitive)

@@ -18,7 +18,7 @@ from iceberg_zorder.pyiceberg.files import FileGroup, size_of
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.reporting.new_layout import spec_of
@@ -36,7 +36,7 @@ def observe(
         work, asked = plan_spec(table, spec_of(table, settings, now))
         needs = _needs(work, asked)
         plan, groups = (asked, needs) if queries is None else _worthwhile(work, asked, needs, queries)
-    snapshots = snapshots_to(table, table.snapshot_by_id(plan.snapshot_id or 0))
+    snapshots = snapshots_to(table, planned_snapshot(table, plan))
     is_main = settings.branch in (None, MAIN_BRANCH)
     remembered = Notes.of(table.properties).last_rewrite_ms if is_main else None
     last_ms, come = _since_last_rewrite(snapshots, remembered)
@@ -162,7 +162,7 @@ def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
 
 
 def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:
-    worth = group.worth
+    worth = group.saved_bytes_per_byte
     if workload is not None:
         # No more can be saved than is read.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)

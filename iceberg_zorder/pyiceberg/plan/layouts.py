@@ -24,6 +24,7 @@ from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.metrics.scan_fraction import BoundedRows, LaidOutSample, scan_fraction_of_groups
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import (
+    PLAN,
     BytesRead,
     FileGroup,
     GroupResult,
@@ -36,7 +37,7 @@ from iceberg_zorder.pyiceberg.files import (
 from iceberg_zorder.pyiceberg.listing.listing import Listing, file_arrays, new_data_files, new_files_read, snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import order_of_groups
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
 from iceberg_zorder.pyiceberg.plan.sampling import (
     DrawnSample,
@@ -46,6 +47,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import (
     group_scans,
     reraised,
 )
+from iceberg_zorder.pyiceberg.plan.selection import OPTION, PROPERTY
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import (
     COLUMNS,
@@ -118,7 +120,7 @@ class ScanFractions:
         if scan := self.workload_scan([laid_out]):
             before, after = scan.before, scan.predicted
         means = None if before is None or after is None else (before, after)
-        return replace(laid_out, scan_fractions=predicted, means=means)
+        return replace(laid_out, scan_fractions=predicted, means=means, gains=means is None or reads_less(*means))
 
     def result(self, sampled: SampledGroup, files: Sequence[DataFile]) -> GroupResult:
         """Measure the new files of a group."""
@@ -253,23 +255,10 @@ def makes_few(files: int, new_files: int) -> bool:
 
 @dataclass(frozen=True)
 class MoreFiles:
-    """Into how many files a group may be laid out that would not gain as it was planned.
-
-    Examples
-    --------
-    >>> list(MoreFiles(1, False).than(1, 5)), list(MoreFiles(2, False).than(1, 5)), list(MoreFiles(0, False).than(1, 5))
-    ([2, 4, 5], [2], [])
-    """
+    """Into how many files a group may be laid out that would not gain as it was planned."""
 
     share: int  # one for each so many of its data files, at most; 0 for no more than planned
     is_by_size: bool  # whether few files are worth a rewrite whatever filters read
-
-    def than(self, files: int, of: int) -> Iterator[int]:
-        """Double a number of files, up to the most that come of so many."""
-        most = of // self.share if self.share else 0
-        while files < most:
-            files = min(2 * files, most)
-            yield files
 
 
 AS_PLANNED = MoreFiles(0, False)
@@ -279,16 +268,21 @@ AS_PLANNED = MoreFiles(0, False)
 def fit_plan(
     work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
 ) -> SampledPlan:
-    """Sample the file groups of a plan, and leave those that are not predicted to gain, unless they are due.
+    """Sample the file groups of a plan, unless it is sampled, and leave those that would not gain, unless they are due.
 
     Those that cannot be read, and are told of, are no longer in it. What its user should know is logged, but for what
     is set only if it is executed.
     """
+    if plan.groups:
+        progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
+    if isinstance(plan, SampledPlan):
+        return plan
     if not plan.groups:
         return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)
     context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
-    share = 0 if options.rewrite_all else 2 if plan.target and plan.target.is_given else 1
+    is_given = plan.target is not None and plan.target.source in (OPTION, PROPERTY)
+    share = 0 if options.rewrite_all else 2 if is_given else 1
     more = MoreFiles(share, math.isinf(options.max_scan_ratio))
     fitted, measure, metrics = fit_layouts(context, plan.groups, more)
     chosen = [each for each in fitted if options.rewrite_all or each.group.must_rewrite or each.gains]
@@ -297,7 +291,7 @@ def fit_plan(
         before, predicted = measure.means(left)
         said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
         plan = replace(plan, message=said + plan.limit_message)
-    snapshots = snapshots_to(work.table, work.table.snapshot_by_id(plan.snapshot_id or 0))
+    snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
     found = replace(
         _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left]),
         order=order,
@@ -379,7 +373,7 @@ def fit_layouts(
     first = len(order.all) - len(order.named)
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = MetricsFindings(context.options.metrics_check, tuple(weak))
-    lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
+    lengths = context.sampled_lengths(scans[0].most)
     measure = ScanFractions(context.table, order, kept.fixed(metrics.fixes), lengths, context.workload)
     fitted = [_fitted(context, measure, *each, more) for each in drawn]
     for column in order.named:
@@ -396,7 +390,9 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
     """Fit layouts, and draw again where row groups turn out to be clusters."""
     for sample in samples:
         layout = _layout(context, sample, sample.scan.group.expected_output_files)
-        if not _is_of_clusters(sample, layout):
+        is_part = sample.scan.row_groups is not None and sample.fitted.rows > 0
+        files = layout.file(sample.fitted) if is_part else None
+        if files is None or cluster_effect(files, sample.row_groups, layout.files) <= LARGEST_CLUSTER_EFFECT:
             yield sample, layout
             continue
         scan = sample.scan.of_clusters(context.options.sample_seed)
@@ -411,24 +407,20 @@ def _fitted(
     group = drawn.scan.group
     sample = LaidOutSample(layout, drawn.fitted, drawn.held_out, group.rows, group.input_size)
     found = [measure.group(group, sample)]
-    for files in more.than(group.expected_output_files, group.data_files_count):
-        if _is_read_less(found[-1]):
-            break
+    files = group.expected_output_files
+    most = group.data_files_count // more.share if more.share else 0
+    while files < most and not found[-1].gains:
+        files = min(2 * files, most)
         sample = replace(sample, layout=_layout(context, drawn, files))
         found.append(measure.with_layout(found[0], sample, files))
-    if _is_read_less(found[-1]):
+    if found[-1].gains:
         return found[-1]
-    gathered = [_is_gathered(each, more) for each in found]
+    gathered = [replace(each, gains=_is_gathered(each, more)) for each in found]
     # What is rewritten whatever is gained gets the files that were planned.
     if group.must_rewrite:
-        return replace(found[0], gains=gathered[0])
-    best = min(found, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each, is_one in zip(found, gathered, strict=True) if is_one), replace(best, gains=False))
-
-
-def _is_read_less(sampled: SampledGroup) -> bool:
-    """Tell whether it is predicted that filters read less of a group, or nothing is known."""
-    return sampled.means is None or reads_less(*sampled.means)
+        return gathered[0]
+    best = min(gathered, key=lambda each: each.means[1] if each.means else 0.0)
+    return next((each for each in gathered if each.gains), best)
 
 
 def _is_gathered(sampled: SampledGroup, more: MoreFiles) -> bool:
@@ -443,11 +435,3 @@ def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
         return fit(context.order.all, sample.fitted, request)
     asked = context.workload.asked_of(sample.scan.group.like, context.options.workload_share)
     return fit(context.order.all, sample.fitted, request, asked.boxes_in, asked.share)
-
-
-def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
-    """Tell whether the row groups that were read turn out to be clusters, so that more of them must be read."""
-    if not sample.fitted.rows or sample.scan.row_groups is None:
-        return False
-    files = layout.file(sample.fitted)
-    return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT

@@ -11,19 +11,16 @@ from urllib.parse import quote_plus
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
-from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, Partition, display_name, partition_of
 from iceberg_zorder.pyiceberg.listing.listing import Listing, ancestors, snapshots_to
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
@@ -42,9 +39,8 @@ from iceberg_zorder.pyiceberg.plan.selection import (
 )
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, Reason
-from iceberg_zorder.rewrite.metrics_check import FIX
 from iceberg_zorder.select.gain import finer
-from iceberg_zorder.select.settled import Settled, request_key
+from iceberg_zorder.select.settled import request_key
 
 
 def plan_spec(
@@ -80,17 +76,23 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     if lost:
         scope = _by_partition(table, _again(tasks, lost, done, table.spec().spec_id))
         most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
-    settled = None if order is None or lost or options.rewrite_all else _settled(work, order, snapshots, target)
-    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, settled, work.workload)
+    request = None if order is None or lost or options.rewrite_all else key_of_request(work, order, target)
+    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
     chosen, left, message = selector.select(scope, most)
     groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         check_formats(table, groups)
     if order is not None:
         order_of_groups(work, groups)
+    by, _, direction = options.rewrite_job_order.replace("_", "-").lower().partition("-")
+    if by in ("bytes", "files"):
+        groups.sort(
+            key=lambda group: group.input_size if by == "bytes" else group.data_files_count,
+            reverse=direction == "desc",
+        )
     return replace(
         plan,
-        groups=tuple(_in_job_order(groups, options.rewrite_job_order)),
+        groups=tuple(groups),
         left=tuple(left),
         message=message if scope or lost or is_filtered else nothing_in(table, "the table has no data file"),
         target=target,
@@ -158,16 +160,6 @@ def _again(
     return [task for task, path in paths if path in own or (key_of(task, spec_id) in keys and path not in done)]
 
 
-def _settled(
-    work: ResolvedSpec, order: ResolvedSortOrder, snapshots: Sequence[SnapshotFacts], target: TargetSize
-) -> Settled | None:
-    """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""
-    if work.options.layout.metrics_check == FIX and KeptBounds.of(work.table, order.named).missing:
-        # New files are to have bounds that those have not.
-        return None
-    return Settled.by(key_of_request(work, order, target), snapshots)
-
-
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
     """Tell of chosen files how they are rewritten."""
     size = files.input_size
@@ -175,17 +167,11 @@ def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) 
         files,
         index=number,
         spec_id=work.output_spec_id,
-        expected_output_files=sizes.expected_output_files(finer(size) if files.is_finer else size),
+        expected_output_files=sizes.expected_output_files(finer(size) if files.uses_smaller_target else size),
         max_output_file_size=sizes.write_max_file_size,
         must_rewrite=any(map(sizes.must_rewrite, files.tasks)),
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
-
-
-def _in_job_order(groups: Sequence[FileGroup], job_order: str) -> list[FileGroup]:
-    by, _, direction = job_order.replace("_", "-").lower().partition("-")
-    values = {"bytes": lambda group: group.input_size, "files": lambda group: group.data_files_count}
-    return sorted(groups, key=values[by], reverse=direction == "desc") if by in values else [*groups]
 
 
 def check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
@@ -270,7 +256,9 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     if not is_read:
         return plan
     # Those of the plan's snapshot and filter, which are listed once more only where they may be others.
-    in_question = tasks.values() if is_same and work.spec.where is None else work.listing.tasks(_snapshot(work, plan))
+    planned_on = planned_snapshot(table, plan)
+    assert planned_on is not None  # noqa: S101
+    in_question = tasks.values() if is_same and work.spec.where is None else work.listing.tasks(planned_on)
     return _with_tasks(work, plan, tasks, len(in_question))
 
 
@@ -282,7 +270,7 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
         groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
-        snapshots = snapshots_to(work.table, _snapshot(work, plan))
+        snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
         last = next((each.target for each in reversed(snapshots) if each.target), None)
         target = replace(target, origin=last[1] if last else target.source)
     if not work.spec.any_format:
@@ -292,9 +280,3 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
     missing = in_question - planned
     others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
     return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target)
-
-
-def _snapshot(work: ResolvedSpec, plan: RewritePlan) -> Snapshot:
-    snapshot = work.table.snapshot_by_id(plan.snapshot_id or 0)
-    assert snapshot is not None  # noqa: S101
-    return snapshot

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout import layout_hash
@@ -17,7 +19,7 @@ from iceberg_zorder.pyiceberg.files import FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
-from iceberg_zorder.rewrite.messages import WAITING, Reason, plan_text
+from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.result import PredicateScan, WorkloadScan
 
@@ -84,8 +86,8 @@ class RewritePlan:
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
         """Return an unsampled plan with some of its file groups; the others move to ``left`` for a later rewrite."""
         groups = tuple(group for group in self.groups if group.index in indices)
-        why = Reason("max-files-to-rewrite", {"max_files_to_rewrite": sum(each.data_files_count for each in groups)})
-        waiting = (replace(group, reasons=(why,)) for group in self.groups if group.index not in indices)
+        others = (group for group in self.groups if group.index not in indices)
+        waiting = (replace(group, reasons=(Reason(NOT_IN_PLAN),)) for group in others)
         return replace(self, groups=groups, left=(*self.left, *waiting))
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,6 +230,11 @@ class SampledPlan(RewritePlan):
             "predicates": [asdict(each) for each in self.predicates],
             "workload": None if self.workload is None else _shares(self.workload),
         }
+
+
+def planned_snapshot(table: Table, plan: RewritePlan) -> Snapshot | None:
+    """Return the snapshot that was planned on, if the table still has it."""
+    return None if plan.snapshot_id is None else table.snapshot_by_id(plan.snapshot_id)
 
 
 def _chosen(group: FileGroup) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event, Lock
 
 import numpy as np
@@ -19,9 +20,9 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.layout.sample import Sample, cut, tails
+from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes, tails
 from iceberg_zorder.pyiceberg.bounds import KeptBounds, key_pool
-from iceberg_zorder.pyiceberg.files import SAMPLE, DataFileTask, FileGroup, Progress, silent
+from iceberg_zorder.pyiceberg.files import SAMPLE, FileGroup, Progress, silent
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
@@ -58,11 +59,15 @@ class SampleContext:
     threads: int = field(default_factory=available_cores)
     workload: RequestedWorkload | None = None
 
-    @property
-    def kept_of_samples(self) -> KeptBounds:
-        """What of a value samples have to show: what bounds keep, or all where that is to be made enough."""
+    def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
+        """Return the bytes to which keys are cut in samples of at most so many rows; None for types of short keys.
+
+        Samples have to show what bounds keep of a value, or all of it where the rewrite makes bounds long enough.
+        """
         kept = KeptBounds.of(self.table, self.order.named)
-        return kept.in_full if self.options.metrics_check == FIX else kept
+        lengths = (None,) * len(kept.columns) if self.options.metrics_check == FIX else kept.lengths
+        pairs = zip(kept.columns, lengths, strict=True)
+        return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +82,6 @@ class GroupScan:
     def of_clusters(self, seed: int) -> GroupScan:
         """Choose more row groups for the same sample: they are known to be clusters."""
         return replace(self, row_groups=_row_groups(self.group, self.wanted, seed, are_clusters=True))
-
-    def ranges(self) -> list[tuple[DataFileTask, list[tuple[int, int]] | None]]:
-        """List what is read of each data file: begins and ends, in bytes, none or more; None for all of it."""
-        if self.row_groups is None:
-            return [(task, None) for task in self.group.tasks]
-        ranges = [[(each.start, each.end) for each in of_file] for of_file in self.row_groups]
-        return list(zip(self.group.tasks, ranges, strict=True))
 
 
 def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[GroupScan]:
@@ -102,61 +100,18 @@ def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[Gro
 def _row_groups(
     group: FileGroup, wanted: int, seed: int, *, are_clusters: bool
 ) -> list[tuple[SampledRowGroup, ...]] | None:
-    files = [_manifest_file(task) for task in group.tasks]
+    files = [
+        ManifestFile(
+            file.file_path,
+            task.data_sequence_number,
+            file.record_count,
+            file.file_size_in_bytes,
+            tuple(file.split_offsets or ()),
+        )
+        for task in group.tasks
+        for file in [task.data_file]
+    ]
     return sampled_row_groups(files, wanted, group.expected_output_files, seed, are_clusters=are_clusters)
-
-
-def _manifest_file(task: DataFileTask) -> ManifestFile:
-    file = task.data_file
-    offsets = tuple(file.split_offsets or ())
-    return ManifestFile(file.file_path, task.data_sequence_number, file.record_count, file.file_size_in_bytes, offsets)
-
-
-class Drawing:
-    """Which rows of a file group are drawn, by their hashes.
-
-    Those of the sample lie below the threshold of their row group, those held out of it between that and another: as
-    many for each of ``samples`` but the first.
-    """
-
-    def __init__(self, scan: GroupScan, seed: int, samples: int) -> None:
-        self._seed = seed
-        self._samples = samples
-        rows = scan.group.rows
-        self._all = (SampledRowGroup(0, 0, 0, 0, scan.wanted, rows),)
-        read = scan.row_groups or [self._all] * len(scan.group.tasks)
-        paths = (task.data_file.file_path for task in scan.group.tasks)
-        self._row_groups = dict(zip(paths, read, strict=True))
-
-    def is_drawn(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        """Tell of rows at some positions of a file whether they are drawn; None if all are."""
-        return self._are_below(self._samples, path, positions)
-
-    def is_fitted(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Tell of rows that are drawn whether they are of the sample, or held out of it."""
-        # With nothing held out, what was drawn is the sample.
-        below = None if self._samples == 1 else self._are_below(1, path, positions)
-        return np.ones(len(positions), np.bool_) if below is None else below
-
-    def row_groups(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the numbers of the row groups of rows."""
-        return self._row_groups[path][0].number + self._places(path, positions)
-
-    def _places(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        first = np.array([each.first_position for each in self._row_groups[path]], np.int64)
-        return np.searchsorted(first, positions, side="right").astype(np.int64) - 1
-
-    def _are_below(self, samples: int, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        last = [_last_hash(samples * each.sampled_rows, each.rows) for each in self._row_groups[path]]
-        if all(each == _LARGEST_HASH for each in last):
-            return None
-        limits = np.array(last, np.int64)
-        return row_hashes(path, positions, self._seed) <= limits[self._places(path, positions)]
-
-
-def _last_hash(share: int, rows: int) -> int:
-    """Find the largest signed hash of so many of so many rows, on average."""
-    return _LARGEST_HASH if share >= rows else (share << 64) // rows - (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +141,7 @@ def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: in
         run_together(max(1, min(context.threads, files)), lambda _: sampler.run(), sampler.stopped.set)
     finally:
         for each in sampler.running:
-            each.close()
+            each.reader.close()
     return [sampler.drawn[place] for place in sorted(sampler.drawn)]
 
 
@@ -215,7 +170,7 @@ class _Sampler:
                 if sampling.left:
                     continue
                 self.running.remove(sampling)
-            sampling.close()
+            sampling.reader.close()
             try:
                 self.drawn[place] = sampling.drawn()
             except Exception as error:
@@ -245,30 +200,34 @@ class _SampledRows:
 
 
 class _GroupSampling:
-    """Reads the sample of one file group, file by file, in any order."""
+    """Reads the sample of one file group, file by file, in any order.
+
+    A row is of the sample if its hash is below the threshold of its row group. The rows that are held out lie between
+    that and a higher one, which lets as many through for each further sample.
+    """
 
     def __init__(self, context: SampleContext, scan: GroupScan, samples: int) -> None:
         table, order, group = context.table, context.order, scan.group
         self._context = context
         self._scan = scan
-        self._drawing = Drawing(scan, context.options.sample_seed, samples)
-        self._parts = scan.ranges()
+        self._samples = samples
+        whole = (SampledRowGroup(0, 0, 0, 0, scan.wanted, group.rows),)
+        self._row_groups = scan.row_groups or [whole] * len(group.tasks)
         spec = table.specs()[group.spec_id]
         sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
         wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
-        tasks = [task for task, ranges in self._parts if ranges != []]
-        self._reader = Reader(table, tasks, wanted, budget=context.budget)
-        self._paths = field_paths(file_fields(self._reader.schema, None))
-        self._lengths = context.kept_of_samples.sampled_lengths(scan.most)
-        self._partitions = Partitions(spec, table.schema(), self._reader.schema) if order.partition else None
-        self._found: list[list[_SampledRows]] = [[] for _ in self._parts]
-        self.left = len(self._parts)
+        tasks = [task for task, of_file in zip(group.tasks, self._row_groups, strict=True) if of_file]
+        self.reader = Reader(table, tasks, wanted, budget=context.budget)
+        self._paths = field_paths(file_fields(self.reader.schema, None))
+        self._lengths = context.sampled_lengths(scan.most)
+        self._partitions = Partitions(spec, table.schema(), self.reader.schema) if order.partition else None
+        self._found: list[list[_SampledRows]] = [[] for _ in group.tasks]
+        self.left = len(group.tasks)
         """How many files are still to be read."""
         self._error: Exception | None = None
 
     def read(self, file: int, stopped: Event) -> None:
         """Read what is sampled of a file, unless another could not be read."""
-        task, _ = self._parts[file]
         if self._error:
             return
         budget = self._context.budget or MemoryBudget(sys.maxsize)
@@ -283,33 +242,41 @@ class _GroupSampling:
         except Exception as error:
             self._error = error
             return
-        self._context.progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
+        data_file = self._scan.group.tasks[file].data_file
+        self._context.progress(SAMPLE, data_file.record_count, data_file.file_size_in_bytes)
 
     def _read(self, file: int, most: int, stopped: Event) -> None:
-        task, ranges = self._parts[file]
+        task, row_groups, partitions = self._scan.group.tasks[file], self._row_groups[file], self._partitions
         self._found[file].clear()
-        for rows in self._reader.rows(task, self._drawing.is_drawn, ranges, most) if ranges != [] else ():
+        if not row_groups:
+            return
+        ranges = [(each.start, each.end) for each in row_groups] if self._scan.row_groups else None
+        for rows in self.reader.rows(task, partial(self._are_drawn, row_groups, self._samples), ranges, most):
             if stopped.is_set():
                 raise StoppedError
-            self._found[file].append(self._sampled(task.data_file.file_path, rows.batch, rows.positions))
+            values = [leaf(rows.batch, self._paths[each]) for each in self._context.order.field_ids]
+            keys = partitions.keys(partitions.transformed(rows.batch)) if partitions else []
+            lengths = list(zip(values, self._lengths, strict=True))
+            is_fitted = self._are_drawn(row_groups, 1, task.data_file.file_path, rows.positions)
+            sampled = _SampledRows(
+                [*keys, *(each if at is None else cut(each, at) for each, at in lengths)],
+                {place: tails(each, at) for place, (each, at) in enumerate(lengths, len(keys)) if at is not None},
+                np.ones(len(rows.positions), np.bool_) if is_fitted is None else is_fitted,
+                row_groups[0].number + _places(row_groups, rows.positions),
+            )
+            self._found[file].append(sampled)
 
-    def _sampled(self, path: str, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> _SampledRows:
-        partitions = self._partitions
-        values = [leaf(batch, self._paths[each]) for each in self._context.order.field_ids]
-        columns = [
-            *(partitions.keys(partitions.transformed(batch)) if partitions else []),
-            *(each if at is None else cut(each, at) for each, at in zip(values, self._lengths, strict=True)),
-        ]
-        return _SampledRows(
-            columns,
-            {
-                place: tails(each, at)
-                for place, (each, at) in enumerate(zip(values, self._lengths, strict=True), len(columns) - len(values))
-                if at is not None
-            },
-            self._drawing.is_fitted(path, positions),
-            self._drawing.row_groups(path, positions),
-        )
+    def _are_drawn(
+        self, row_groups: tuple[SampledRowGroup, ...], samples: int, path: str, positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_] | None:
+        """Return which rows at some positions of a file are drawn for so many samples; None if all are."""
+        shares = [(samples * each.sampled_rows, each.rows) for each in row_groups]
+        if all(share >= rows for share, rows in shares):
+            return None
+        # The largest signed hash of so many of so many rows, on average.
+        last = [_LARGEST_HASH if share >= rows else (share << 64) // rows - (1 << 63) - 1 for share, rows in shares]
+        hashes = row_hashes(path, positions, self._context.options.sample_seed)
+        return hashes <= np.array(last, np.int64)[_places(row_groups, positions)]
 
     def drawn(self) -> DrawnSample:
         """Put together what was read, in the order of the files; raises why one could not be read."""
@@ -320,7 +287,7 @@ class _GroupSampling:
         types = [
             *(self._partitions.key_types if self._partitions else []),
             *(
-                type_at(self._reader.schema, self._paths[each]) if length is None else pa.large_binary()
+                type_at(self.reader.schema, self._paths[each]) if length is None else pa.large_binary()
                 for each, length in zip(order.field_ids, self._lengths, strict=True)
             ),
         ]
@@ -343,6 +310,8 @@ class _GroupSampling:
             },
         )
 
-    def close(self) -> None:
-        """Forget the deleted rows that are held."""
-        self._reader.close()
+
+def _places(row_groups: Sequence[SampledRowGroup], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the places, among some row groups of a file, of those that hold the rows at some positions."""
+    first = np.array([each.first_position for each in row_groups], np.int64)
+    return np.searchsorted(first, positions, side="right").astype(np.int64) - 1

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress
+from operator import attrgetter
 
 import numpy as np
 from pyiceberg.table import Table
@@ -15,8 +16,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
-from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, size_of
-from iceberg_zorder.pyiceberg.listing.listing import file_arrays, rows_deleted_by_position
+from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, single_path, size_of
+from iceberg_zorder.pyiceberg.listing.listing import file_arrays
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, Reason, why_nothing_of
@@ -32,6 +33,7 @@ _PROPERTY_NAME = "write.target-file-size-bytes"
 _SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
 _FILES_OF_A_PARTITION = 32
 _FAR_OFF = 4
+_path = attrgetter("data_file.file_path")
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,6 @@ class TargetSize:
     size: int  # bytes
     source: str  # where it is from: OPTION, PROPERTY, LAST_LAYOUT or DATA
     origin: str  # where the last layout's is from, else the same
-
-    @property
-    def is_given(self) -> bool:
-        """Whether a user has set it."""
-        return self.source in (OPTION, PROPERTY)
 
 
 def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
@@ -81,30 +78,24 @@ def found_target(
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
     TargetSize(size=40000000, source='data', origin='data')
     """
-    size, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
-    asked = _target_of_data(partition_sizes) if origin == DATA else size
-    is_far_off = not is_filtered and max(asked, size) >= _FAR_OFF * min(asked, size)
-    if not size or is_far_off:
-        return TargetSize(_between(asked, options), DATA, DATA)
-    return TargetSize(_between(size, options), LAST_LAYOUT, origin)
-
-
-def _target_of_data(partition_sizes: Iterable[int]) -> int:
-    """Return a 32nd of the partition that half of all bytes are in, or in smaller ones."""
-    sizes = sorted(size for size in partition_sizes if size > 0)
-    half = sum(sizes) / 2
-    median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
-    return _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
-
-
-def _between(target: int, options: RewriteOptions) -> int:
-    """Move a target to where Iceberg's default shares put it around a given smallest or largest size."""
+    last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
+    target, source = last, LAST_LAYOUT
+    if origin == DATA:
+        # A 32nd of the partition that half of all bytes are in, or in smaller ones.
+        sizes = sorted(size for size in partition_sizes if size > 0)
+        half = sum(sizes) / 2
+        median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
+        ideal = _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
+        is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
+        if not last or is_far_off:
+            target, source = ideal, DATA
+    # Around a given smallest or largest size a target is where Iceberg's default shares put it.
     least, most = options.min_file_size, options.max_file_size
     if least is not None and target <= least:
         target = max(least + 1, int(least / 0.75))
     if most is not None and target >= most:
         target = max(1, int(most / 1.8))
-    return target
+    return TargetSize(target, source, origin)
 
 
 @dataclass(frozen=True)
@@ -129,12 +120,6 @@ class SizeRules:
         """The size above which a file is not planned to be: half way from the target to the maximum."""
         return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
-    def wants(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its size, its deletes or its partition spec."""
-        return not self.min_file_size <= task.data_file.file_size_in_bytes <= self.max_file_size or self.must_rewrite(
-            task
-        )
-
     def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
         """Find the data files of a partition that are rewritten, as Iceberg does.
 
@@ -145,7 +130,9 @@ class SizeRules:
         others = {
             task for task in tasks if self.must_rewrite(task) or task.data_file.file_size_in_bytes > self.max_file_size
         }
-        small = [task for task in tasks if self.wants(task) and task not in others]
+        small = [
+            task for task in tasks if task.data_file.file_size_in_bytes < self.min_file_size and task not in others
+        ]
         rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
         called = others.union(compress(small, gathered([size_of([task]) for task in small], rewrites)))
         size = size_of(called)
@@ -201,16 +188,15 @@ class SizeRules:
 
     def must_rewrite(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
-        return self._is_of_other_spec(task) or self._has_too_many_deletes(task)
+        deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
+        of_one_file = (delete for delete in task.position_deletes if single_path(delete) is not None)
+        deleted = min(sum(delete.record_count for delete in of_one_file), rows)
+        is_large_share = deletes > 0 and rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
+        has_too_many_deletes = deletes >= self.options.delete_file_threshold or is_large_share
+        return has_too_many_deletes or self._is_of_other_spec(task)
 
     def _is_of_other_spec(self, task: DataFileTask) -> bool:
         return self.spec_id is not None and task.data_file.spec_id != self.spec_id
-
-    def _has_too_many_deletes(self, task: DataFileTask) -> bool:
-        deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
-        deleted = min(rows_deleted_by_position(task.position_deletes), rows)
-        is_large_share = deletes > 0 and rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
-        return deletes >= self.options.delete_file_threshold or is_large_share
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
@@ -236,21 +222,27 @@ class Selector:
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
         at_ms: int,
-        settled: Settled | None = None,
+        request: str | None = None,  # the key of what is asked for; None where nothing counts as settled
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
-        self._spec_id, self._settled, self._workload = spec_id, settled, workload
-        self._is_younger = younger(table, rules.options.min_age_seconds, at_ms)
+        self._spec_id, self._workload = spec_id, workload
+        # Without the option, a snapshot from a clock that is ahead is no younger than any.
+        age = 1000 * self._options.min_age_seconds
+        young = [each for each in table.metadata.snapshots if age and at_ms - each.timestamp_ms < age]
+        self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
+        self._young_ids = {each.snapshot_id for each in young}
         self._left: list[FileGroup] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
+        self._settled: Settled | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
             is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
             if not is_mending:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
                 self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
-            # Where the rewrite sets what is missing, new files are written with that.
+                self._settled = Settled.by(request, snapshots) if request else None
+            # Where the rewrite sets what is missing, new files are written with that, which no settled ones have.
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
@@ -265,43 +257,50 @@ class Selector:
         # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
-            young, old = _divided(files.tasks, self._is_younger)
+            young, old = _divided(files.tasks, self._is_young)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
-            if old and self._is_settled(old):
+            is_covered = self._settled is not None and self._settled.covers([task.added_by for task in old])
+            if is_covered and not any(map(self._rules.must_rewrite, old)):
                 self._leave(files, old, Reason("settled"))
             elif old:
                 others.append(replace(files, tasks=old))
         rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
         parts: list[FileGroup] = []
         for of_partition, count in zip(others, rows, strict=True):
-            for files in self._judged(of_partition, count):
+            for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
-                parts += self._parts(files)
-        chosen = self._limited(parts, most)
+                parts += self._cut(files)
+        chosen = self._within_limit(parts, most)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _is_young(self, task: DataFileTask) -> bool:
+        """Return whether a data file is younger than ``min-age-seconds``.
+
+        It is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
+        version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
+        """
+        number = task.data_sequence_number
+        return number in self._young_numbers if number else task.added_by in self._young_ids
 
     def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
         if tasks:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
-    def _is_settled(self, tasks: Sequence[DataFileTask]) -> bool:
-        is_covered = self._settled is not None and self._settled.covers([task.added_by for task in tasks])
-        return is_covered and not any(map(self._rules.must_rewrite, tasks))
-
-    def _judged(self, files: FileGroup, rows: int) -> list[FileGroup]:
+    def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._by_gain(files, called, rows)
+            return self._choose_by_gain(files, called, rows)
         chosen, rest = _divided(files.tasks, called.__contains__)
-        small, rest = _divided(rest, lambda task: not is_by_gain and self._rules.wants(task))
+        least = 0 if is_by_gain else self._rules.min_file_size
+        small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
         self._leave(files, small, self._rules.why_small)
         # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
+    def _choose_by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
         tasks = files.tasks
         arrays, request = self._described(tasks)
         calls, dues = (
@@ -325,7 +324,9 @@ class Selector:
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "predicted": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        return [replace(files, tasks=chosen, reasons=why, worth=saved, is_finer=choice.is_finer)]
+        return [
+            replace(files, tasks=chosen, reasons=why, saved_bytes_per_byte=saved, uses_smaller_target=choice.is_finer)
+        ]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -343,7 +344,7 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
-    def _parts(self, files: FileGroup) -> list[FileGroup]:
+    def _cut(self, files: FileGroup) -> list[FileGroup]:
         """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
         most = {
             "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
@@ -365,13 +366,16 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _limited(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
+    def _within_limit(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
         """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
         limit, must_rewrite = self._options.max_files_to_rewrite, self._rules.must_rewrite
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
             return chosen
         taken: list[FileGroup] = []
-        for files in sorted(chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.worth)):
+        due_first = sorted(
+            chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.saved_bytes_per_byte)
+        )
+        for files in due_first:
             tasks = sorted(files.tasks, key=lambda task: not must_rewrite(task))
             part = Reason("file-limit", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
             why = (*files.reasons, part) if len(tasks) > room else files.reasons
@@ -381,24 +385,6 @@ class Selector:
         return taken
 
 
-def younger(table: Table, seconds: int, at_ms: int) -> Callable[[DataFileTask], bool]:
-    """Make what tells which data files are younger than so many seconds; 0 for files of any age.
-
-    A file is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
-    version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
-    """
-    # Without the option, a snapshot from a clock that is ahead is no younger than any.
-    young = [each for each in table.metadata.snapshots if seconds and at_ms - each.timestamp_ms < 1000 * seconds]
-    numbers = {each.sequence_number for each in young if each.sequence_number}
-    ids = {each.snapshot_id for each in young}
-
-    def is_younger(task: DataFileTask) -> bool:
-        number = task.data_sequence_number
-        return number in numbers if number else task.added_by in ids
-
-    return is_younger
-
-
 def _divided(
     tasks: Iterable[DataFileTask], is_first: Callable[[DataFileTask], bool]
 ) -> tuple[tuple[DataFileTask, ...], tuple[DataFileTask, ...]]:
@@ -406,10 +392,6 @@ def _divided(
     for task in tasks:
         parts[0 if is_first(task) else 1].append(task)
     return tuple(parts[0]), tuple(parts[1])
-
-
-def _path(task: DataFileTask) -> str:
-    return task.data_file.file_path
 
 
 def _counts(left: Sequence[FileGroup]) -> Counter[str]:

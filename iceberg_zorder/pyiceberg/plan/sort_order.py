@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
@@ -56,18 +56,13 @@ class ResolvedSortOrder:
         """The columns of the prefix, then the clustering columns."""
         return self.prefix + self.columns
 
-    @property
-    def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
-        """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
-        return ((False, False),) * len(self.partition) + self.prefix_orders
-
     def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
-        """Ask for a layout of so many files."""
+        """Ask for a layout of so many files, which splits the partition fields first, then the prefix."""
         return LayoutRequest(
             files,
             options.cuts,
             self.curve,
-            self.leading_orders,
+            ((False, False),) * len(self.partition) + self.prefix_orders,
             options.boundaries,
             options.size_tolerance,
             self.weights,
@@ -113,26 +108,53 @@ def resolve(
     case_sensitive: bool = False,
     needs_bounds: bool = False,
 ) -> ResolvedSortOrder:
-    """Resolve a sort order."""
-    resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
-    asked = [(each, *resolver.resolve(each.parts)) for each in sort_order.prefix]
-    prefix = [(each, field_id, column) for each, field_id, column in asked if column]
-    found = [(parts, *resolver.resolve(parts)) for parts in sort_order.columns]
-    columns = [(field_id, column) for _, field_id, column in found if column]
+    """Find the columns of a sort order in a table; raises InvalidInputError for those that cannot be clustered by."""
+    identity, config = identity_sources(table.spec() if output_spec is None else output_spec), metrics_config(table)
+    found: dict[int, ClusteringColumn] = {}
+    for parts in sort_order.names:
+        path = _found(table, parts, case_sensitive=case_sensitive)
+        field_id, kind = path[-1].field_id, path[-1].field_type
+        column = ClusteringColumn(tuple(field.name for field in path), str(kind))
+        try:
+            domain(column.type)
+        except InvalidInputError as error:
+            hint = ": name one of its fields" if isinstance(kind, StructType) else ""
+            raise InvalidInputError(
+                f"Cannot cluster by column {_display(parts)}, because its type {column.type.partition('<')[0]} has no "
+                f"lower/upper bounds to prune by{hint}"
+            ) from error
+        if field_id in found:
+            raise InvalidInputError(
+                f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
+            )
+        if needs_bounds and field_id not in identity:
+            _check_keeps_bounds(table, config, column, field_id)
+        found[field_id] = column
+    first = len(sort_order.prefix)
+    asked = [*found][first:]
+    prefix = [pair for pair in zip([*found][:first], sort_order.prefix, strict=True) if pair[0] not in identity]
+    columns = [field_id for field_id in asked if field_id not in identity]
     if not columns:
         raise InvalidInputError(
             f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
             f"{display_name(table)} is partitioned by every one of these columns"
         )
-    weight_of = resolver.weights(weights, {field_id for _, field_id, _ in found})
+    weight_of: dict[int, float] = {}
+    for parts, weight in weights:
+        field_id = _found(table, parts, case_sensitive=case_sensitive)[-1].field_id
+        if field_id not in asked or field_id in weight_of:
+            why = "is there twice" if field_id in asked else "is not one of the clustering columns"
+            raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
+        weight_of[field_id] = weight
+    pairs = zip(sort_order.columns, asked, strict=True)
     return ResolvedSortOrder(
-        tuple(column for _, _, column in prefix),
-        tuple((each.descending, each.nulls_first) for each, _, _ in prefix),
-        tuple(column for _, column in columns),
-        tuple(weight_of.get(field_id, 1.0) for field_id, _ in columns),
+        tuple(found[field_id] for field_id, _ in prefix),
+        tuple((each.descending, each.nulls_first) for _, each in prefix),
+        tuple(found[field_id] for field_id in columns),
+        tuple(weight_of.get(field_id, 1.0) for field_id in columns),
         sort_order.curve,
-        (*(field_id for _, field_id, _ in prefix), *(field_id for field_id, _ in columns)),
-        ignored=tuple(".".join(parts) for parts, _, column in found if not column),
+        (*(field_id for field_id, _ in prefix), *columns),
+        ignored=tuple(".".join(parts) for parts, field_id in pairs if field_id in identity),
     )
 
 
@@ -141,10 +163,10 @@ def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
     text = table.properties.get(COLUMNS_PROPERTY)
     if text is None:
         return None
-    sort_order, resolver = parse_sort_order(text), _Resolver(table, table.spec(), case_sensitive, False)
+    sort_order = parse_sort_order(text)
     try:
         for parts in sort_order.names:
-            resolver.find(parts)
+            _found(table, parts, case_sensitive=case_sensitive)
     except InvalidInputError as error:
         raise InvalidInputError(
             f"{error}. The table's property {COLUMNS_PROPERTY} = '{text}' names it: set that anew, or name the columns"
@@ -202,71 +224,23 @@ def _names(schema: Schema) -> dict[int, Name]:
     return {field.field_id: name for name, field in named_fields(schema.as_struct())}
 
 
-class _Resolver:
-    def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool, needs_bounds: bool) -> None:
-        self._table = table
-        self._needs_bounds = needs_bounds
-        self._case_sensitive = case_sensitive
-        self._metrics: MetricsConfig = metrics_config(table)
-        self._identity = identity_sources(output_spec)
-        self._seen: set[int] = set()
-
-    def resolve(self, parts: tuple[str, ...]) -> tuple[int, ClusteringColumn | None]:
-        """Find the field and the column of a name, or no column if files are partitioned by it."""
-        path = self.find(parts)
-        column = _column(path, parts)
-        field_id = path[-1].field_id
-        if field_id in self._seen:
-            raise InvalidInputError(
-                f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
-            )
-        self._seen.add(field_id)
-        if field_id in self._identity:
-            return field_id, None
-        if self._needs_bounds:
-            self._check_keeps_bounds(column, field_id)
-        return field_id, column
-
-    def find(self, parts: tuple[str, ...]) -> list[NestedField]:
-        """Find the fields from the top-level column down to the named one."""
-        try:
-            return found_fields(self._table, parts, case_sensitive=self._case_sensitive)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
-
-    def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:
-        name = self._table.schema().find_column_name(field_id) or ""
-        mode = self._metrics.mode(name)
-        if not mode.keeps_bounds:
-            raise InvalidInputError(
-                f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
-                f"bounds for it (metrics mode {mode}), so no file could be skipped: "
-                f"{set_mode('...', name, least_mode(column.type))} first"
-            )
-
-    def weights(self, given: Sequence[tuple[tuple[str, ...], float]], columns: Collection[int]) -> dict[int, float]:
-        """Find the weights of clustering columns by their fields."""
-        found: dict[int, float] = {}
-        for parts, weight in given:
-            field_id = self.find(parts)[-1].field_id
-            if field_id not in columns or field_id in found:
-                why = "is there twice" if field_id in columns else "is not one of the clustering columns"
-                raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
-            found[field_id] = weight
-        return found
-
-
-def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
-    kind = path[-1].field_type
+def _found(table: Table, parts: Name, *, case_sensitive: bool) -> list[NestedField]:
+    """Return the fields from the top-level column down to the named one."""
     try:
-        domain(str(kind))
+        return found_fields(table, parts, case_sensitive=case_sensitive)
     except InvalidInputError as error:
-        hint = ": name one of its fields" if isinstance(kind, StructType) else ""
+        raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
+
+
+def _check_keeps_bounds(table: Table, config: MetricsConfig, column: ClusteringColumn, field_id: int) -> None:
+    name = table.schema().find_column_name(field_id) or ""
+    mode = config.mode(name)
+    if not mode.keeps_bounds:
         raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because its type {str(kind).partition('<')[0]} has no "
-            f"lower/upper bounds to prune by{hint}"
-        ) from error
-    return ClusteringColumn(tuple(field.name for field in path), str(kind))
+            f"Cannot cluster by column {column.name}, because {display_name(table)} keeps no lower/upper bounds for it "
+            f"(metrics mode {mode}), so no file could be skipped: "
+            f"{set_mode('...', name, least_mode(column.type))} first"
+        )
 
 
 def _display(parts: tuple[str, ...]) -> str:

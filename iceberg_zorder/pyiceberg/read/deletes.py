@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.files import DataFileTask, Partition, partition_of
-from iceberg_zorder.pyiceberg.read.projection import convert, field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import convert, field_paths, fields_by_id, file_fields
 from iceberg_zorder.sort.codecs import leaf
 from iceberg_zorder.sort.equal_rows import EqualRows
 from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
@@ -161,8 +161,8 @@ class DeletedRows:
     def _batches(self, delete: DataFile, fields: Sequence[int]) -> Iterator[list[pa.Array]]:
         with opened(self._table, delete.file_path) as stream:
             file = pq.ParquetFile(stream, pre_buffer=True)
-            everything = {each.field_id: each for top in file_fields(file.schema_arrow, None) for each in top.walk()}
-            columns = [".".join(everything[each].path) for each in fields if each in everything]
+            by_id = fields_by_id(file_fields(file.schema_arrow, None))
+            columns = [".".join(by_id[each].path) for each in fields if each in by_id]
             for place in range(file.num_row_groups):
                 # Batches of many rows would take more room than there is for all of them.
                 for batch in file.iter_batches(_SMALL_BATCH_ROWS, [place], columns, use_threads=False):
@@ -239,11 +239,6 @@ class Deleted:
     marks: _Bits | None  # a bit for each row, if rows that equal deleted ones were marked
     equal: tuple[tuple[tuple[int, ...], EqualRows], ...]  # fields, and the rows by whose equality in these rows go
     sequence_number: int  # of the data file
-
-    @property
-    def fields(self) -> set[int]:
-        """The fields that must be read to tell which rows are deleted."""
-        return {field for fields, _ in self.equal for field in fields}
 
     def kept_by_position(self, positions: npt.NDArray[np.int64]) -> _Bools | None:
         """Tell which of some rows, whose positions increase, are left; or nothing if all are."""

@@ -5,7 +5,7 @@ PyIceberg's own projection turns NULL lists and maps of structs into empty ones;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat import MappedField, NameMapping, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat import MappedField, NameMapping
 
 _Convert = Callable[[pa.Array], pa.Array]
 _FIELD_ID = b"PARQUET:field_id"
@@ -30,17 +30,11 @@ class FileField:
     type: pa.DataType
     children: tuple[FileField, ...]
 
-    def walk(self) -> Iterator[FileField]:
-        """Visit this field and all inside it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
 
 def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
     """Find the fields of a data file by their ids, or where it has none by their names."""
     found = tuple(_file_field(field, (), ()) for field in schema)
-    if not found or any(each.field_id is not None for top in found for each in top.walk()):
+    if not found or fields_by_id(found):
         return found
     if mapping is None:
         raise InvalidInputError(
@@ -71,19 +65,24 @@ def _children(of: pa.DataType) -> list[pa.Field]:
     return []
 
 
-def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
+def fields_by_id(fields: Sequence[FileField]) -> dict[int, FileField]:
+    """Return some fields, and all that are inside them, by their ids."""
+    found: dict[int, FileField] = {}
+    for field in fields:
+        if field.field_id is not None:
+            found[field.field_id] = field
+        found |= fields_by_id(field.children)
+    return found
+
+
+def field_paths(fields: Sequence[FileField], around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
     """Find where the fields of a batch are that no list or map holds, by their ids."""
     found: dict[int, tuple[int, ...]] = {}
-
-    def visit(field: FileField, place: tuple[int, ...]) -> None:
-        if field.field_id is not None:
-            found[field.field_id] = place
-        if pa.types.is_struct(field.type):
-            for inner, child in enumerate(field.children):
-                visit(child, (*place, inner))
-
     for place, field in enumerate(fields):
-        visit(field, (place,))
+        if field.field_id is not None:
+            found[field.field_id] = (*around, place)
+        if pa.types.is_struct(field.type):
+            found |= field_paths(field.children, (*around, place))
     return found
 
 
@@ -112,14 +111,13 @@ class Projection:
 
 def projection(
     wanted: Schema,
+    target: pa.Schema,
     file: Sequence[FileField],
     constants: Mapping[int, Any],
     *,
-    names: Schema | None = None,
     keep_dictionaries: bool = False,
 ) -> Projection:
-    """Find how to project a data file."""
-    target = schema_to_pyarrow(names or wanted)
+    """Find how to project a data file to a schema, which Arrow has as the target."""
     columns: list[tuple[int | None, _Convert]] = []
     places = {field.field_id: place for place, field in enumerate(file) if field.field_id is not None}
     for field, arrow in zip(wanted.fields, target, strict=True):
@@ -139,13 +137,11 @@ def columns_to_read(wanted: Sequence[NestedField], file: Sequence[FileField]) ->
     for field in wanted:
         if field.field_id in by_id:
             mine = by_id[field.field_id]
-            inner = columns_to_read(field.field_type.fields, mine.children) if _is_struct(field, mine) else []  # type: ignore[attr-defined]
+            inner: list[str] = []
+            if isinstance(field.field_type, StructType) and pa.types.is_struct(mine.type):
+                inner = columns_to_read(field.field_type.fields, mine.children)
             found += inner or [".".join(mine.path)]
     return found
-
-
-def _is_struct(field: NestedField, mine: FileField) -> bool:
-    return isinstance(field.field_type, StructType) and pa.types.is_struct(mine.type)
 
 
 def _missing(field: NestedField, target: pa.DataType, constants: Mapping[int, Any]) -> _Convert:

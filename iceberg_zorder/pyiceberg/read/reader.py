@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -16,18 +15,18 @@ import pyarrow.parquet as pq
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import DataFileTask
-from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, key_column, opened
+from iceberg_zorder.pyiceberg.read.deletes import DeletedRows, key_column, opened
 from iceberg_zorder.pyiceberg.read.projection import (
-    FileField,
     Projection,
     columns_to_read,
     constant,
     field_paths,
+    fields_by_id,
     file_fields,
     projection,
 )
@@ -80,18 +79,17 @@ class Reader:
         self._table = table
         self._batch_bytes = batch_bytes
         self._wanted = table.schema() if wanted is None else wanted
-        self._names = sanitize_column_names(self._wanted)
+        self.schema = schema_to_pyarrow(sanitize_column_names(self._wanted))
+        """The schema of the batches, but for dictionaries."""
         self._keep_dictionaries = keep_dictionaries
         self._mapping = table.name_mapping()
-        self._fields = _all_fields(table)
+        # Every primitive field that the table has or had, as the current or else the newest schema that has it says.
+        schemas = [*sorted(table.schemas().values(), key=lambda each: each.schema_id), table.schema()]
+        known = (schema.find_field(each) for schema in schemas for each in schema.field_ids)
+        self._fields = {field.field_id: field for field in known if isinstance(field.field_type, PrimitiveType)}
         used = {each for task in tasks for delete in task.equality_deletes for each in delete.equality_ids or []}
         self._types = {each: schema_to_pyarrow(self._fields[each].field_type) for each in used}
         self._deletes = DeletedRows(table, tasks, self._types, self._keys, budget or MemoryBudget(sys.maxsize))
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of the batches, but for dictionaries."""
-        return schema_to_pyarrow(self._names)
 
     def close(self) -> None:
         """Forget the deleted rows that are held."""
@@ -106,20 +104,24 @@ class Reader:
     ) -> Iterator[Rows]:
         """Read a data file: selected rows of the row groups whose middle lies in one of some ranges of bytes."""
         deleted = self._deletes.of(task)
-        with self._opened(task) as file:
+        with opened(self._table, task.data_file.file_path) as stream:
+            file = _OpenFile(stream, self._batch_bytes)
             if file.rows != task.data_file.record_count:
                 raise InvalidInputError(
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
                 )
             constants = self._constants(task)
-            columns = self._columns(file_fields(file.schema, self._mapping), deleted)
+            fields = file_fields(file.schema, self._mapping)
+            by_id, compared = fields_by_id(fields), {each for ids, _ in deleted.equal for each in ids}
+            of_deletes = [".".join(by_id[each].path) for each in compared if each in by_id]
+            columns = list(dict.fromkeys([*columns_to_read(self._wanted.fields, fields), *of_deletes]))
             dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
             project: Projection | None = None
             for start, batch in file.batches(columns, dictionaries, ranges, most):
                 if project is None:
                     fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
                     project = projection(
-                        self._wanted, fields, constants, names=self._names, keep_dictionaries=self._keep_dictionaries
+                        self._wanted, self.schema, fields, constants, keep_dictionaries=self._keep_dictionaries
                     )
                     paths = field_paths(fields)
                 positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
@@ -127,22 +129,18 @@ class Reader:
                     batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
                 batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
                 if deleted.equal and len(positions):
-                    keys = {each: self._key(batch, each, paths.get(each), constants) for each in deleted.fields}
+                    keys = {each: self._key(batch, each, paths.get(each), constants) for each in compared}
                     batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
                 if len(positions):
                     yield Rows(project(batch), positions)
 
-    @contextmanager
-    def _opened(self, task: DataFileTask) -> Iterator[_OpenFile]:
-        with opened(self._table, task.data_file.file_path) as stream:
-            yield _OpenFile(stream, self._batch_bytes)
-
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Read equality fields of a data file."""
         constants = self._constants(task)
-        with self._opened(task) as file:
-            everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
-            columns = [".".join(everything[each].path) for each in field_ids if each in everything]
+        with opened(self._table, task.data_file.file_path) as stream:
+            file = _OpenFile(stream, self._batch_bytes)
+            by_id = fields_by_id(file_fields(file.schema, self._mapping))
+            columns = [".".join(by_id[each].path) for each in field_ids if each in by_id]
             for _, batch in file.batches(columns, []):
                 paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
                 yield [self._key(batch, each, paths.get(each), constants) for each in field_ids]
@@ -153,11 +151,6 @@ class Reader:
         kind = self._types[field_id]
         value = constants.get(field_id, self._fields[field_id].initial_default)
         return key_column(batch, path, kind, None if value is None else constant(value, kind))
-
-    def _columns(self, fields: tuple[FileField, ...], deleted: Deleted) -> list[str]:
-        names = columns_to_read(self._wanted.fields, fields)
-        everything = {each.field_id: each for top in fields for each in top.walk()}
-        return list(dict.fromkeys(names + [".".join(everything[f].path) for f in deleted.fields if f in everything]))
 
     def _constants(self, task: DataFileTask) -> dict[int, Any]:
         """Values that the file's partition tells of columns."""
@@ -177,6 +170,7 @@ class _OpenFile:
         self._batch_bytes = batch_bytes
         file = pq.ParquetFile(stream)
         self._metadata = file.metadata
+        self._groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
         self.rows: int = file.metadata.num_rows
         self.schema: pa.Schema = file.schema_arrow
 
@@ -190,7 +184,7 @@ class _OpenFile:
         """Read batches of rows, each with the position of its first."""
         buffered = all(
             sum(group.column(place).total_compressed_size for place in range(group.num_columns)) <= _PREBUFFERED
-            for group in self._groups()
+            for group in self._groups
         )
         file = pq.ParquetFile(
             self._stream,
@@ -201,7 +195,7 @@ class _OpenFile:
             buffer_size=0 if buffered else 1024 * 1024,
         )
         end = 0
-        for place, group in enumerate(self._groups()):
+        for place, group in enumerate(self._groups):
             start, end = end, end + group.num_rows
             if ranges is not None and not _lies_in(group, ranges):
                 continue
@@ -237,8 +231,9 @@ class _OpenFile:
         return [name for name in columns if name in strings and self._has_small_dictionary(name)]
 
     def _has_small_dictionary(self, name: str) -> bool:
-        place = next(p for p in range(self._metadata.num_columns) if self._path(p) == name)
-        for group in self._groups():
+        columns = self._metadata.schema
+        place = next(place for place in range(len(columns)) if columns.column(place).path == name)
+        for group in self._groups:
             chunk = group.column(place)
             if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
                 return False
@@ -248,12 +243,6 @@ class _OpenFile:
             if _large_dictionary(chunk) > _LARGE_DICTIONARY:
                 return False
         return True
-
-    def _path(self, place: int) -> str:
-        return str(self._metadata.schema.column(place).path)
-
-    def _groups(self) -> Iterator[Any]:
-        return (self._metadata.row_group(place) for place in range(self._metadata.num_row_groups))
 
 
 def _chunks(group: Any, columns: list[str]) -> list[Any]:
@@ -316,10 +305,3 @@ def _filtered(
     if not batch.num_columns:
         return next(_without_columns(int(kept.sum())), batch), positions[kept]
     return batch.filter(pa.array(kept)), positions[kept]
-
-
-def _all_fields(table: Table) -> dict[int, NestedField]:
-    """Every primitive field that the table has or had, as the current or else the newest schema that has it says."""
-    schemas = [*sorted(table.schemas().values(), key=lambda each: each.schema_id), table.schema()]
-    found = (schema.find_field(each) for schema in schemas for each in schema.field_ids)
-    return {field.field_id: field for field in found if isinstance(field.field_type, PrimitiveType)}

@@ -21,7 +21,7 @@ from iceberg_zorder.pyiceberg.files import display_name
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table, snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.reporting.advice import advise, laid_out_by
 from iceberg_zorder.rewrite.options import option_text, sort_order_text
@@ -127,7 +127,7 @@ class NewLayouts:
         options = {**asked.options, "rewrite-all": "true"}
         by = f"zorder({', '.join(pick.columns)})"
         _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
-        snapshots = snapshots_to(table, table.snapshot_by_id(plan.snapshot_id or 0))
+        snapshots = snapshots_to(table, planned_snapshot(table, plan))
         if list(pick.columns) == laid_out_by(table, snapshots):
             return NewLayout(replace(need, message=f"{told}; it has these columns"))
         limit = _days(settings.workload)

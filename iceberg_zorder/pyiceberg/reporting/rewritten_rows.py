@@ -53,7 +53,7 @@ def sampled_table(
     kept = KeptBounds.of(table, columns)
     cuts = [
         cut if cut is not None or length is None else partial(_beginning, length=length)
-        for cut, length in zip(kept.cuts, context.kept_of_samples.sampled_lengths(scans[0].most), strict=True)
+        for cut, length in zip(kept.cuts, context.sampled_lengths(scans[0].most), strict=True)
     ]
     return SampledTable(
         tuple(columns),

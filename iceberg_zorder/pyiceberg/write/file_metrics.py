@@ -61,7 +61,7 @@ class FileMetrics:
 
     def __init__(self, schema: Schema, config: MetricsConfig, large: Collection[int] = ()) -> None:
         self.large = large
-        self._columns = list(_columns(schema, config))
+        self._columns = list(_columns(schema, config, -1, schema.as_struct(), ()))
         self._row_groups: list[_RowGroup] = []
         self._bounds: dict[int, tuple[bytes, bytes]] = {}
 
@@ -99,27 +99,27 @@ class FileMetrics:
         for place, column in enumerate(self._columns):
             if column.mode.kind == "none":
                 continue
-            chunks = [group.column(place) for group in groups]
-            found["column_sizes"][column.field_id] = sum(chunk.total_compressed_size for chunk in chunks)
-            if column.path is not None:
-                self._count(column, chunks, found)
-        return {"record_count": footer.num_rows, "split_offsets": [_offset(group) for group in groups], **found}
+            chunks, field_id = [group.column(place) for group in groups], column.field_id
+            found["column_sizes"][field_id] = sum(chunk.total_compressed_size for chunk in chunks)
+            if column.path is None:
+                continue
+            found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
+            found["null_value_counts"][field_id] = sum(seen.nulls[field_id] for seen in self._row_groups)
+            if isinstance(column.type, FloatType | DoubleType):
+                found["nan_value_counts"][field_id] = sum(seen.nans[field_id] for seen in self._row_groups)
+            lower, upper = self._cut_bounds(column, chunks)
+            if lower is not None:
+                found["lower_bounds"][field_id] = lower
+            if upper is not None:
+                found["upper_bounds"][field_id] = upper
+        firsts = [group.column(0) for group in groups]
+        offsets = [min(filter(None, (first.dictionary_page_offset, first.data_page_offset))) for first in firsts]
+        return {"record_count": footer.num_rows, "split_offsets": offsets, **found}
 
-    def _count(self, column: _Column, chunks: Sequence[Any], found: dict[str, dict[int, Any]]) -> None:
-        field_id = column.field_id
-        found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
-        found["null_value_counts"][field_id] = sum(seen.nulls[field_id] for seen in self._row_groups)
-        if isinstance(column.type, FloatType | DoubleType):
-            found["nan_value_counts"][field_id] = sum(seen.nans[field_id] for seen in self._row_groups)
-        extremes = self._extremes(column, chunks) if column.mode.keeps_bounds else None
-        if not extremes:
-            return
-        found["lower_bounds"][field_id], upper = _bounds(column, extremes)
-        if upper is not None:
-            found["upper_bounds"][field_id] = upper
-
-    def _extremes(self, column: _Column, chunks: Sequence[Any]) -> list[tuple[Any, Any]] | None:
-        """Find the least and the largest values of row groups that have values; nothing if one does not tell."""
+    def _cut_bounds(self, column: _Column, chunks: Sequence[Any]) -> tuple[bytes | None, bytes | None]:
+        """Return the bounds of a column, cut as its mode says; None where it keeps none, or none is known."""
+        if not column.mode.keeps_bounds:
+            return None, None
         extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
         for chunk, seen in zip(chunks, self._row_groups, strict=True):
             empty = seen.nulls[column.field_id] + seen.nans.get(column.field_id, 0)
@@ -128,30 +128,26 @@ class FileMetrics:
             if (statistics := chunk.statistics) and statistics.has_min_max:
                 extremes.append((statistics.min_raw, statistics.max_raw))
             else:
-                return None
-        return extremes
+                return None, None
+        if not extremes:
+            return None, None
+        low = min(_value(column.type, each) for each, _ in extremes)
+        high = max(_value(column.type, each) for _, each in extremes)
+        if isinstance(column.type, StringType | BinaryType):
+            length = column.mode.length
+            return _truncated(low, length, column.type), _incremented(high, length, column.type)
+        return to_bytes(column.type, low), to_bytes(column.type, high)
 
 
-def _columns(schema: Schema, config: MetricsConfig) -> Iterator[_Column]:
-    """Find the leaf columns in the order in which Parquet has them."""
-
-    def visit(field_id: int, kind: IcebergType, path: tuple[int, ...] | None) -> Iterator[_Column]:
-        if isinstance(kind, PrimitiveType):
-            yield _Column(field_id, kind, config.mode(schema.find_column_name(field_id) or ""), path)
-        for place, (inner_id, inner) in enumerate(children(kind)):
-            inner_path = (*path, place) if path is not None and isinstance(kind, StructType) else None
-            yield from visit(inner_id, inner, inner_path)
-
-    yield from visit(-1, schema.as_struct(), ())
-
-
-def _bounds(column: _Column, extremes: Sequence[tuple[Any, Any]]) -> tuple[bytes, bytes | None]:
-    low = min(_value(column.type, each) for each, _ in extremes)
-    high = max(_value(column.type, each) for _, each in extremes)
-    if isinstance(column.type, StringType | BinaryType):
-        length = column.mode.length
-        return _truncated(low, length, column.type), _incremented(high, length, column.type)
-    return to_bytes(column.type, low), to_bytes(column.type, high)
+def _columns(
+    schema: Schema, config: MetricsConfig, field_id: int, kind: IcebergType, path: tuple[int, ...] | None
+) -> Iterator[_Column]:
+    """Find the leaf columns of a field in the order in which Parquet has them."""
+    if isinstance(kind, PrimitiveType):
+        yield _Column(field_id, kind, config.mode(schema.find_column_name(field_id) or ""), path)
+    for place, (inner_id, inner) in enumerate(children(kind)):
+        inner_path = (*path, place) if path is not None and isinstance(kind, StructType) else None
+        yield from _columns(schema, config, inner_id, inner, inner_path)
 
 
 def _has_statistics(array: pa.Array) -> bool:
@@ -176,13 +172,6 @@ def _cut(array: pa.Array, length: int | None) -> pa.Array:
 def _distinct(array: pa.Array) -> pa.Array:
     """Take strings out of their dictionary, if they have one, which may have more than these rows."""
     return array.dictionary.take(array.indices.unique().drop_null()) if pa.types.is_dictionary(array.type) else array
-
-
-def _offset(group: Any) -> int:
-    """Tell where a row group starts."""
-    first = group.column(0)
-    offsets = (first.dictionary_page_offset, first.data_page_offset)
-    return min(int(offset) for offset in offsets if offset)
 
 
 def _value(kind: PrimitiveType, raw: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyiceberg.io import OutputFile
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
@@ -24,7 +25,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.compat import partition_path, sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.files import WRITE, Progress, data_file_name, delete_files, display_name, silent
+from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, new_file_name, silent
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 
 _LOG = logging.getLogger(__name__)
@@ -59,7 +60,11 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         # Readers are to see Iceberg's types, not Arrow's.
         "store_schema": False,
     }
-    if settings["compression"] != "none" and not _is_codec(codec):
+    try:
+        has_codec = settings["compression"] == "none" or pa.Codec.is_available(codec)
+    except ValueError:
+        has_codec = False
+    if not has_codec:
         raise InvalidInputError(
             f"Cannot set {_PARQUET}compression-codec to '{codec}', because pyarrow has no such codec"
         )
@@ -70,13 +75,6 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         if "bloom_filter_options" not in _KNOWN:
             _LOG.warning("Writing no bloom filters: this version of pyarrow has none")
     return {name: value for name, value in settings.items() if name not in _NEWER or name in _KNOWN}
-
-
-def _is_codec(name: str) -> bool:
-    try:
-        return bool(pa.Codec.is_available(name))
-    except ValueError:
-        return False
 
 
 def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
@@ -128,12 +126,11 @@ _LARGEST_SHARE = 0.75
 def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
     """Find the columns that are smaller with a dictionary, judging by some rows."""
     rows = sum(batch.num_rows for batch in batches)
-    step = max(1, rows // _SAMPLED)
     found = []
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
             found += [path for path, _ in leaves(field.name, field.type)]
-        elif _pays([_every(batch.column(place), step) for batch in batches], rows, limit):
+        elif _pays([batch.column(place) for batch in batches], rows, limit):
             found.append(field.name)
     return found
 
@@ -163,15 +160,15 @@ def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]
     return [pa.DictionaryArray.from_arrays(places.take(each.indices), values) for each in arrays]
 
 
-def _every(column: pa.Array, step: int) -> pa.Array:
-    """Take every so-manieth value: of strings some batches may have a dictionary, and others none."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
-    return taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken
-
-
-def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
+def _pays(parts: Sequence[pa.Array], rows: int, limit: int) -> bool:
+    """Return whether a column of so many rows is smaller with a dictionary, judging by every n-th value."""
+    step = max(1, rows // _SAMPLED)
+    sampled = []
+    for part in parts:
+        column = part.storage if isinstance(part, pa.ExtensionArray) else part
+        taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+        # Of strings some batches may have a dictionary, and others none.
+        sampled.append(taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken)
     values = pa.chunked_array(sampled)
     width = _width(values)
     if width > limit:
@@ -278,12 +275,10 @@ class FileWriter:
         batches = compacted(batches)
         if self._open is None:
             self._open = self._start(batches)
-        before = self._open.tell()
-        self._open.write(batches)
-        size = self._open.tell() - before
+        size = self._open.write(batches)
         self._row_size = max(1.0, size / rows)
         self._progress(WRITE, rows, size)
-        if self._open.tell() >= self._settings.roll_at:
+        if self._open.size >= self._settings.roll_at:
             self.close()
 
     def close(self) -> None:
@@ -300,7 +295,7 @@ class FileWriter:
                 abandoned.writer.close()
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
-        name = data_file_name(self._settings.name, self._settings.write_id)
+        name = new_file_name(self._settings.name, self._settings.write_id, "-zorder.parquet")
         provider = self._table.location_provider()
         partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
         key = partition_path(spec, partition, self._table.schema()) if len(partition) else None
@@ -315,37 +310,40 @@ class FileWriter:
             "use_dictionary": worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"]),
             "write_statistics": _with_statistics(self._arrow, large) if large else True,
         }
-        return _OpenFile(self._table, path, pa.schema(types), settings, large)
+        metrics = FileMetrics(self._table.schema(), metrics_config(self._table), large)
+        output = self._table.io.new_output(path)
+        stream = output.create()
+        writer = pq.ParquetWriter(stream, pa.schema(types), **settings)
+        return _OpenFile(path, output, stream, writer, metrics, int(stream.tell()))
 
 
+@dataclass(eq=False)
 class _OpenFile:
     """One data file while it is written."""
 
-    def __init__(
-        self, table: Table, path: str, schema: pa.Schema, settings: Mapping[str, Any], large: Collection[int]
-    ) -> None:
-        self._path = path
-        self._output = table.io.new_output(path)
-        self.stream = self._output.create()
-        self._schema = schema
-        self._metrics = FileMetrics(table.schema(), metrics_config(table), large)
-        self.writer = pq.ParquetWriter(self.stream, schema, **settings)
+    path: str
+    output: OutputFile
+    stream: Any
+    writer: pq.ParquetWriter
+    metrics: FileMetrics
+    size: int  # bytes so far
 
-    def tell(self) -> int:
-        return int(self.stream.tell())
-
-    def write(self, batches: list[pa.RecordBatch]) -> None:
-        self._metrics.see(batches)
-        rows = pa.Table.from_batches([self._matching(batch) for batch in batches], self._schema)
+    def write(self, batches: list[pa.RecordBatch]) -> int:
+        """Write rows as one row group; returns its bytes."""
+        self.metrics.see(batches)
+        schema = self.writer.schema
+        # Strings come in dictionaries in some batches, and not in others.
+        columns = (
+            [
+                column if column.type == field.type else column.cast(field.type)
+                for field, column in zip(schema, batch.columns, strict=True)
+            ]
+            for batch in batches
+        )
+        rows = pa.Table.from_batches([pa.RecordBatch.from_arrays(each, schema=schema) for each in columns], schema)
         self.writer.write_table(rows, row_group_size=rows.num_rows)
-
-    def _matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Make a batch one of the file's schema, whether its strings come in a dictionary or not."""
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for field, column in zip(self._schema, batch.columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        before, self.size = self.size, int(self.stream.tell())
+        return self.size - before
 
     def finish(self, spec_id: int, partition: Record) -> DataFile:
         self.writer.close()
@@ -353,14 +351,14 @@ class _OpenFile:
         footer = self.writer.writer.metadata
         file = DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path=self._path,
+            file_path=self.path,
             file_format=FileFormat.PARQUET,
             partition=partition,
-            file_size_in_bytes=len(self._output.to_input_file()),
+            file_size_in_bytes=len(self.output.to_input_file()),
             sort_order_id=None,
             equality_ids=None,
             key_metadata=None,
-            **self._metrics.arguments(footer),
+            **self.metrics.arguments(footer),
         )
         file.spec_id = spec_id
         return file

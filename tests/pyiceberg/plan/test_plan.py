@@ -217,5 +217,5 @@ def test_deletes_apply_by_partition_path_sequence_and_bounds(
         ):
             position.append(id(file))
     of = _file(data, DataFileContent.DATA)
-    assert sorted(id(file) for file in index.position_deletes(of, data["sequence"])) == sorted(position)
-    assert sorted(id(file) for file in index.equality_deletes(of, data["sequence"])) == sorted(equality)
+    found = [sorted(map(id, files)) for files in index.of(of, data["sequence"])]
+    assert found == [sorted(position), sorted(equality)]

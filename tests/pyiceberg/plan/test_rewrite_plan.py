@@ -71,6 +71,16 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     assert len(table.history()) == 8, "nothing was committed"
 
 
+def test_file_groups_that_are_taken_out_are_for_a_later_rewrite(catalog: SqlCatalog) -> None:
+    plan = plan_rewrite(partitioned(catalog), ["a", "b"], options={"rewrite-all": True})
+    part = plan.with_groups({1})
+    assert [group.partition_path for group in part.groups] == ["p=1"]
+    assert [(each.partition_path, [why.code for why in each.reasons]) for each in part.left] == [
+        ("p=2", ["not-in-plan"])
+    ]
+    assert (plan.is_whole, part.is_whole, part.limit_message) == (True, False, "")
+
+
 def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(table: Table) -> None:
     options = {
         "rewrite-all": True,

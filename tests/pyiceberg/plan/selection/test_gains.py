@@ -382,7 +382,7 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     # Of so many rows the sample has room for 64 bytes of a value.
     order = row_order(table, "a")
     kept = KeptBounds.of(table, order.named)
-    measure = ScanFractions(table, order, kept, kept.sampled_lengths(10**8))
+    measure = ScanFractions(table, order, kept, SampleContext(table, order, ZOrderOptions()).sampled_lengths(10**8))
     keys = Sample((encode(cut(pa.array(values), 64), "string"),))
     files = measure.files(data_files(table))
     (group,) = lake.planned(table, {"rewrite-all": "true"}).groups
