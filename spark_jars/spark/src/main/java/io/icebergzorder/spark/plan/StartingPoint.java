@@ -63,13 +63,13 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(ResolvedRequest request) {
+  public List<FileScanTask> list(ResolvedRequest request, FileScope scope) {
     if (snapshotId == null) {
       return List.of();
     }
     Table table = request.target().table();
     EqualityDeleteTypes.check(table, snapshotId);
-    return request.scope().files(table, snapshotId);
+    return scope.files(table, snapshotId);
   }
 
   /**

@@ -139,7 +139,7 @@ public record StoredPlan(
   private List<LeftGroup> leftOf(StartingPoint start, ResolvedRequest request, List<FileGroup> groups) {
     int planned =
         groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
-    int missing = start.list(request).size() - planned;
+    int missing = start.list(request, request.asked()).size() - planned;
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
       all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));
