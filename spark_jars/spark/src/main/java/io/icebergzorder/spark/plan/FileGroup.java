@@ -34,6 +34,11 @@ public record FileGroup(
     int expectedFiles,
     List<Reason> reasons,
     boolean mustRewrite) {
+  /** Expects a row in each new file: a plan that was read, or a compression factor, may call for any number. */
+  public FileGroup {
+    expectedFiles = (int) Math.min(expectedFiles, Math.max(1, rows(files)));
+  }
+
   /** Describes and numbers one file group after the other, as Iceberg does. */
   static Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering(Table table) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
@@ -56,6 +61,10 @@ public record FileGroup(
 
   /** The rows of the data files, deleted ones included. */
   public long rows() {
+    return rows(files);
+  }
+
+  private static long rows(List<FileScanTask> files) {
     return files.stream().mapToLong(task -> task.file().recordCount()).sum();
   }
 

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.IntNode;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
@@ -100,7 +101,7 @@ public record StoredPlan(
   public static StoredPlan read(String table, String json) {
     try {
       JsonNode plan = MAPPER.readTree(json);
-      if (!plan.isObject() || plan.path("version").asInt() != VERSION) {
+      if (!plan.isObject() || !plan.path("version").equals(IntNode.valueOf(VERSION))) {
         throw refused(table, "it is no JSON of version " + VERSION + " that a plan writes", null);
       }
       if (!plan.path("where_is_sql").asBoolean(true)) {
@@ -155,6 +156,13 @@ public record StoredPlan(
 
   private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, long head) {
     Table table = request.target().table();
+    int outputSpec = ResolvedRequest.outputSpec(table, request.options()).specId();
+    for (Group group : fileGroups) {
+      if (group.specId != outputSpec) {
+        throw refused(
+            table.name(), "a file group is for partition spec %d and its options for %d".formatted(group.specId, outputSpec), null);
+      }
+    }
     EqualityDeleteTypes.check(table, head);
     List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
     Iterator<FileScanTask> next = start.find(table, request.scope(), head, files).iterator();
