@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,6 +15,7 @@ import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.util.StructLikeMap;
+import org.apache.iceberg.util.StructLikeWrapper;
 
 /**
  * Data files that are rewritten together.
@@ -74,13 +76,18 @@ public record FileGroup(
   }
 
   /** Whether its rows may go to more than one partition. */
-  public boolean changesSpec() {
-    return changesSpec(toRewrite());
+  public boolean spansPartitions() {
+    return spansPartitions(toRewrite());
   }
 
-  /** Whether rows of one of Iceberg's groups may go to more than one partition. */
-  public static boolean changesSpec(RewriteFileGroup group) {
-    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
+  /** Whether rows of one of Iceberg's groups may go to more than one partition: it may have all files of an old spec that is written again. */
+  public static boolean spansPartitions(RewriteFileGroup group) {
+    Collection<FileScanTask> tasks = group.fileScanTasks();
+    if (tasks.stream().anyMatch(task -> task.spec().specId() != group.outputSpecId())) {
+      return true;
+    }
+    StructLikeWrapper partition = StructLikeWrapper.forType(tasks.iterator().next().spec().partitionType());
+    return tasks.stream().map(task -> partition.copyFor(task.file().partition())).distinct().count() > 1;
   }
 
   /** Iceberg's group for one execution, which notes the files in it that were written. */

@@ -61,7 +61,7 @@ public record TablePlan(
 
   private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
     Table table = asked.target().table();
-    return groups.stream().anyMatch(FileGroup::changesSpec)
+    return groups.stream().anyMatch(FileGroup::spansPartitions)
         ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
         : asked.order();
   }
