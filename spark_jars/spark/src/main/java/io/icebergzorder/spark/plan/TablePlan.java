@@ -215,7 +215,7 @@ public record TablePlan(
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, asked.scope(), head, planned);
+      start.find(table, asked.scope().files(table, head), planned);
     }
   }
 }
