@@ -185,6 +185,13 @@ class TestPartitions:
         with unchanged(table):
             table.call("zorder(p, a)", options={"output-spec-id": "0"})
         assert [row[0] for row in spark.sql(f"SELECT DISTINCT spec_id FROM {table.full_name}.files").collect()] == [0]
+        # Files of several partitions of an old spec come together, also where that is written again.
+        table.call("zorder(a)")
+        spark.sql(f"ALTER TABLE {table.full_name} DROP PARTITION FIELD p")
+        with unchanged(table):
+            table.call("zorder(a)", options={"output-spec-id": "1"})
+        partitions = spark.sql(f"SELECT spec_id, partition.p FROM {table.full_name}.files ORDER BY p").collect()
+        assert [tuple(row) for row in partitions] == [(1, 0), (1, 1), (1, 2)]
 
     @pytest.mark.parametrize(
         ("column", "field"),

@@ -276,6 +276,8 @@ def test_plans_of_old_specs_are_the_same(spark: SparkSession, catalog: Catalog, 
     for field in ("bucket(2, id)", "truncate(300, id)"):
         spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD {field}")
         spark.sql(f"INSERT INTO {full} SELECT id, id % 7 FROM range(200, 280, 1, 1)")
+    # A partition of NULLs is one like others, and not that of the files of other specs.
+    spark.sql(f"INSERT INTO {full} SELECT NULL, id FROM range(0, 40, 1, 1)")
     table = catalog.load_table("db.same_specs")
     for output in ({}, {"output-spec-id": "0"}, {"output-spec-id": "1", "min-file-size-bytes": "0"}):
         options = {"rewrite-old-specs": "true", **ratio, **output}

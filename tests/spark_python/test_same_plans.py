@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.errors import StalePlanError
+from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
 from iceberg_zorder.select.settled import SETTLED_FROM
 from iceberg_zorder.spark.rewrite import describe_plan, execute_plan
@@ -88,8 +88,18 @@ def test_spark_leaves_to_the_next_rewrite_what_was_taken_out_of_a_plan(spark: Sp
     execute_plan(spark, FULL_NAME, json.dumps({**plan, "file_groups": plan["file_groups"][1:]}))
     again = describe_plan(spark, FULL_NAME, BY, options=options)
     assert [group["data_files_count"] for group in again["file_groups"]] == [6]
-    execute_plan(spark, FULL_NAME, json.dumps(again))
+    # Files that a filter does not select are not missing from its plan.
+    execute_plan(spark, FULL_NAME, plan_rewrite(table, BY, where="p = 0", options=options).to_json())
     assert SETTLED_FROM in summary_of(table.refresh())
+
+
+def test_spark_refuses_or_bounds_figures_of_a_plan_that_cannot_be(spark: SparkSession, table: Table) -> None:
+    options = {"rewrite-all": "true", "target-file-size-bytes": "2", "compression-factor": "1e4"}
+    plan = describe_plan(spark, FULL_NAME, BY, options=options)
+    assert [group["expected_data_files_count"] for group in plan["file_groups"]] == [3000, 1500]
+    plan["file_groups"][0]["spec_id"] = 0
+    with pytest.raises(InvalidInputError, match="a file group is for partition spec 0 and its options for 1"):
+        execute_plan(spark, FULL_NAME, json.dumps(plan))
 
 
 def compared(plan: dict[str, Any]) -> dict[str, Any]:

@@ -163,15 +163,21 @@ def _again(
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
     """Tell of chosen files how they are rewritten."""
     size = files.input_size
+    expected = sizes.expected_output_files(finer(size) if files.uses_smaller_target else size)
     return replace(
         files,
         index=number,
         spec_id=work.output_spec_id,
-        expected_output_files=sizes.expected_output_files(finer(size) if files.uses_smaller_target else size),
+        expected_output_files=_with_a_row(expected, files),
         max_output_file_size=sizes.write_max_file_size,
         must_rewrite=any(map(sizes.must_rewrite, files.tasks)),
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
+
+
+def _with_a_row(files: int, group: FileGroup) -> int:
+    """Expect a row in each new file: a plan that was read, or a compression factor, may call for any number."""
+    return min(files, max(1, group.rows))
 
 
 def check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
@@ -266,8 +272,14 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
     """Have a plan that was read know its files, where the size of new ones is from, and how many files it lacks."""
     groups = []
     for group in plan.groups:
+        if group.spec_id != work.output_spec_id:
+            raise InvalidInputError(
+                f"Cannot read the plan of {display_name(work.table)}, because a file group is for partition spec "
+                f"{group.spec_id} and its options for {work.output_spec_id}"
+            )
         found = tuple(tasks[path] for path in group.data_files)
-        groups.append(replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None))
+        group = replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None)
+        groups.append(replace(group, expected_output_files=_with_a_row(group.expected_output_files, group)))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
         snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))

@@ -151,3 +151,18 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(catalog: SqlCatalog, tabl
     table.delete("p = 0")
     with pytest.raises(StalePlanError, match="data file .* is no longer in the table"):
         sample(table, RewritePlan.from_json(text))
+
+
+def test_figures_of_a_plan_that_cannot_be_are_refused_or_bounded(table: Table) -> None:
+    text = plan_rewrite(table, BY, options=OPTIONS).to_json()
+    groups = json.loads(text)["file_groups"]
+    to_old = [{**groups[0], "spec_id": 0}, *groups[1:]]
+    why = r"^Cannot read the plan of lake\.db\.t, because a file group is for partition spec 0 and its options for 1$"
+    with pytest.raises(InvalidInputError, match=why):
+        execute(table, RewritePlan.from_json(changed(text, file_groups=to_old)))
+    many = [{**groups[0], "expected_data_files_count": 10**12}, *groups[1:]]
+    sampled = sample(table, RewritePlan.from_json(changed(text, file_groups=many)))
+    assert sampled.groups[0].expected_output_files == sampled.groups[0].rows
+    sizes = {**OPTIONS, "target-file-size-bytes": "2", "compression-factor": "1e9"}
+    planned = plan_rewrite(table, BY, options=sizes).groups
+    assert [group.expected_output_files for group in planned] == [group.rows for group in planned]

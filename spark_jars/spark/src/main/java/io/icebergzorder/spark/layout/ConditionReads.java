@@ -142,7 +142,7 @@ public final class ConditionReads {
   public boolean[] asked(FileGroup group) {
     boolean[] asked = new boolean[conditions.size()];
     for (int i = 0; i < asked.length; i++) {
-      asked[i] = group.changesSpec() || conditions.get(i).partitionMayMatch(group.files().get(0).file());
+      asked[i] = group.spansPartitions() || conditions.get(i).partitionMayMatch(group.files().get(0).file());
     }
     return asked;
   }

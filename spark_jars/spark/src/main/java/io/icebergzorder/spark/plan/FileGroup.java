@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,6 +15,7 @@ import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.util.StructLikeMap;
+import org.apache.iceberg.util.StructLikeWrapper;
 
 /**
  * Data files that are rewritten together.
@@ -34,6 +36,11 @@ public record FileGroup(
     int expectedFiles,
     List<Reason> reasons,
     boolean mustRewrite) {
+  /** Expects a row in each new file: a plan that was read, or a compression factor, may call for any number. */
+  public FileGroup {
+    expectedFiles = (int) Math.min(expectedFiles, Math.max(1, rows(files)));
+  }
+
   /** Describes and numbers one file group after the other, as Iceberg does. */
   static Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering(Table table) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
@@ -56,6 +63,10 @@ public record FileGroup(
 
   /** The rows of the data files, deleted ones included. */
   public long rows() {
+    return rows(files);
+  }
+
+  private static long rows(List<FileScanTask> files) {
     return files.stream().mapToLong(task -> task.file().recordCount()).sum();
   }
 
@@ -65,13 +76,18 @@ public record FileGroup(
   }
 
   /** Whether its rows may go to more than one partition. */
-  public boolean changesSpec() {
-    return changesSpec(toRewrite());
+  public boolean spansPartitions() {
+    return spansPartitions(toRewrite());
   }
 
-  /** Whether rows of one of Iceberg's groups may go to more than one partition. */
-  public static boolean changesSpec(RewriteFileGroup group) {
-    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
+  /** Whether rows of one of Iceberg's groups may go to more than one partition: it may have all files of an old spec that is written again. */
+  public static boolean spansPartitions(RewriteFileGroup group) {
+    Collection<FileScanTask> tasks = group.fileScanTasks();
+    if (tasks.stream().anyMatch(task -> task.spec().specId() != group.outputSpecId())) {
+      return true;
+    }
+    StructLikeWrapper partition = StructLikeWrapper.forType(tasks.iterator().next().spec().partitionType());
+    return tasks.stream().map(task -> partition.copyFor(task.file().partition())).distinct().count() > 1;
   }
 
   /** Iceberg's group for one execution, which notes the files in it that were written. */

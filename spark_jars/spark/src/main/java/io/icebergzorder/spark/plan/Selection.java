@@ -38,7 +38,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.PartitionMap;
-import org.apache.iceberg.util.StructLikeMap;
+import org.apache.iceberg.util.StructLikeWrapper;
 
 /** Chooses the data files of a rewrite, each with a reason: by age, size, deletes, partition spec and gain ({@link Gain}). */
 public final class Selection {
@@ -135,13 +135,17 @@ public final class Selection {
         whyNothing);
   }
 
-  /** Data files by partition of the table's current spec; those of others, whose rows may go to any, are in one of NULLs together. */
+  /** Data files by partition of the table's current spec; those of others, whose rows may go to any, are together. */
   private static List<List<FileScanTask>> byPartition(Table table, List<FileScanTask> files) {
-    StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(table.spec().partitionType());
-    files.stream()
-        .sorted(BY_LOCATION)
-        .forEach(file -> byPartition.computeIfAbsent(FileGroup.partition(table, file), key -> new ArrayList<>()).add(file));
-    return byPartition.values().stream().sorted(Comparator.comparing(each -> each.get(0), BY_LOCATION)).toList();
+    StructLikeWrapper partition = StructLikeWrapper.forType(table.spec().partitionType());
+    // Of a spec with fields, no partition has files of others, not that of NULLs either.
+    boolean hasFields = !table.spec().fields().isEmpty();
+    Function<FileScanTask, List<Object>> key =
+        file ->
+            List.of(hasFields && file.file().specId() != table.spec().specId(), partition.copyFor(FileGroup.partition(table, file)));
+    return files.stream().sorted(BY_LOCATION).collect(Collectors.groupingBy(key)).values().stream()
+        .sorted(Comparator.comparing(each -> each.get(0), BY_LOCATION))
+        .toList();
   }
 
   private List<FileGroup> groups(List<Files> chosen) {

@@ -63,13 +63,13 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(ResolvedRequest request) {
+  public List<FileScanTask> list(ResolvedRequest request, FileScope scope) {
     if (snapshotId == null) {
       return List.of();
     }
     Table table = request.target().table();
     EqualityDeleteTypes.check(table, snapshotId);
-    return request.scope().files(table, snapshotId);
+    return scope.files(table, snapshotId);
   }
 
   /**
@@ -121,14 +121,14 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /**
-   * Finds planned files in a snapshot.
+   * Finds planned files among those of a snapshot.
    *
    * @return the files, in the order in which they were planned
    * @throws IllegalStateException if one is gone or has other deletes
    */
-  List<FileScanTask> find(Table table, FileScope scope, long atSnapshot, List<PlannedFile> planned) {
+  List<FileScanTask> find(Table table, List<FileScanTask> listed, List<PlannedFile> planned) {
     Map<String, FileScanTask> byPath = new HashMap<>();
-    scope.files(table, atSnapshot).forEach(file -> byPath.put(file.file().location(), file));
+    listed.forEach(file -> byPath.put(file.file().location(), file));
     List<FileScanTask> files = new ArrayList<>();
     for (PlannedFile file : planned) {
       FileScanTask found = byPath.get(file.path());

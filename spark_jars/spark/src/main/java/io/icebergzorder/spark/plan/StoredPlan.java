@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.IntNode;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
@@ -100,7 +101,7 @@ public record StoredPlan(
   public static StoredPlan read(String table, String json) {
     try {
       JsonNode plan = MAPPER.readTree(json);
-      if (!plan.isObject() || plan.path("version").asInt() != VERSION) {
+      if (!plan.isObject() || !plan.path("version").equals(IntNode.valueOf(VERSION))) {
         throw refused(table, "it is no JSON of version " + VERSION + " that a plan writes", null);
       }
       if (!plan.path("where_is_sql").asBoolean(true)) {
@@ -128,18 +129,21 @@ public record StoredPlan(
     long head = start.check(table);
     boolean isNothing = fileGroups.isEmpty();
     ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
-    List<FileGroup> groups = isNothing ? List.of() : groups(start, request, head);
+    List<FileScanTask> listed = isNothing ? List.of() : listed(request, head);
+    List<FileGroup> groups = groups(start, request, listed);
     RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
     TargetSize size =
         TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
-    return new TablePlan(request, start, history, size, groups, isNothing ? left : leftOf(start, request, groups), message);
+    // Those of the plan's snapshot and filter are listed once more only where they may be others.
+    int inQuestion = isNothing || where == null && head == snapshotId ? listed.size() : start.list(request, request.asked()).size();
+    return new TablePlan(request, start, history, size, groups, isNothing ? left : leftOf(inQuestion), message);
   }
 
   /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
-  private List<LeftGroup> leftOf(StartingPoint start, ResolvedRequest request, List<FileGroup> groups) {
+  private List<LeftGroup> leftOf(int inQuestion) {
     int planned =
-        groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
-    int missing = start.list(request).size() - planned;
+        fileGroups.stream().mapToInt(group -> group.dataFiles.size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
+    int missing = inQuestion - planned;
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
       all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));
@@ -153,11 +157,24 @@ public record StoredPlan(
     return new RewriteRequest(table, sortOrder, known, where, branch, false);
   }
 
-  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, long head) {
+  /** The table's data files, with a check of what the plan says of its own. */
+  private List<FileScanTask> listed(ResolvedRequest request, long head) {
     Table table = request.target().table();
+    int outputSpec = ResolvedRequest.outputSpec(table, request.options()).specId();
+    for (Group group : fileGroups) {
+      if (group.specId != outputSpec) {
+        throw refused(
+            table.name(), "a file group is for partition spec %d and its options for %d".formatted(group.specId, outputSpec), null);
+      }
+    }
     EqualityDeleteTypes.check(table, head);
+    return request.scope().files(table, head);
+  }
+
+  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, List<FileScanTask> listed) {
+    Table table = request.target().table();
     List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
-    Iterator<FileScanTask> next = start.find(table, request.scope(), head, files).iterator();
+    Iterator<FileScanTask> next = start.find(table, listed, files).iterator();
     Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
     List<FileGroup> groups = new ArrayList<>();
     for (Group group : fileGroups) {

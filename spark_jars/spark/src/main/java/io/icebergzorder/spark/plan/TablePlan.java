@@ -61,7 +61,7 @@ public record TablePlan(
 
   private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
     Table table = asked.target().table();
-    return groups.stream().anyMatch(FileGroup::changesSpec)
+    return groups.stream().anyMatch(FileGroup::spansPartitions)
         ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
         : asked.order();
   }
@@ -215,7 +215,7 @@ public record TablePlan(
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, asked.scope(), head, planned);
+      start.find(table, asked.scope().files(table, head), planned);
     }
   }
 }

@@ -37,7 +37,12 @@ public record ResolvedRequest(
     return of(target, request, request.where());
   }
 
-  /** Resolves a request whose files are known: it says everything, and its filter is not asked again. */
+  /** The data files that the filter selects; of a request whose files are known, the scope has all. */
+  public FileScope asked() {
+    return new FileScope(filter(target, written.where()), target.isCaseSensitive());
+  }
+
+  /** Resolves a request whose files are known: it says everything, and its filter does not select them again. */
   public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request) {
     return of(target, request, null);
   }

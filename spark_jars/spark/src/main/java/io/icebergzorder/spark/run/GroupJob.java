@@ -68,8 +68,8 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
   /** A file group that is to be rewritten, and the layout by which it is. */
   public record LaidOutGroup(RewriteFileGroup group, Layout layout) {
     /** Whether its rows may go to more than one partition of the table. */
-    public boolean changesSpec() {
-      return FileGroup.changesSpec(group);
+    public boolean spansPartitions() {
+      return FileGroup.spansPartitions(group);
     }
 
     /** Whether a file may be far larger than was planned, because the layout has found fewer than were. */
@@ -79,7 +79,7 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
 
     /** Whether all of its rows go to one file. */
     boolean isOneFile() {
-      return layout.files() == 1 && group.expectedOutputFiles() == 1 && !changesSpec();
+      return layout.files() == 1 && group.expectedOutputFiles() == 1 && !spansPartitions();
     }
   }
 }

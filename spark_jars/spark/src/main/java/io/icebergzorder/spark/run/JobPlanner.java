@@ -83,7 +83,7 @@ public final class JobPlanner {
 
   /** Whether a task may read all of it, and sort it into its files. */
   private static boolean isSmall(LaidOutGroup group) {
-    return !group.changesSpec() && group.group().inputFilesSizeInBytes() <= MOST_BYTES_IN_PLACE;
+    return !group.spansPartitions() && group.group().inputFilesSizeInBytes() <= MOST_BYTES_IN_PLACE;
   }
 
   private GroupJob closed(Open job) {
@@ -106,12 +106,12 @@ public final class JobPlanner {
             group.hasFewerFiles());
     Open job = open.get(kind);
     // The rows of a group that changes its spec go to any partition.
-    if (job == null || group.changesSpec() || !job.hasRoomFor(group, limits)) {
+    if (job == null || group.spansPartitions() || !job.hasRoomFor(group, limits)) {
       job = new Open(isInPlace);
       jobs.add(job);
     }
     job.add(group);
-    if (group.changesSpec()) {
+    if (group.spansPartitions()) {
       open.remove(kind, job);
     } else {
       open.put(kind, job);

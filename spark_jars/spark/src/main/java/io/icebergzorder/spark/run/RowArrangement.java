@@ -51,8 +51,8 @@ final class RowArrangement {
     Column file = scope.call(new PositionFunctions.FileNumber(destination), packed, tieBreaker(hasTies));
     Column place = scope.call(new PositionFunctions.Place(destination), packed, file);
     // Within one partition of the table its fields have one value each.
-    boolean changesSpec = job.groups().stream().anyMatch(LaidOutGroup::changesSpec);
-    int leading = changesSpec ? 0 : order.partition().size();
+    boolean spansPartitions = job.groups().stream().anyMatch(LaidOutGroup::spansPartitions);
+    int leading = spansPartitions ? 0 : order.partition().size();
     boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
     if (areOneFile && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.

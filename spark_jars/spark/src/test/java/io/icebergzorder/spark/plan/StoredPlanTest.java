@@ -41,6 +41,7 @@ class StoredPlanTest {
       quoteCharacter = '`',
       value = {
         "\"version\": 1| \"version\": 2| it is no JSON of version 1",
+        "\"version\": 1| \"version\": \"1\"| it is no JSON of version 1",
         "{\"version\"| [\"version\"| it is no JSON",
         "\"schema_id\"| \"schema\"| schema_id",
         "\"branch\": \"main\"| \"branch\": null| branch is null",
