@@ -25,7 +25,9 @@ from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
+from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.pyiceberg import lake
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
