@@ -6,7 +6,6 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import io.icebergzorder.core.metrics.SpreadRows;
@@ -296,9 +295,9 @@ final class PartitionRows {
     List<ClusteringColumn> names = files.columns().stream().map(ColumnBounds::column).toList();
     Sample mine = sample.take(rows);
     Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
-    Layout layout =
-        workload == null ? Layout.fit(names, half, wish) : Layout.fit(names, half, wish, workload::boxesIn, workload.share());
-    return new GroupSample(layout, mine, mine, 0, 0).filesOf(mine);
+    Layout uncut = Layout.uncut(names, half, wish);
+    return (workload == null ? uncut.cut(half, wish, null, 0) : uncut.cut(half, wish, workload.boxesIn(uncut), workload.share()))
+        .filesOf(mine);
   }
 
   /**

@@ -122,7 +122,7 @@ public final class RewritePlan {
     Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
         LeftGroup.partition(target().table(), group.files()),
-        group.files().stream().map(file -> file.file().location()).toList(),
+        group.locations(),
         group.bytes(),
         group.rows(),
         Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),

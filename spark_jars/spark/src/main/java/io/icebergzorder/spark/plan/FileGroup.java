@@ -54,6 +54,10 @@ public record FileGroup(
     return file.file().specId() == spec.specId() ? file.file().partition() : GenericRecord.create(spec.partitionType());
   }
 
+  public List<String> locations() {
+    return files.stream().map(task -> task.file().location()).toList();
+  }
+
   /** The rows of the data files, deleted ones included. */
   public long rows() {
     return files.stream().mapToLong(task -> task.file().recordCount()).sum();
@@ -66,12 +70,7 @@ public record FileGroup(
 
   /** Whether its rows may go to more than one partition. */
   public boolean changesSpec() {
-    return changesSpec(toRewrite());
-  }
-
-  /** Whether rows of one of Iceberg's groups may go to more than one partition. */
-  public static boolean changesSpec(RewriteFileGroup group) {
-    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
+    return files.stream().anyMatch(task -> task.spec().specId() != specId);
   }
 
   /** Iceberg's group for one execution, which notes the files in it that were written. */

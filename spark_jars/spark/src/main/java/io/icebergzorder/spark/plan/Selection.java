@@ -14,8 +14,8 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.request.FileCondition;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.Workload;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -259,11 +259,7 @@ public final class Selection {
           new FileBounds(
               columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
     }
-    return new BoundedFiles(
-        new int[files.size()],
-        files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
-        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
-        bounds.of(files.stream().map(file -> file.file().location()).toList()));
+    return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }
 
   /** How files are judged and written: columns of which new files get no bounds do not count. */

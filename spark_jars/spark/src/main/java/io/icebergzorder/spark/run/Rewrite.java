@@ -14,7 +14,6 @@ import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +23,6 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.spark.SparkWriteConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
@@ -118,7 +116,7 @@ public final class Rewrite {
     PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
     Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, stopped, sampler::sample);
     MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
-    return namingFailure(plan, stopped, () -> fitter.fit(sampler, samples, metrics));
+    return namingFailure(plan, stopped, () -> fitter.choose(sampler, samples, metrics));
   }
 
   /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
@@ -164,7 +162,7 @@ public final class Rewrite {
     RewriteCommit commit =
         new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     FileGroupPool pool =
-        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), samplingFailures(sampled));
+        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), sampled.failures());
     RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
     return measurement.outcome(result, messages);
   }
@@ -183,19 +181,10 @@ public final class Rewrite {
 
   private static List<GroupJob> jobs(RewriteSession session, SampledPlan sampled) {
     int count = sampled.groups().size() + sampled.failures().size();
-    List<LaidOutGroup> groups =
-        sampled.groups().values().stream()
-            .map(each -> new LaidOutGroup(each.group().toRewrite(), each.layout()))
-            .toList();
     // What is committed together may as well be rewritten together, and no more than that.
     int together =
         sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
-    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
-  }
-
-  private static Map<RewriteFileGroup, Throwable> samplingFailures(SampledPlan sampled) {
-    Map<RewriteFileGroup, Throwable> groups = new LinkedHashMap<>();
-    sampled.failures().forEach((group, failure) -> groups.put(group.toRewrite(), failure));
-    return groups;
+    return JobPlanner.jobs(
+        List.copyOf(sampled.groups().values()), JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
   }
 }

@@ -8,7 +8,6 @@ import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -51,7 +50,7 @@ final class RowArrangement {
     Column file = scope.call(new PositionFunctions.FileNumber(destination), packed, tieBreaker(hasTies));
     Column place = scope.call(new PositionFunctions.Place(destination), packed, file);
     // Within one partition of the table its fields have one value each.
-    boolean changesSpec = job.groups().stream().anyMatch(LaidOutGroup::changesSpec);
+    boolean changesSpec = job.groups().stream().anyMatch(group -> group.group().changesSpec());
     int leading = changesSpec ? 0 : order.partition().size();
     boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
     if (areOneFile && leading == order.leadingOrders().size()) {

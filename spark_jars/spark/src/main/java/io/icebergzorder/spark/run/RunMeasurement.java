@@ -3,14 +3,11 @@ package io.icebergzorder.spark.run;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.select.Settled;
-import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
-import io.icebergzorder.spark.layout.GroupBounds;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
-import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.math.BigDecimal;
@@ -21,8 +18,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.stream.StreamSupport;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
@@ -40,21 +39,12 @@ final class RunMeasurement {
   private final Map<String, String> asked;
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, GroupResult> results = new HashMap<>();
-  private final ConditionReads queries;
   private final String id;
   private long since;
   private int told;
 
   /** What came of a file group: its new files, and what the queries of a workload read of them. */
-  private record GroupResult(SampledGroup group, ScanMeasurement.MeasuredGroup files, BytesRead read) {
-    static List<SampledGroup> groups(List<GroupResult> results) {
-      return results.stream().map(GroupResult::group).toList();
-    }
-
-    static List<ScanMeasurement.MeasuredGroup> files(List<GroupResult> results) {
-      return results.stream().map(GroupResult::files).toList();
-    }
-  }
+  private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
 
   /** Takes what summaries are asked to say besides, and when the rewrite began, by {@link System#nanoTime}. */
   RunMeasurement(SampledPlan sampled, Map<String, String> asked, long since) {
@@ -63,7 +53,6 @@ final class RunMeasurement {
     this.sampled = sampled;
     this.asked = asked;
     this.since = since;
-    this.queries = ConditionReads.ofWorkload(plan);
     sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
@@ -83,9 +72,9 @@ final class RunMeasurement {
     List<GroupResult> made = groups.stream().map(this::result).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
     sampled
-        .predicted(GroupResult.groups(made))
+        .predicted(made.stream().map(GroupResult::group).toList())
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
-    ScanFractions.measured(plan.order(), GroupResult.files(made))
+    actual(made)
         .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
@@ -106,13 +95,16 @@ final class RunMeasurement {
   }
 
   private GroupResult result(RewriteFileGroup group) {
-    return results.computeIfAbsent(group.info().globalIndex(), index -> {
-      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), sampled.keyLengths());
-      group.addedFiles().forEach(bounds::add);
-      SampledGroup of = byIndex.get(index);
-      return new GroupResult(
-          of, bounds.measured(of.sampled().lookedFor(), of.sampled().rows()), queries.made(group.addedFiles()));
-    });
+    return results.computeIfAbsent(
+        group.info().globalIndex(),
+        index -> {
+          Set<DataFile> files = group.addedFiles();
+          return new GroupResult(byIndex.get(index), sampled.measure().written(files), sampled.measure().read(files));
+        });
+  }
+
+  private Map<String, Double> actual(List<GroupResult> made) {
+    return sampled.measure().measured(made.stream().map(each -> each.group().measured(each.files())).toList());
   }
 
   synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages) {
@@ -120,14 +112,13 @@ final class RunMeasurement {
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
-    List<SampledGroup> groups = GroupResult.groups(committed);
-    boolean isAll = groups.size() == sampled.groups().size();
+    List<SampledGroup> groups = committed.stream().map(GroupResult::group).toList();
     return new Rewrite.RewriteResult(
         sampled,
         Optional.of(result),
-        isAll ? sampled.before() : SampledPlan.before(plan.order(), groups),
-        isAll ? sampled.predicted() : sampled.predicted(groups),
-        ScanFractions.measured(plan.order(), GroupResult.files(committed)),
+        sampled.before(groups),
+        sampled.predicted(groups),
+        actual(committed),
         plan.workload()
             .filter(workload -> !groups.isEmpty())
             .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
