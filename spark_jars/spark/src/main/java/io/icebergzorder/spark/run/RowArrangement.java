@@ -16,6 +16,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
+import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
 /**
  * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame
@@ -26,16 +27,18 @@ import org.apache.spark.sql.functions;
  * {@link StagedWrite} drops: to take them off here would have every row copied once more.
  */
 final class RowArrangement {
+  private static final int SPARK_SEED = 42;
+
   private final ResolvedSortOrder order;
   private final GroupJob job;
   private final FunctionScope scope;
-  private final Shared<int[]> groups;
+  private final int[] groupsOfPartitions;
 
-  RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groups, FunctionScope scope) {
+  RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groupsOfPartitions, FunctionScope scope) {
     this.order = order;
     this.job = job;
     this.scope = scope;
-    this.groups = scope.share(groups);
+    this.groupsOfPartitions = groupsOfPartitions;
   }
 
   /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
@@ -43,7 +46,7 @@ final class RowArrangement {
 
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
-    OfGroup<Destination> destination = new OfGroup<>(groups, scope.shareAll(destinations));
+    Shared<Destination> destination = scope.share(destinations, groupsOfPartitions);
     boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
     Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
     Column packed = packed();
@@ -86,9 +89,28 @@ final class RowArrangement {
   private Dataset<Row> routed(Dataset<Row> rows, Column file) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
-    int[] numbers = HashRouting.numbers(partitions);
+    int[] numbers = hashedTo(partitions);
     Shared<int[]> routes = scope.share(Arrays.stream(tasks).map(task -> numbers[task]).toArray());
     return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
+  }
+
+  /**
+   * By partition, a number that Spark's hash partitioning sends there, on every line of Spark: {@code floorMod(murmur3(number, 42), n)}.
+   * Spark's range partitioning would read the input a second time to find what the sample has already told.
+   */
+  static int[] hashedTo(int partitions) {
+    int[] numbers = new int[partitions];
+    boolean[] found = new boolean[partitions];
+    int missing = partitions;
+    for (int candidate = 0; missing > 0; candidate++) {
+      int partition = Math.floorMod(Murmur3_x86_32.hashInt(candidate, SPARK_SEED), partitions);
+      if (!found[partition]) {
+        found[partition] = true;
+        numbers[partition] = candidate;
+        missing--;
+      }
+    }
+    return numbers;
   }
 
   /** Adds a column under a name that no other has; returns a reference to it. */
@@ -114,8 +136,8 @@ final class RowArrangement {
       // One column at least: Spark finds what depends on none without asking the task whose rows it has.
       boolean isLastChance = packed == null && ordinal == all.size() - 1;
       if (isLastChance || layouts.stream().anyMatch(Optional::isPresent)) {
-        Column known = known(ordinal, layouts);
-        packed = packed == null ? known : packed.bitwiseOR(known);
+        Column position = position(ordinal, layouts);
+        packed = packed == null ? position : packed.bitwiseOR(position);
       }
     }
     return packed;
@@ -127,13 +149,9 @@ final class RowArrangement {
         .toList();
   }
 
-  private Column known(int ordinal, List<Optional<LayoutColumn>> layouts) {
+  private Column position(int ordinal, List<Optional<LayoutColumn>> layouts) {
     Column value = order.value(ordinal, scope);
-    Column position =
-        scope.call(
-            PositionFunctions.packed(order.all().get(ordinal), layouts, order.type(ordinal), groups, scope), value);
-    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, groups, scope), value.isNull());
-    return functions.coalesce(position, ofNull);
+    return PositionFunctions.packed(order.all().get(ordinal), order.type(ordinal), value, layouts, groupsOfPartitions, scope);
   }
 
   private static String quoted(String name) {
