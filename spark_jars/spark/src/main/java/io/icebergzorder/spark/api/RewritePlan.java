@@ -154,7 +154,7 @@ public final class RewritePlan {
 
   /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
   public List<String> warnings() {
-    return sampled.map(SampledPlan::planned).orElse(List.of());
+    return sampled.map(SampledPlan::warningsOfPlan).orElse(List.of());
   }
 
   /**

@@ -89,13 +89,13 @@ public record SampledPlan(
   }
 
   /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
-  public List<String> planned() {
-    return told(groups.isEmpty() ? List.of() : metrics.intentions());
+  public List<String> warningsOfPlan() {
+    return warnings(groups.isEmpty() ? List.of() : metrics.intentions());
   }
 
   /** The same of a rewrite, with sentences on properties that it has set. */
-  public List<String> told(List<String> set) {
-    return messages.with(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
+  public List<String> warnings(List<String> ofProperties) {
+    return messages.with(Stream.concat(metrics.warnings().stream(), ofProperties.stream()).toList());
   }
 
   public boolean isNothing() {

@@ -42,7 +42,7 @@ import org.apache.iceberg.util.StructLikeMap;
 
 /** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
 public final class Selection {
-  private static final int TOLD = 3;
+  private static final int REASONS_SHOWN = 3;
 
   /** Files and partitions are in an order that every engine finds, whatever the order in which manifests are read. */
   private static final Comparator<FileScanTask> BY_LOCATION =
@@ -94,7 +94,7 @@ public final class Selection {
     Map<String, String> options = request.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
     target = TargetSize.of(table, request.written().likeBuiltin(), options, history, sizes, request.written().where() != null);
-    rules = new IcebergRules(table, target.in(options));
+    rules = new IcebergRules(table, target.addedTo(options));
     isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
     boolean isByCase = request.target().isCaseSensitive();
@@ -338,18 +338,18 @@ public final class Selection {
     left.forEach(files -> counts.merge(Reason.text(files.reasons), files.tasks.size(), Integer::sum));
     List<Map.Entry<String, Integer>> most =
         counts.entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
-    String told =
+    String shown =
         most.stream()
-            .limit(TOLD)
+            .limit(REASONS_SHOWN)
             .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
             .collect(Collectors.joining(", "));
-    int others = most.stream().skip(TOLD).mapToInt(Map.Entry::getValue).sum();
+    int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
     boolean areYoung = left.stream().anyMatch(files -> files.reasons.get(0).code().equals(Reason.YOUNG));
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
         table.name(),
-        told,
+        shown,
         others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
         REWRITE_ALL,
         areYoung ? ", and lower " + RewriteOptions.MIN_AGE_SECONDS : "");

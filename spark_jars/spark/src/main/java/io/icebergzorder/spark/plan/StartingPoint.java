@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -121,14 +120,14 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /**
-   * Finds planned files in a snapshot.
+   * Finds planned files among those of a snapshot.
    *
    * @return the files, in the order in which they were planned
    * @throws IllegalStateException if one is gone or has other deletes
    */
-  List<FileScanTask> find(Table table, FileScope scope, long atSnapshot, List<PlannedFile> planned) {
+  List<FileScanTask> find(Table table, List<FileScanTask> listed, List<PlannedFile> planned) {
     Map<String, FileScanTask> byPath = new HashMap<>();
-    scope.files(table, atSnapshot).forEach(file -> byPath.put(file.file().location(), file));
+    listed.forEach(file -> byPath.put(file.file().location(), file));
     List<FileScanTask> files = new ArrayList<>();
     for (PlannedFile file : planned) {
       FileScanTask found = byPath.get(file.path());

@@ -126,20 +126,26 @@ public record StoredPlan(
     Table table = target.table();
     StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
     long head = start.check(table);
-    boolean isNothing = fileGroups.isEmpty();
     ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
-    List<FileGroup> groups = isNothing ? List.of() : groups(start, request, head);
-    RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
-    TargetSize size =
-        TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
-    return new TablePlan(request, start, history, size, groups, isNothing ? left : leftOf(start, request, groups), message);
+    long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
+    if (fileGroups.isEmpty()) {
+      TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
+      return new TablePlan(request, start, null, size, List.of(), left, message);
+    }
+    EqualityDeleteTypes.check(table, head);
+    List<FileScanTask> listed = request.scope().files(table, head);
+    List<FileGroup> groups = groups(table, start, listed);
+    int dataFiles = head == snapshotId ? listed.size() : start.list(request).size();
+    RewriteHistory history = new RewriteHistory(table, snapshotId);
+    TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
+    return new TablePlan(request, start, history, size, groups, leftOf(dataFiles, groups), message);
   }
 
   /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
-  private List<LeftGroup> leftOf(StartingPoint start, ResolvedRequest request, List<FileGroup> groups) {
+  private List<LeftGroup> leftOf(int dataFiles, List<FileGroup> groups) {
     int planned =
         groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
-    int missing = start.list(request).size() - planned;
+    int missing = dataFiles - planned;
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
       all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));
@@ -153,11 +159,9 @@ public record StoredPlan(
     return new RewriteRequest(table, sortOrder, known, where, branch, false);
   }
 
-  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, long head) {
-    Table table = request.target().table();
-    EqualityDeleteTypes.check(table, head);
+  private List<FileGroup> groups(Table table, StartingPoint start, List<FileScanTask> listed) {
     List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
-    Iterator<FileScanTask> next = start.find(table, request.scope(), head, files).iterator();
+    Iterator<FileScanTask> next = start.find(table, listed, files).iterator();
     Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
     List<FileGroup> groups = new ArrayList<>();
     for (Group group : fileGroups) {

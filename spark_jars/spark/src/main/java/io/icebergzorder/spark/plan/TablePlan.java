@@ -9,9 +9,9 @@ import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.Workload;
 import java.util.Collection;
 import java.util.List;
@@ -62,7 +62,7 @@ public record TablePlan(
   private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
     Table table = asked.target().table();
     return groups.stream().anyMatch(FileGroup::changesSpec)
-        ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
+        ? asked.order().partitionedBy(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
         : asked.order();
   }
 
@@ -215,7 +215,7 @@ public record TablePlan(
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, asked.scope(), head, planned);
+      start.find(table, asked.scope().files(table, head), planned);
     }
   }
 }

@@ -83,7 +83,7 @@ final class GroupExecution {
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
         .addAllRewriteFailures(failed.stream().map(group -> failure(group.info(), group.files().size())).toList())
-        .addAllRewriteFailures(commits.lost.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
+        .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
         .build();
   }
 

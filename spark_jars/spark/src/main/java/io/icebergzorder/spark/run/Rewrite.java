@@ -64,7 +64,7 @@ public final class Rewrite {
   public static SampledPlan sample(TablePlan plan) {
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
       SampledPlan sampled = sampleAndFit(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
-      sampled.planned().forEach(LOG::warn);
+      sampled.warningsOfPlan().forEach(LOG::warn);
       return sampled;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -104,7 +104,7 @@ public final class Rewrite {
     boolean failAlone = plan.options().partialProgress().isPresent();
     String stopped = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
     SampledPlan sampled = sampleAndFit(session, plan, failAlone, stopped);
-    sampled.told(List.of()).forEach(LOG::warn);
+    sampled.warnings(List.of()).forEach(LOG::warn);
     return sampled;
   }
 
@@ -137,9 +137,9 @@ public final class Rewrite {
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
         sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
-    List<MetricsFindings.Fix> fixes = set(sampled);
+    List<MetricsFindings.Fix> fixes = setMetricsModes(sampled);
     try {
-      return rewritten(session, sampled, since, sampled.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+      return rewritten(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -168,14 +168,14 @@ public final class Rewrite {
   }
 
   /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
-  private static List<MetricsFindings.Fix> set(SampledPlan sampled) {
+  private static List<MetricsFindings.Fix> setMetricsModes(SampledPlan sampled) {
     List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes();
     if (!fixes.isEmpty()) {
       Map<String, String> properties = new LinkedHashMap<>();
       fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
       RewriteCommit.setProperties(sampled.plan().target().table(), properties);
     }
-    fixes.forEach(fix -> LOG.info(fix.told()));
+    fixes.forEach(fix -> LOG.info(fix.message()));
     return fixes;
   }
 

@@ -36,36 +36,36 @@ final class RunMeasurement {
 
   private final TablePlan plan;
   private final SampledPlan sampled;
-  private final Map<String, String> asked;
+  private final Map<String, String> extraProperties;
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, GroupResult> results = new HashMap<>();
   private final String id;
   private long since;
-  private int told;
+  private int summarized;
 
   /** What came of a file group: its new files, and what the queries of a workload read of them. */
   private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
 
-  /** Takes what summaries are asked to say besides, and when the rewrite began, by {@link System#nanoTime}. */
-  RunMeasurement(SampledPlan sampled, Map<String, String> asked, long since) {
-    this.id = asked.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
+  /** Takes what users want in summaries besides, and when the rewrite began, by {@link System#nanoTime}. */
+  RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
+    this.id = extraProperties.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = sampled.plan();
     this.sampled = sampled;
-    this.asked = asked;
+    this.extraProperties = extraProperties;
     this.since = since;
     sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = new HashMap<>(asked);
-    summary.putAll(ofLayouts());
+    Map<String, String> summary = new HashMap<>(extraProperties);
+    summary.putAll(layoutProperties());
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
-      told += groups.size();
-      if (plan.isWhole() && sampled.failures().isEmpty() && told == sampled.groups().size()) {
+      summarized += groups.size();
+      if (plan.isWhole() && sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
@@ -84,7 +84,7 @@ final class RunMeasurement {
   }
 
   /** What the snapshot says about the layouts. */
-  private Map<String, String> ofLayouts() {
+  private Map<String, String> layoutProperties() {
     List<Layout> layouts = sampled.layouts();
     Map<String, String> summary = new HashMap<>();
     boolean isPlain = plan.order().curve() == Curve.ZORDER && plan.order().prefix().isEmpty();
