@@ -20,16 +20,10 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/**
- * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
- *
- * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
- * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs. Of a column without any bounds
- * nothing is known, but that every file with values is read for it, and that a layout cuts it: its rows get values in an order that no
- * other column follows.
- *
- * <p>The order of sums is part of the figures: Python adds up in the same one.
- */
+/** The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite. */
+// A file costs its bytes times the share of the filters that read it: {@code column = value} with the value of each row, or a workload's.
+// Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
+// The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
   private static final int LEAST_OF_A_FILE = 40;
@@ -175,10 +169,8 @@ final class PartitionRows {
     return reach[file];
   }
 
-  /**
-   * For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. Rows stay as they are where
-   * fewer are inside, or where it took more than 100,000,000 looks at a row.
-   */
+  /** For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. */
+  // Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
   int[] rowsAlike(boolean[] like) {
     int[] found = IntStream.range(0, places.length).toArray();
     int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
@@ -300,10 +292,7 @@ final class PartitionRows {
         .filesOf(mine);
   }
 
-  /**
-   * Computes the root of a share in (0, 1] by Newton's method, which Python computes alike. A file that is cut into as many boxes has
-   * extents that are smaller by this factor, if they are so in each column.
-   */
+  /** The root of a share in (0, 1] by Newton's method, which Python computes alike: how much smaller extents are in each column. */
   private static double root(double share, int degree) {
     if (share == 1 || degree < 2) {
       return share;

@@ -45,11 +45,8 @@ final class FileGroupPool {
     this.context = rewriter.session().spark().sparkContext();
   }
 
-  /**
-   * What becomes of file groups, told by the pool's threads. Either the first failure leaves the groups that are not begun,
-   * or those that shared a job with it are tried apart, and each that fails is told. The new files of groups that {@code done}
-   * does not take, because it throws, are deleted by {@code abort}.
-   */
+  /** What becomes of file groups: {@code abort} deletes the new files of those that {@code done} does not take, because it throws. */
+  // Either the first failure leaves the groups that are not begun, or those that shared a job with it are tried apart.
   record Outcomes(
       Consumer<RewriteFileGroup> done,
       BiConsumer<FileGroup, Throwable> failed,

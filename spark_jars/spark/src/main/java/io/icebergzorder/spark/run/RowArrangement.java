@@ -18,14 +18,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
-/**
- * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame
- * that stands for the task that writes its file, then each partition is sorted, file by file, by the index alone or by
- * leading columns and then the index. In a job whose groups are rewritten in place, a row is in its partition already.
- *
- * <p>What rows are routed and sorted by is found as they are read, and travels with them in columns of its own, which
- * {@link StagedWrite} drops: to take them off here would have every row copied once more.
- */
+/** The rows of a job, each in the partition that stands for the task that writes its file, and sorted there as its layout says. */
+// What rows are routed and sorted by is found as they are read, and travels in columns of its own, which StagedWrite drops: to take them
+// off here would have every row copied once more.
 final class RowArrangement {
   private static final int SPARK_SEED = 42;
 
@@ -94,10 +89,8 @@ final class RowArrangement {
     return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
   }
 
-  /**
-   * By partition, a number that Spark's hash partitioning sends there, on every line of Spark: {@code floorMod(murmur3(number, 42), n)}.
-   * Spark's range partitioning would read the input a second time to find what the sample has already told.
-   */
+  /** By partition, a number that Spark's hash partitioning sends there: {@code floorMod(murmur3(number, 42), n)} on every line. */
+  // Spark's range partitioning would read the input a second time to find what the sample has already shown.
   static int[] hashedTo(int partitions) {
     int[] numbers = new int[partitions];
     boolean[] found = new boolean[partitions];
