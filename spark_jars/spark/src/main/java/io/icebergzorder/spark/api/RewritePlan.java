@@ -190,7 +190,7 @@ public final class RewritePlan {
    */
   public OptionalDouble expectedSeconds() {
     return isSampled() && !groups().isEmpty()
-        ? plan.expectedSeconds(groups().stream().mapToLong(PlannedFileGroup::bytes).sum())
+        ? plan.history().expectedSeconds(groups().stream().mapToLong(PlannedFileGroup::bytes).sum())
         : OptionalDouble.empty();
   }
 

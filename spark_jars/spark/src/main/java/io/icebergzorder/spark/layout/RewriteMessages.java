@@ -44,7 +44,7 @@ record RewriteMessages(List<String> first, List<String> last) {
       messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
     }
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
-    return new RewriteMessages(messages, plan.lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
+    return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
   }
 
   List<String> with(List<String> ofMetrics) {

@@ -17,7 +17,6 @@ import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.Workload;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -43,10 +42,6 @@ import org.apache.iceberg.util.StructLikeMap;
 /** Chooses the data files of a rewrite: by age, what is settled, sizes and deletes, and what filters gain ({@link Gain}). */
 public final class Selection {
   private static final int REASONS_SHOWN = 3;
-
-  /** Files and partitions are in an order that every engine finds, whatever the order in which manifests are read. */
-  private static final Comparator<FileScanTask> BY_LOCATION =
-      Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
 
   private final ResolvedRequest request;
   private final StartingPoint start;
@@ -139,9 +134,9 @@ public final class Selection {
   private static List<List<FileScanTask>> byPartition(Table table, List<FileScanTask> files) {
     StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(table.spec().partitionType());
     files.stream()
-        .sorted(BY_LOCATION)
+        .sorted(FileScope.BY_LOCATION)
         .forEach(file -> byPartition.computeIfAbsent(FileGroup.partition(table, file), key -> new ArrayList<>()).add(file));
-    return byPartition.values().stream().sorted(Comparator.comparing(each -> each.get(0), BY_LOCATION)).toList();
+    return byPartition.values().stream().sorted(Comparator.comparing(each -> each.get(0), FileScope.BY_LOCATION)).toList();
   }
 
   private List<FileGroup> groups(List<Files> chosen) {
@@ -293,7 +288,7 @@ public final class Selection {
     if (group.tasks.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    List<FileScanTask> files = group.tasks.stream().sorted(BY_LOCATION).toList();
+    List<FileScanTask> files = group.tasks.stream().sorted(FileScope.BY_LOCATION).toList();
     UpkeepRequest upkeep = upkeep(files);
     List<Files> parts = new ArrayList<>();
     List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());

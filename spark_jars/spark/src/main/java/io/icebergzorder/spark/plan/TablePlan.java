@@ -3,7 +3,6 @@ package io.icebergzorder.spark.plan;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.select.RequestKey;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
@@ -17,7 +16,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
@@ -173,16 +171,6 @@ public record TablePlan(
   public boolean isBySize() {
     return Double.isInfinite(
         PropertyUtil.propertyAsDouble(asked.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
-  }
-
-  /** The last rewrite of ours of the branch. */
-  public Optional<SnapshotFacts> lastLayout() {
-    return history.lastLayout();
-  }
-
-  /** How long a rewrite of so many bytes will take, by the rewrites before it. */
-  public OptionalDouble expectedSeconds(long bytes) {
-    return history.expectedSeconds(bytes);
   }
 
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */

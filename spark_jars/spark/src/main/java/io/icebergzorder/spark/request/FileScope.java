@@ -2,8 +2,11 @@ package io.icebergzorder.spark.request;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -24,6 +27,10 @@ import org.apache.iceberg.io.CloseableIterable;
 
 /** Which data files a rewrite may touch. */
 public record FileScope(Expression filter, boolean caseSensitive) {
+  /** An order that every engine finds, whatever the order in which manifests are read. */
+  public static final Comparator<FileScanTask> BY_LOCATION =
+      Comparator.comparing(task -> task.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
   private static final long MILLIS = 1000;
 
   /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
