@@ -9,7 +9,6 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.Condition;
 import io.icebergzorder.spark.request.FileCondition;
-import io.icebergzorder.spark.request.Workload;
 import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.HashMap;
@@ -36,11 +35,6 @@ public final class ConditionReads {
     this.table = plan.target().table();
     this.conditions =
         conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
-  }
-
-  /** Those of a plan's workload; none without one. */
-  public static ConditionReads ofWorkload(TablePlan plan) {
-    return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */

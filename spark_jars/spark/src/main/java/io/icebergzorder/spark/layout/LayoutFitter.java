@@ -10,6 +10,7 @@ import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -35,7 +36,7 @@ public final class LayoutFitter {
   public LayoutFitter(TablePlan plan) {
     this.plan = plan;
     this.order = plan.order();
-    this.queries = ConditionReads.ofWorkload(plan);
+    this.queries = new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
   }
 
   /** Fits the layout of a group as it was planned. */

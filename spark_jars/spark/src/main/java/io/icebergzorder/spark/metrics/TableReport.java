@@ -13,7 +13,6 @@ import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedReport;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Predicate;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
@@ -51,8 +50,8 @@ public final class TableReport {
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
         TargetSize.sizes(table, request.options(), snapshotId, bytes, request.where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
-        flags(tasks, task -> task.file().specId() != table.spec().specId()),
-        flags(tasks, task -> !task.deletes().isEmpty()),
+        FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
+        FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
         LayoutHistory.of(
             snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files, request::isSame));
   }
@@ -78,13 +77,5 @@ public final class TableReport {
             .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
             .toArray();
     return new BoundedFiles(partitions, files.rows(), files.sizes(), files.columns());
-  }
-
-  private static boolean[] flags(List<FileScanTask> tasks, Predicate<FileScanTask> isSo) {
-    boolean[] flags = new boolean[tasks.size()];
-    for (int place = 0; place < flags.length; place++) {
-      flags[place] = isSo.test(tasks.get(place));
-    }
-    return flags;
   }
 }

@@ -223,7 +223,7 @@ public final class Selection {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
-        Gain.choose(described, flags(files, called::contains), flags(files, rules::mustRewrite), budget, rows, upkeep);
+        Gain.choose(described, FileScope.flags(files, called::contains), FileScope.flags(files, rules::mustRewrite), budget, rows, upkeep);
     List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
@@ -237,12 +237,6 @@ public final class Selection {
         called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
     return List.of(new Files(chosen, why, saved, choice.isFiner()));
-  }
-
-  private static boolean[] flags(List<FileScanTask> files, Predicate<FileScanTask> of) {
-    boolean[] flags = new boolean[files.size()];
-    IntStream.range(0, flags.length).forEach(place -> flags[place] = of.test(files.get(place)));
-    return flags;
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
@@ -81,6 +82,13 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     TableMetadata current = ((HasTableOperations) table).operations().current();
     TableMetadata metadata = TableMetadata.buildFrom(current).setBranchSnapshot(snapshotId, SnapshotRef.MAIN_BRANCH).build();
     return metadata == current ? table : new BaseTable(new StaticTableOperations(metadata, table.io()), table.name());
+  }
+
+  /** By data file, whether it is of a kind. */
+  public static boolean[] flags(List<FileScanTask> files, Predicate<FileScanTask> kind) {
+    boolean[] flags = new boolean[files.size()];
+    IntStream.range(0, flags.length).forEach(place -> flags[place] = kind.test(files.get(place)));
+    return flags;
   }
 
   private void forEach(TableScan scan, Consumer<FileScanTask> visitor) {

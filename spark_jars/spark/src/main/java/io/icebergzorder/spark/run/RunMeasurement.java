@@ -31,7 +31,6 @@ final class RunMeasurement {
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
   private static final int DIGITS = 6;
   private static final int ID_DIGITS = 16;
-
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TablePlan plan;
@@ -71,11 +70,8 @@ final class RunMeasurement {
     }
     List<GroupResult> made = groups.stream().map(this::result).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    sampled
-        .predicted(made.stream().map(GroupResult::group).toList())
-        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
-    actual(made)
-        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
+    put(fractions, "predicted", sampled.predicted(made.stream().map(GroupResult::group).toList()));
+    put(fractions, "actual", actual(made));
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
@@ -125,7 +121,10 @@ final class RunMeasurement {
         messages);
   }
 
-  private static BigDecimal rounded(double fraction) {
-    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
+  private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, Map<String, Double> fractions) {
+    fractions.forEach((column, fraction) -> {
+      BigDecimal rounded = new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
+      byColumn.computeIfAbsent(column, each -> new LinkedHashMap<>()).put(name, rounded);
+    });
   }
 }
