@@ -122,7 +122,7 @@ public final class LayoutFitter {
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
   private boolean mayBeLeft(FileGroup group) {
-    return plan.mayLeaveGroups() && !group.mustRewrite();
+    return plan.asked().mayLeaveGroups() && !group.mustRewrite();
   }
 
   /** Whether it becomes few files, and filters read no more, or do not count. */

@@ -38,7 +38,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
-    if (plan.isRewriteAll()
+    if (plan.asked().isRewriteAll()
         && means.predicted() > means.before()
         && !percent(means.predicted()).equals(percent(means.before()))) {
       messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
@@ -82,7 +82,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     ResolvedSortOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
-    boolean isAskedFor = files >= all && plan.isRewriteAll();
+    boolean isAskedFor = files >= all && plan.asked().isRewriteAll();
     return isAskedFor || last.isBy(order.sortOrder())
         ? Stream.empty()
         : Stream.of(

@@ -158,14 +158,14 @@ public final class Selection {
 
   /** Chooses among the data files of each partition. */
   private List<Files> chosen() {
-    boolean mayLeave = TablePlan.mayLeaveGroups(request);
+    boolean mayLeave = request.mayLeaveGroups();
     // Of tables of version 1 manifests are read for it.
     RewriteHistory.Like like =
         mayLeave
             ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !isMended ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+        mayLeave && !isMended ? history.settled(request.key(target.bytes())) : files -> false;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();

@@ -3,7 +3,6 @@ package io.icebergzorder.spark.plan;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.select.RequestKey;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.PartitionColumn;
@@ -21,7 +20,6 @@ import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
@@ -105,42 +103,9 @@ public record TablePlan(
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** Whether all files are rewritten, whatever comes of it. */
-  public boolean isRewriteAll() {
-    return isRewriteAll(asked);
-  }
-
-  private static boolean isRewriteAll(ResolvedRequest request) {
-    return Boolean.parseBoolean(request.options().all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
-  }
-
-  /** Whether a file group is left as it is if its rewrite would not pay. */
-  public boolean mayLeaveGroups() {
-    return mayLeaveGroups(asked);
-  }
-
-  static boolean mayLeaveGroups(ResolvedRequest request) {
-    return !isRewriteAll(request) && !request.written().likeBuiltin();
-  }
-
   /** The key of what was asked for. */
   public String requestKey() {
-    return requestKey(asked, targetSize);
-  }
-
-  static String requestKey(ResolvedRequest request, TargetSize target) {
-    Table table = request.target().table();
-    String where = request.written().where();
-    String key =
-        RequestKey.of(
-            request.order().sortOrder(),
-            where == null ? "" : where,
-            table.schema().schemaId(),
-            ResolvedRequest.outputSpec(table, request.options()).specId(),
-            target.bytes(),
-            request.keyedOptions(),
-            table.properties());
-    return request.workload().map(workload -> key + " " + workload.key()).orElse(key);
+    return asked.key(targetSize.bytes());
   }
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
@@ -164,7 +129,7 @@ public record TablePlan(
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
   public int mostFiles(int files) {
-    return !mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
+    return !asked.mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
   }
 
   /** Whether few files are worth a rewrite whatever filters read. */
