@@ -3,8 +3,8 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.icebergzorder.core.metrics.NewFiles;
-import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -23,7 +23,7 @@ class ScanMeasurementTest {
 
   private static double predicted(LaidOutSample... groups) {
     List<MeasuredFiles> files =
-        Arrays.stream(groups).map(each -> new MeasuredFiles(NewFiles.of(each, COLUMNS), each.lookedFor(), each.rows())).toList();
+        Arrays.stream(groups).map(each -> new MeasuredFiles(NewFiles.of(each, COLUMNS), each)).toList();
     return ScanMeasurement.of(files, 0);
   }
 

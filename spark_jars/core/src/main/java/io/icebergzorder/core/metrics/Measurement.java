@@ -40,10 +40,7 @@ final class Measurement {
     this.sample = rows.sample();
     this.groups = laidOut(rows, sizes);
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
-    this.planned =
-        groups.values().stream()
-            .map(group -> new MeasuredFiles(NewFiles.of(group, columns), group.lookedFor(), group.rows()))
-            .toList();
+    this.planned = groups.values().stream().map(group -> new MeasuredFiles(NewFiles.of(group, columns), group)).toList();
   }
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */

@@ -1,6 +1,7 @@
 package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import java.util.List;
@@ -17,7 +18,11 @@ public final class ScanMeasurement {
   private ScanMeasurement() {}
 
   /** Files, and a sample of so many rows, whose values are looked for in them. */
-  public record MeasuredFiles(BoundedFiles files, Sample lookedFor, long rows) {}
+  public record MeasuredFiles(BoundedFiles files, Sample lookedFor, long rows) {
+    public MeasuredFiles(BoundedFiles files, LaidOutSample group) {
+      this(files, group.lookedFor().last(files.columns().size()), group.rows());
+    }
+  }
 
   /** Measures one column; NaN if no sampled row has a value, or there is no byte. */
   public static double of(List<MeasuredFiles> groups, int ordinal) {

@@ -65,7 +65,7 @@ public final class LayoutFitter {
     List<SampledGroup> leftGroups = new ArrayList<>();
     measure.groups(byGroup).forEach((group, planned) -> {
       SampledGroup fitted = withEnoughFiles(planned, measure);
-      if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
+      if (mayBeLeft(group) && !isReadLess(fitted) && !makesFewFiles(fitted)) {
         left.put(group, new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()).noGain());
         leftGroups.add(fitted);
       } else {
@@ -105,19 +105,19 @@ public final class LayoutFitter {
   private SampledGroup withEnoughFiles(SampledGroup planned, ScanFractions measure) {
     FileGroup group = planned.group();
     SampledGroup best = planned;
-    SampledGroup gathered = isGathered(planned) ? planned : null;
+    SampledGroup few = makesFewFiles(planned) ? planned : null;
     int most = plan.mostFiles(group.files().size());
     int wanted = group.expectedFiles();
     while (!isReadLess(best) && wanted < most) {
       wanted = Math.min(2 * wanted, most);
       SampledGroup next = measure.with(planned, cut(group, planned.sample().fitted(), planned.layout(), wanted));
-      gathered = gathered == null && isGathered(next) ? next : gathered;
+      few = few == null && makesFewFiles(next) ? next : few;
       best = next.meanPredicted() < best.meanPredicted() ? next : best;
     }
     if (isReadLess(best)) {
       return best;
     }
-    return !mayBeLeft(group) ? planned : gathered != null ? gathered : best;
+    return !mayBeLeft(group) ? planned : few != null ? few : best;
   }
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
@@ -126,7 +126,7 @@ public final class LayoutFitter {
   }
 
   /** Whether it becomes few files, and filters read no more, or do not count. */
-  private boolean isGathered(SampledGroup group) {
+  private boolean makesFewFiles(SampledGroup group) {
     return 2L * group.layout().files() <= group.group().files().size()
         && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
   }

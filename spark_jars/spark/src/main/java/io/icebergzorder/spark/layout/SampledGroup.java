@@ -1,14 +1,10 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.BoundedFiles;
-import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -42,17 +38,6 @@ public record SampledGroup(
   /** Whether a file may be far larger than was planned, because the layout has found fewer than were. */
   public boolean hasFewerFiles() {
     return layout().files() < group.expectedFiles();
-  }
-
-  /** Files of the group, to be measured by its sample: in the columns that have bounds, which come after the partition fields. */
-  public MeasuredFiles measured(BoundedFiles files) {
-    return measured(files, sample);
-  }
-
-  static MeasuredFiles measured(BoundedFiles files, LaidOutSample sample) {
-    List<KeyColumn> columns = sample.lookedFor().columns();
-    Sample named = new Sample(columns.subList(columns.size() - files.columns().size(), columns.size()));
-    return new MeasuredFiles(files, named, sample.rows());
   }
 
   /** The same group with the curve that orders the rows inside its files. */

@@ -6,8 +6,8 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import io.icebergzorder.core.metrics.NewFiles;
-import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
@@ -21,7 +21,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.IntToDoubleFunction;
 import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
@@ -64,7 +63,7 @@ public final class ScanFractions {
     Map<FileGroup, SampledGroup> groups = new LinkedHashMap<>();
     samples.forEach((group, sample) -> {
       BoundedFiles files = cut(today.of(group.locations()));
-      Map<String, Double> before = measured(List.of(SampledGroup.measured(files, sample)));
+      Map<String, Double> before = measured(List.of(new MeasuredFiles(files, sample)));
       groups.put(group, planned(group, sample, files, before, read.get(group)));
     });
     return groups;
@@ -78,7 +77,7 @@ public final class ScanFractions {
   private SampledGroup planned(
       FileGroup group, LaidOutSample sample, BoundedFiles today, Map<String, Double> before, BytesRead read) {
     BoundedFiles planned = newFiles(sample);
-    Map<String, Double> predicted = predicted(List.of(SampledGroup.measured(planned, sample)));
+    Map<String, Double> predicted = predicted(List.of(new MeasuredFiles(planned, sample)));
     BytesRead willRead = queries.predicted(group, planned);
     return new SampledGroup(
         group, sample, today, planned, before, predicted, read, willRead, mean(before, read), mean(predicted, willRead));
@@ -97,8 +96,7 @@ public final class ScanFractions {
 
   /** New files, to be measured. */
   public BoundedFiles written(Collection<DataFile> files) {
-    Consumer<Consumer<DataFile>> forEach = files::forEach;
-    return cut(new FileBounds(order.named(), plan.target().table().schema(), forEach).all());
+    return cut(new FileBounds(order.named(), plan.target().table().schema(), files::forEach).all());
   }
 
   /** Cuts bounds as the keys of samples are, which would else look smaller than the lower bound of their own file. */
@@ -111,11 +109,15 @@ public final class ScanFractions {
   }
 
   public Map<String, Double> before(Collection<SampledGroup> groups) {
-    return measured(groups.stream().map(each -> each.measured(each.today())).toList());
+    return groups.size() == 1
+        ? groups.iterator().next().before()
+        : measured(groups.stream().map(each -> new MeasuredFiles(each.today(), each.sample())).toList());
   }
 
   public Map<String, Double> predicted(Collection<SampledGroup> groups) {
-    return predicted(groups.stream().map(each -> each.measured(each.planned())).toList());
+    return groups.size() == 1
+        ? groups.iterator().next().predicted()
+        : predicted(groups.stream().map(each -> new MeasuredFiles(each.planned(), each.sample())).toList());
   }
 
   private Map<String, Double> predicted(List<MeasuredFiles> groups) {

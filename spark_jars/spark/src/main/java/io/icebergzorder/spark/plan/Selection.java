@@ -62,10 +62,10 @@ public final class Selection {
    * Data files of one partition that have one fate, at least one.
    *
    * @param reasons why they are rewritten together, or left
-   * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
-   * @param isFiner whether they are written to half as many files again as usual
+   * @param savedBytesPerByte of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+   * @param usesSmallerTarget whether they are written to half as many files again as usual
    */
-  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double worth, boolean isFiner) {
+  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget) {
     Files(List<FileScanTask> tasks, List<Reason> reasons) {
       this(tasks, reasons, 0, false);
     }
@@ -76,7 +76,7 @@ public final class Selection {
 
     /** Some of them, for one reason more. */
     Files cut(List<FileScanTask> some, Reason why) {
-      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), worth, isFiner);
+      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget);
     }
   }
 
@@ -149,7 +149,7 @@ public final class Selection {
                     files.tasks,
                     rules.newSpecId(),
                     rules.maxOutputFileSize(),
-                    rules.expectedOutputFiles(files.isFiner ? UpkeepRequest.finer(files.size()) : files.size()),
+                    rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.finer(files.size()) : files.size()),
                     files.reasons,
                     files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
@@ -303,7 +303,7 @@ public final class Selection {
     }
     Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::mustRewrite));
     List<Files> taken = new ArrayList<>();
-    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.worth)).toList()) {
+    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte)).toList()) {
       List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
       int count = Math.min(room, files.size());
       if (count == files.size()) {
