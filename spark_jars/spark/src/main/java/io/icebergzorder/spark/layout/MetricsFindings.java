@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.MetricsCheck;
+import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
