@@ -44,10 +44,7 @@ public final class ConditionReads {
     List<String> columns = FileCondition.columns(table, conditions);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     List<Types.NestedField> kept =
-        columns.stream()
-            .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
-            .map(table.schema()::findField)
-            .toList();
+        columns.stream().filter(name -> KeptBounds.areKept(metrics.columnMode(name))).map(table.schema()::findField).toList();
     for (FileGroup group : groups) {
       read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
