@@ -144,10 +144,7 @@ public final class Boundaries implements Serializable {
     return bytes;
   }
 
-  /**
-   * The position of every bucket: the share of the sampled rows, one at least, in the buckets before it, scaled to [0, 2^bits) and
-   * rounded down. A heavy value takes one wide bucket, and the values after it begin where its rows end.
-   */
+  /** The position of every bucket: the share of the sampled rows in the buckets before it, scaled to [0, 2^bits), rounded down. */
   int[] positions(KeyColumn column, int bits, PrefixOrder order) {
     int[] rows = new int[buckets()];
     for (int row = 0; row < column.size(); row++) {

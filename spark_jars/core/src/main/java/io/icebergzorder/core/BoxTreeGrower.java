@@ -6,18 +6,10 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/**
- * Grows a box tree on a sample: splits where the files that come of it are expected to be read least.
- *
- * <p>The expected cost of a side is its rows times the cost of its box: by its extents, see {@link ExtentCosts}, or by the
- * queries of a workload, see {@link QueryCosts}.
- *
- * <p>Every operation on doubles is a comparison, a halving, an addition, a product or one division, in a fixed order with
- * ties to the first, so that Python's {@code grow} computes the same tree bit for bit.
- *
- * <p>Source: k-d trees with a cost model, as in the greedy cuts of Z. Yang and others, "Qd-tree: Learning Data Layouts
- * for Big Data Analytics", SIGMOD 2020, with extents in place of a workload, or beside it.
- */
+/** Grows a box tree on a sample: splits where files are expected to be read least, as Python does, bit for bit. */
+// The expected cost of a side is its rows times the cost of its box, by ExtentCosts or QueryCosts. Every operation on doubles is a
+// comparison, a halving, an addition, a product or one division, in a fixed order with ties to the first.
+// Source: k-d trees with a cost model, as in Z. Yang and others, "Qd-tree: Learning Data Layouts for Big Data Analytics", SIGMOD 2020.
 final class BoxTreeGrower {
   /** By column and row. Rows are looked at in many orders, and half the bytes stay in caches that are nearer. */
   private final char[][] positions;
@@ -221,11 +213,8 @@ final class BoxTreeGrower {
     return Arrays.copyOf(scratch, count);
   }
 
-  /**
-   * The split of a leading column where files keep to the tolerance, come out even, and as many on either side. How
-   * uneven they come out counts in sixteenths of the mean, so that of many splits about as good the most central one is
-   * taken and the tree stays flat.
-   */
+  /** The split of a leading column where files keep to the tolerance, come out even, and as many on either side. */
+  // Unevenness counts in sixteenths of the mean: of splits about as good the most central one is taken, and the tree stays flat.
   private Candidate betweenValues(int from, int to, int files, int column) {
     Candidate best = null;
     int bestOffCentre = 0;

@@ -1,12 +1,8 @@
 package io.icebergzorder.core;
 
-/**
- * The cost of boxes for queries that nobody knows, by their extents.
- *
- * <p>A box that is still to be cut into f files costs what is left of its extents when they are halved, the largest first,
- * until f files are reached (as water fills a vessel from the deepest point). An extent is the number of all sampled rows
- * between the smallest and the largest position in the box, both included, so that a heavy value counts with its whole mass.
- */
+/** The cost of boxes for queries that nobody knows: what is left of their extents when they are cut into files. */
+// The largest extent is halved first, until there are as many parts as files. An extent is the number of all sampled rows between the
+// smallest and the largest position in the box, both included, so that a heavy value counts with its whole mass.
 final class ExtentCosts implements BoxCosts {
   private final int[][] below;
   private final double[] weights;

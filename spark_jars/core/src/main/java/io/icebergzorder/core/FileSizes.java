@@ -5,12 +5,7 @@ import java.util.Comparator;
 import java.util.Map;
 import java.util.SortedMap;
 
-/**
- * How many sampled rows a file may have, and where a node may be split so that the files on both sides keep to it.
- *
- * @param mean the sampled rows of a file on average
- * @param tolerance how far a file may lie from it, as a share of it, in [0, 1)
- */
+/** How many sampled rows a file may have: the mean, and how far it may lie from that, as a share of it in [0, 1). */
 record FileSizes(double mean, double tolerance) {
   /** Split points tried for each share of the files. */
   private static final int POINTS = 9;

@@ -1,15 +1,7 @@
 package io.icebergzorder.core;
 
-/**
- * The Hilbert curve through a cube of up to eight dimensions.
- *
- * <p>An interleaved index names, level by level from the most significant, the corner of the cube that the
- * row lies in. On each level the curve has a state (the corner where it enters, and the axis along which it
- * leaves), and a table says the place of each corner on the curve and the state inside it.
- *
- * <p>Source: C. H. Hamilton, "Compact Hilbert Indices", Dalhousie University, technical report
- * CS-2006-07, 2006.
- */
+/** The Hilbert curve through a cube of up to eight dimensions, by a table of what each corner is in each state of the curve. */
+// Source: C. H. Hamilton, "Compact Hilbert Indices", Dalhousie University, technical report CS-2006-07, 2006.
 final class HilbertCurve {
   /** The most columns; the table of nine would have ten million entries. */
   static final int MAX_COLUMNS = 8;

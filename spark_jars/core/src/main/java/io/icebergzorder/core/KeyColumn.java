@@ -79,6 +79,17 @@ public final class KeyColumn {
         : ofBytes(Stream.concat(Arrays.stream(bytesKeys), Arrays.stream(other.bytesKeys)).toArray(byte[][]::new), joined);
   }
 
+  /** The same rows; of keys of bytes, what is within a length. */
+  public KeyColumn cut(int length) {
+    return domain == KeyDomain.LONG
+        ? this
+        : ofBytes(
+            Arrays.stream(bytesKeys)
+                .map(key -> key == null || key.length <= length ? key : Arrays.copyOf(key, length))
+                .toArray(byte[][]::new),
+            states);
+  }
+
   /** Compares the keys of two rows. */
   public int compare(int row, int other) {
     return domain == KeyDomain.LONG
@@ -91,7 +102,7 @@ public final class KeyColumn {
     return states[row] == states[other] && (states[row] != VALUE || compare(row, other) == 0);
   }
 
-  boolean hasValue() {
+  public boolean hasValue() {
     for (byte state : states) {
       if (state == VALUE) {
         return true;

@@ -3,7 +3,6 @@ package io.icebergzorder.core;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -41,18 +40,13 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
     leftOut = List.copyOf(leftOut);
   }
 
-  /** Fits a layout to a sample of the leading and the clustering columns, 63 at most. */
+  /** Fits a layout to a sample of the leading and the clustering columns, 63 at most; {@link #tightened} is left to do. */
   public static Layout fit(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
-    return fit(columns, sample, request, uncut -> null, 0);
+    return uncut(columns, sample, request).cut(sample, request, null, 0);
   }
 
-  /** The same for a workload, which the function puts into the positions of the layout without cuts, or gives null for. */
-  public static Layout fit(
-      List<ClusteringColumn> columns,
-      Sample sample,
-      LayoutRequest request,
-      Function<Layout, QueryBoxes> workload,
-      double workloadShare) {
+  /** Does the same as far as it does not depend on the number of files: of a layout that {@link #cut} makes of it. */
+  public static Layout uncut(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
     if (columns.size() > ZOrderCurve.MAX_INDEX_BITS) {
       throw new IllegalArgumentException(
           "Cannot lay out %d clustering columns, because the index has room for %d"
@@ -73,13 +67,14 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
       fitted.add(new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed));
     }
     int leading = (int) Arrays.stream(active).filter(ordinal -> ordinal < request.leadingOrders().size()).count();
-    Layout uncut = new Layout(fitted, leading, leftOut, bits, request.curve(), new EvenCuts(new long[0]));
-    return request.cuts().equals(BoxTree.KIND)
-        ? uncut.grown(sample, request, workload.apply(uncut), workloadShare)
-        : uncut.evenlyCut(sample, request);
+    return new Layout(fitted, leading, leftOut, bits, request.curve(), new EvenCuts(new long[0]));
   }
 
-  private Layout evenlyCut(Sample sample, LayoutRequest request) {
+  /** The same columns, cut into as many files as are wanted, for a workload that asks for boxes of their positions, or null. */
+  public Layout cut(Sample sample, LayoutRequest request, QueryBoxes workload, double workloadShare) {
+    if (request.cuts().equals(BoxTree.KIND)) {
+      return grown(sample, request, workload, workloadShare);
+    }
     long[] indexes = indexes(sample);
     Arrays.sort(indexes);
     return new Layout(columns, leading, leftOut, bits, curve, EvenCuts.of(indexes, request.files()));
@@ -88,11 +83,13 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
   private Layout grown(Sample sample, LayoutRequest request, QueryBoxes workload, double workloadShare) {
     double[] weights = new double[columns.size()];
     int[][] positions = new int[columns.size()][sample.rows()];
+    long[] packed = packed(sample);
     for (int place = 0; place < weights.length; place++) {
       LayoutColumn column = columns.get(place);
       int ofCurve = column.ordinal() - request.leadingOrders().size();
       weights[place] = ofCurve < 0 || request.weights().length == 0 ? 1 : request.weights()[ofCurve];
-      Arrays.setAll(positions[place], row -> column.position(sample, row));
+      int shift = bits * (weights.length - 1 - place);
+      Arrays.setAll(positions[place], row -> (int) (packed[row] >>> shift) & (1 << bits) - 1);
     }
     BoxTree tree =
         BoxTreeGrower.grow(
@@ -105,11 +102,14 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
             leading,
             workload,
             workloadShare);
-    Curve tighter =
-        request.curve() == Curve.HILBERT
-            ? Curve.HILBERT
-            : TighterCurve.of(tree, packed(sample), columns.size(), leading, bits);
-    return new Layout(columns, leading, leftOut, bits, tighter, tree);
+    return new Layout(columns, leading, leftOut, bits, curve, tree);
+  }
+
+  /** The same files; rows that a tree has put there are ordered by the {@link TighterCurve}, unless another one is asked for. */
+  public Layout tightened(Sample sample) {
+    return cuts instanceof BoxTree tree && curve == Curve.ZORDER
+        ? new Layout(columns, leading, leftOut, bits, TighterCurve.of(tree, packed(sample), columns.size(), leading, bits), tree)
+        : this;
   }
 
   /** The bits of a position when so many columns share an index; 0 for no columns. */
@@ -130,6 +130,16 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
   /** What places rows by their packed positions. */
   public Placement placement() {
     return new Placement(columns.size(), leading, bits, curve, cuts);
+  }
+
+  /** The file of every row of a sample. */
+  public int[] filesOf(Sample sample) {
+    Placement placement = placement();
+    long[] packed = packed(sample);
+    int[] files = new int[packed.length];
+    // Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
+    Arrays.setAll(files, row -> placement.file(packed[row], row * 0x9E3779B97F4A7C15L));
+    return files;
   }
 
   /** The index of every row, see {@link Placement#index}. */

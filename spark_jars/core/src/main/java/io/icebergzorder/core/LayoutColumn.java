@@ -7,8 +7,4 @@ package io.icebergzorder.core;
  * @param positions the position of every bucket of the boundaries
  * @param packed the same at the column's place in a row's packed positions, see {@link Placement}
  */
-public record LayoutColumn(int ordinal, ClusteringColumn column, Boundaries boundaries, int[] positions, long[] packed) {
-  int position(Sample sample, int row) {
-    return positions[boundaries.bucketOf(sample.columns().get(ordinal), row)];
-  }
-}
+public record LayoutColumn(int ordinal, ClusteringColumn column, Boundaries boundaries, int[] positions, long[] packed) {}

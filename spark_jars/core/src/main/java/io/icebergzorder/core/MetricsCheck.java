@@ -130,11 +130,9 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     return rows.stream().mapToLong(each -> each).sum();
   }
 
-  /**
-   * Finds for each pair of neighbouring buckets how many rows it tells apart once it is told apart itself. On both sides of a pair are
-   * runs, which need more to be parted further; the rows of the largest bucket of each are told apart then, so that it is the fewer of
-   * them that the pair adds.
-   */
+  /** Finds for each pair of neighbouring buckets how many rows it tells apart once it is told apart itself. */
+  // On both sides of a pair are runs, which need more to be parted further; the rows of the largest bucket of each are told apart then,
+  // so that it is the fewer of them that the pair adds.
   private static final class Runs {
     private final NavigableMap<Integer, Long> needs;
     private final Deque<Run> runs = new ArrayDeque<>();

@@ -2,23 +2,12 @@ package io.icebergzorder.core;
 
 import java.util.Arrays;
 
-/**
- * The cost of boxes for the queries of a workload.
- *
- * <p>A box that is still to be cut into f files is expected to be read, by a query that touches it, to the product over its
- * columns of min(1, s + 1/n): s is the share of the box that the query wants by this column, and n the number of slices that
- * the column is cut into, of which the query reads those that it wants and parts of two at its ends. The slices, f of them in
- * all, are dealt out by doublings, each to the column where it saves most. Ends of ranges are places to split at.
- *
- * <p>A box is touched by as much of a query for a value that is drawn from the rows as it has rows. A share of the cost is
- * that of extents, for queries that nobody foresaw.
- *
- * <p>Every operation on doubles is a comparison, a halving, an addition, a product or one division, in a fixed order with
- * ties to the first, so that Python's {@code QueryCosts} computes the same bit for bit: terms are added up by {@link #folded}.
- *
- * <p>Source: Z. Yang and others, "Qd-tree: Learning Data Layouts for Big Data Analytics", SIGMOD 2020, for cuts at the ends of
- * queries.
- */
+/** The cost of boxes for the queries of a workload, bit for bit as Python's {@code QueryCosts}. */
+// A box that is still to be cut into f files is expected to be read, by a query that touches it, to the product over its columns of
+// min(1, s + 1/n): s is the share of the box that the query wants by this column, and n the number of slices that the column is cut
+// into. The f slices are dealt out by doublings, each to the column where it saves most. A query for a value that is drawn from the rows
+// touches a box by as much of it as the box has rows. A share of the cost is that of extents, for queries that nobody foresaw.
+// Terms are added up by folded, in a fixed order. Source: Z. Yang and others, "Qd-tree", SIGMOD 2020, for cuts at the ends of queries.
 final class QueryCosts implements BoxCosts {
   private final int[][] below;
   private final int leading;
@@ -156,10 +145,7 @@ final class QueryCosts implements BoxCosts {
     this.saved = new double[0];
   }
 
-  /**
-   * The costs of boxes for a workload, or those of extents where no query counts: boxes that want no sampled row, or all of them by the
-   * clustering columns, do not.
-   */
+  /** The costs of boxes for a workload, or those of extents where no query wants some of the rows, but not all. */
   static BoxCosts of(
       int[][] below, int rows, QueryBoxes boxes, ExtentCosts extents, double share, int leading) {
     WantedBoxes wanted = WantedBoxes.of(below, boxes, rows, leading);

@@ -14,7 +14,7 @@ public final class Ranks {
   private byte[][] texts = new byte[0][];
 
   /** Ranks the values of columns of one domain, of whose keys of bytes so much is kept. */
-  Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
+  public Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
       LongStream all = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey));
@@ -75,13 +75,13 @@ public final class Ranks {
   }
 
   /** The rank of the least value that is not below a row's. */
-  int notBelow(KeyColumn column, int row) {
+  public int notBelow(KeyColumn column, int row) {
     int place = place(column, row);
     return place >= 0 ? place : -place - 1;
   }
 
   /** The rank of the greatest value that is not above a row's; -1 if there is none. */
-  int notAbove(KeyColumn column, int row) {
+  public int notAbove(KeyColumn column, int row) {
     int place = place(column, row);
     return place >= 0 ? place : -place - 2;
   }

@@ -17,6 +17,11 @@ public record Sample(List<KeyColumn> columns) {
     return columns.isEmpty() ? 0 : columns.get(0).size();
   }
 
+  /** The same rows in the last columns: partition fields, which have no bounds, come first. */
+  public Sample last(int count) {
+    return new Sample(columns.subList(columns.size() - count, columns.size()));
+  }
+
   public Sample take(int[] rows) {
     return new Sample(columns.stream().map(keys -> keys.take(rows)).toList());
   }

@@ -2,9 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.Arrays;
 
-/**
- * The boxes on both sides of every cut of an interval of rows, which are cut by one column: each is measured once.
- */
+/** The boxes on both sides of every cut of an interval of rows, which are cut by one column: each is measured once. */
 final class SplitBoxes {
   private final int rows;
   private final int[] edges;

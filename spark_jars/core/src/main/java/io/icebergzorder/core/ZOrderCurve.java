@@ -1,20 +1,8 @@
 package io.icebergzorder.core;
 
-/**
- * The interleaved index (z-value): the bits of the positions of one row, round robin from the most
- * significant, first column first.
- *
- * <pre>
- *   bits = 3, columns a and b:      0 ... 0  a2 b2  a1 b1  a0 b0
- *   a = 0b110, b = 0b011:                     1  0   1  1   0  1   = 45
- * </pre>
- *
- * <p>The index of columns * bits bits, at most 63, is a non-negative long. It is the bitwise OR of the columns'
- * {@link #share shares}.
- *
- * <p>Source: G. M. Morton, "A Computer Oriented Geodetic Data Base and a New Technique in File
- * Sequencing", IBM 1966.
- */
+/** The interleaved index (z-value): the bits of the positions of one row, round robin from the most significant, first column first. */
+// bits = 3, a = 0b110, b = 0b011: a2 b2 a1 b1 a0 b0 = 0b101101 = 45. The index is the bitwise OR of the columns' shares, 63 bits at most.
+// Source: G. M. Morton, "A Computer Oriented Geodetic Data Base and a New Technique in File Sequencing", IBM 1966.
 final class ZOrderCurve {
   /** The most bits an index has, so that it is a non-negative long. */
   static final int MAX_INDEX_BITS = Long.SIZE - 1;

@@ -84,7 +84,7 @@ class GoldenTest {
         expected, "buckets", perRow(keys, (column, row) -> NODES.numberNode(boundaries.get(column).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
-    Layout layout = Layout.fit(columns, sample, request(golden, golden.get("files").intValue(), golden.get("prefix")));
+    Layout layout = Layout.fit(columns, sample, request(golden, golden.get("files").intValue(), golden.get("prefix"))).tightened(sample);
     assertSame(expected, "positions", positions(layout, sample));
     long[] indexes = layout.indexes(sample);
     assertSame(expected, "index", MAPPER.valueToTree(indexes));

@@ -4,12 +4,7 @@ import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.BitSet;
 
-/**
- * Bytes as digits of a number, as PostgreSQL estimates ranges of text by ({@code convert_string_to_scalar}).
- *
- * @param lowest the smallest byte that is met, the digit 0
- * @param base how many digits there are: from the smallest to the largest byte that is met
- */
+/** Bytes as digits of a number, from the lowest byte that is met, as PostgreSQL's {@code convert_string_to_scalar} has them. */
 record ByteDigits(int lowest, int base, int count) {
   private static final long MOST_APART = 1L << 48;
   private static final int PARTS = 48;

@@ -3,7 +3,6 @@ package io.icebergzorder.core.metrics;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
-import io.icebergzorder.core.ScanMeasurement;
 import java.util.Arrays;
 
 /**
@@ -28,14 +27,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** Whether a file may hold a value, and has both bounds. */
   public boolean isBounded(int file) {
     return hasValues(file) && lower.state(file) == KeyColumn.VALUE && upper.state(file) == KeyColumn.VALUE;
-  }
-
-  ScanMeasurement.Bounds measured() {
-    boolean[] mayHave = new boolean[valued.length];
-    for (int file = 0; file < mayHave.length; file++) {
-      mayHave[file] = hasValues(file);
-    }
-    return new ScanMeasurement.Bounds(lower, upper, mayHave);
   }
 
   boolean isAnyBounded() {
@@ -81,6 +72,11 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** The same files without their bounds. */
   public ColumnBounds unbounded() {
     return none(column, valued);
+  }
+
+  /** The same files; of bounds of bytes, what is within a length. */
+  public ColumnBounds cut(int length) {
+    return new ColumnBounds(column, lower.cut(length), upper.cut(length), valued);
   }
 
   public ColumnBounds take(int[] places) {

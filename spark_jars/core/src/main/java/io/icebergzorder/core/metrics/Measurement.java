@@ -3,14 +3,13 @@ package io.icebergzorder.core.metrics;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.EvenCuts;
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
-import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +25,8 @@ final class Measurement {
   private final TableFacts facts;
   private final BoundedFiles files;
   private final Sample sample;
-  private final Map<Integer, GroupSample> groups;
-  private final List<MeasuredGroup> planned;
+  private final Map<Integer, LaidOutSample> groups;
+  private final List<MeasuredFiles> planned;
 
   Measurement(TableFacts facts) {
     this.facts = facts;
@@ -41,11 +40,12 @@ final class Measurement {
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
     this.groups = laidOut(rows, sizes);
-    this.planned = NewFiles.measured(List.copyOf(groups.values()), files.columns().stream().map(ColumnBounds::column).toList());
+    List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
+    this.planned = groups.values().stream().map(group -> new MeasuredFiles(NewFiles.of(group, columns), group)).toList();
   }
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
-  private Map<Integer, GroupSample> laidOut(SpreadRows spread, long[] sizes) {
+  private Map<Integer, LaidOutSample> laidOut(SpreadRows spread, long[] sizes) {
     long[] rows = new long[sizes.length];
     for (int file = 0; file < files.count(); file++) {
       rows[files.partitions()[file]] += files.rows()[file];
@@ -57,13 +57,13 @@ final class Measurement {
     LayoutRequest ofOne =
         new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, wanted.leadingOrders(), 1, wanted.sizeTolerance(), new double[0]);
     Layout oneFile = Layout.fit(columns, sample.take(new int[0]), ofOne);
-    Map<Integer, GroupSample> found = new TreeMap<>();
+    Map<Integer, LaidOutSample> found = new TreeMap<>();
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
       Sample fitted = sample.take(everyOther(rowsOf[number], 0));
       Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
       int count = facts.sizes().expectedFiles().applyAsInt(sizes[number]);
       Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
-      found.put(number, new GroupSample(layout, fitted, heldOut, rows[number], sizes[number]));
+      found.put(number, new LaidOutSample(layout, fitted, heldOut, rows[number], sizes[number]));
     }
     return found;
   }
@@ -109,8 +109,8 @@ final class Measurement {
     ColumnBounds bounds = files.columns().get(place);
     if (bounds.isAnyBounded()) {
       Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
-      List<ScanMeasurement.Bounds> measured = List.of(bounds.measured());
-      return orNull(ScanMeasurement.of(List.of(new MeasuredGroup(lookedFor, sample.rows(), files.sizes(), measured)), 0));
+      BoundedFiles ofColumn = new BoundedFiles(files.partitions(), files.rows(), files.sizes(), List.of(bounds));
+      return orNull(ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0));
     }
     boolean isRead = IntStream.range(0, files.count()).anyMatch(bounds::hasValues) && files.bytes() > 0;
     return isRead ? (Double) 1.0 : null;

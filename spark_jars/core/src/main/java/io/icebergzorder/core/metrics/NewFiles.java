@@ -2,9 +2,7 @@ package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
-import io.icebergzorder.core.ScanPrediction.GroupSample;
+import io.icebergzorder.core.LaidOutSample;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,13 +13,15 @@ public final class NewFiles {
   private NewFiles() {}
 
   /** Describes the files that get a sampled row by these rows; of a layout fitted to none, one of which only the size is known. */
-  public static BoundedFiles of(GroupSample group, List<ClusteringColumn> columns) {
+  public static BoundedFiles of(LaidOutSample group, List<ClusteringColumn> columns) {
     if (group.fitted().rows() == 0) {
       List<ColumnBounds> unknown = columns.stream().map(column -> ColumnBounds.none(column, new double[] {1})).toList();
       return new BoundedFiles(new int[1], new long[] {group.rows()}, new long[] {group.bytes()}, unknown);
     }
     int[] numbers =
-        IntStream.concat(Arrays.stream(group.filesOf(group.fitted())), Arrays.stream(group.filesOf(group.heldOut()))).toArray();
+        IntStream.concat(
+                Arrays.stream(group.layout().filesOf(group.fitted())), Arrays.stream(group.layout().filesOf(group.heldOut())))
+            .toArray();
     int[] seen = Arrays.stream(numbers).sorted().distinct().toArray();
     int[] fileOf = Arrays.stream(numbers).map(number -> Arrays.binarySearch(seen, number)).toArray();
     long[] sampled = new long[seen.length];
@@ -38,17 +38,6 @@ public final class NewFiles {
         Arrays.stream(sampled).map(rows -> group.share(group.rows(), rows)).toArray(),
         Arrays.stream(sampled).map(rows -> group.share(group.bytes(), rows)).toArray(),
         bounds);
-  }
-
-  /** The same of several groups, to be measured by rows that have not made the layouts. */
-  public static List<MeasuredGroup> measured(List<GroupSample> groups, List<ClusteringColumn> columns) {
-    List<MeasuredGroup> measured = new ArrayList<>();
-    for (GroupSample group : groups) {
-      BoundedFiles made = of(group, columns);
-      List<ScanMeasurement.Bounds> bounds = made.columns().stream().map(ColumnBounds::measured).toList();
-      measured.add(new MeasuredGroup(group.lookedFor(), group.rows(), made.sizes(), bounds));
-    }
-    return measured;
   }
 
   /** Finds the smallest and the largest key of each file; where it has no value, some row without one. */

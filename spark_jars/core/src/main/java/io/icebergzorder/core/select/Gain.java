@@ -111,7 +111,9 @@ public final class Gain {
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
   private static Found best(PartitionRows partition, long[] sizes, int[] order, double[] atBest, int due, double limit, long budget) {
     long[] ends = sizes.clone();
-    Arrays.parallelPrefix(ends, Long::sum);
+    for (int place = 1; place < ends.length; place++) {
+      ends[place] += ends[place - 1];
+    }
     Found found = null;
     double best = -1;
     int count = Math.max(1, due);

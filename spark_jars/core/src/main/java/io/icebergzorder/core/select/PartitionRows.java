@@ -6,7 +6,6 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import io.icebergzorder.core.metrics.SpreadRows;
@@ -21,16 +20,10 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/**
- * Made-up rows of a partition, from its files' bounds; they show how much filters read, today and after a rewrite.
- *
- * <p>A file costs its bytes times its reach: the share of the filters that read it. The filters are {@code column = value} with the value
- * of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs. Of a column without any bounds
- * nothing is known, but that every file with values is read for it, and that a layout cuts it: its rows get values in an order that no
- * other column follows.
- *
- * <p>The order of sums is part of the figures: Python adds up in the same one.
- */
+/** The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite. */
+// A file costs its bytes times the share of the filters that read it: {@code column = value} with the value of each row, or a workload's.
+// Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
+// The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
   private static final int LEAST_OF_A_FILE = 40;
@@ -71,7 +64,9 @@ final class PartitionRows {
       int[] ranks = values.of(keys);
       int[] below = new int[count + 1];
       Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
-      Arrays.parallelPrefix(below, Integer::sum);
+      for (int rank = 1; rank <= count; rank++) {
+        below[rank] += below[rank - 1];
+      }
       Extents today = new Extents(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
       for (int file = 0; file < bounds.size(); file++) {
         today.lacks[file] = bounds.valued()[file] < 1;
@@ -176,10 +171,8 @@ final class PartitionRows {
     return reach[file];
   }
 
-  /**
-   * For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. Rows stay as they are where
-   * fewer are inside, or where it took more than 100,000,000 looks at a row.
-   */
+  /** For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. */
+  // Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
   int[] rowsAlike(boolean[] like) {
     int[] found = IntStream.range(0, places.length).toArray();
     int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
@@ -296,15 +289,12 @@ final class PartitionRows {
     List<ClusteringColumn> names = files.columns().stream().map(ColumnBounds::column).toList();
     Sample mine = sample.take(rows);
     Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());
-    Layout layout =
-        workload == null ? Layout.fit(names, half, wish) : Layout.fit(names, half, wish, workload::boxesIn, workload.share());
-    return new GroupSample(layout, mine, mine, 0, 0).filesOf(mine);
+    Layout uncut = Layout.uncut(names, half, wish);
+    return (workload == null ? uncut.cut(half, wish, null, 0) : uncut.cut(half, wish, workload.boxesIn(uncut), workload.share()))
+        .filesOf(mine);
   }
 
-  /**
-   * Computes the root of a share in (0, 1] by Newton's method, which Python computes alike. A file that is cut into as many boxes has
-   * extents that are smaller by this factor, if they are so in each column.
-   */
+  /** The root of a share in (0, 1] by Newton's method, which Python computes alike: how much smaller extents are in each column. */
   private static double root(double share, int degree) {
     if (share == 1 || degree < 2) {
       return share;

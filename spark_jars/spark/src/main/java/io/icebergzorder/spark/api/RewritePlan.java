@@ -121,7 +121,7 @@ public final class RewritePlan {
     Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
         LeftGroup.partition(target().table(), group.files()),
-        group.files().stream().map(file -> file.file().location()).toList(),
+        group.locations(),
         group.bytes(),
         group.rows(),
         Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
@@ -153,7 +153,7 @@ public final class RewritePlan {
 
   /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
   public List<String> warnings() {
-    return sampled.map(SampledPlan::planned).orElse(List.of());
+    return sampled.map(SampledPlan::warningsOfPlan).orElse(List.of());
   }
 
   /**
@@ -189,7 +189,7 @@ public final class RewritePlan {
    */
   public OptionalDouble expectedSeconds() {
     return isSampled() && !groups().isEmpty()
-        ? plan.expectedSeconds(groups().stream().mapToLong(PlannedFileGroup::bytes).sum())
+        ? plan.history().expectedSeconds(groups().stream().mapToLong(PlannedFileGroup::bytes).sum())
         : OptionalDouble.empty();
   }
 

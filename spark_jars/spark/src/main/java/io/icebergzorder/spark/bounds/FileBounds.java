@@ -1,31 +1,46 @@
 package io.icebergzorder.spark.bounds;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.BoundedFiles;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.stream.LongStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Schema;
 
-/** The lower/upper bounds of some columns in data files, by the files' locations. */
+/** Data files as their manifest entries describe them, with the lower/upper bounds of some columns. Only keys are kept of bounds. */
 public final class FileBounds {
   private final Map<String, Integer> places = new HashMap<>();
-  private final List<ColumnBounds> columns;
+  private final BoundedFiles files;
 
   public FileBounds(List<ClusteringColumn> columns, Schema schema, Consumer<Consumer<DataFile>> forEach) {
     List<BoundKeys> keys = columns.stream().map(column -> new BoundKeys(column, schema)).toList();
+    LongStream.Builder rows = LongStream.builder();
+    LongStream.Builder sizes = LongStream.builder();
     forEach.accept(file -> {
       if (places.putIfAbsent(file.location(), places.size()) == null) {
         keys.forEach(column -> column.add(file));
+        rows.add(file.recordCount());
+        sizes.add(file.fileSizeInBytes());
       }
     });
-    this.columns = keys.stream().map(BoundKeys::bounds).toList();
+    files =
+        new BoundedFiles(
+            new int[places.size()],
+            rows.build().toArray(),
+            sizes.build().toArray(),
+            keys.stream().map(BoundKeys::bounds).toList());
   }
 
-  public List<ColumnBounds> of(List<String> locations) {
-    int[] found = locations.stream().mapToInt(places::get).toArray();
-    return columns.stream().map(column -> column.take(found)).toList();
+  public BoundedFiles all() {
+    return files;
+  }
+
+  /** Some of them, by their locations; those that were not seen are left out. */
+  public BoundedFiles of(List<String> locations) {
+    return files.take(locations.stream().map(places::get).filter(Objects::nonNull).mapToInt(Integer::intValue).toArray());
   }
 }

@@ -14,14 +14,9 @@ import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.metrics.LoggingMetricsReporter;
 import org.apache.iceberg.metrics.MetricsReporter;
 
-/**
- * One commit on its way to the catalog, Iceberg's own retries included: it is checked against the very metadata that it
- * is to replace, and it is known whether it was sent.
- *
- * <p>Iceberg hands each try, with the metadata that it is based on, to the table's operations, and a catalog takes it
- * only if that metadata is still the table's: what is checked there holds when the commit does. (Snapshot updates take
- * a validator of their own from Iceberg 1.11 on only.)
- */
+/** One commit on its way to the catalog: checked against the very metadata that it is to replace, and known to be sent or not. */
+// Iceberg hands each try, with the metadata that it is based on, to the table's operations, and a catalog takes it only if that metadata
+// is still the table's. (Snapshot updates take a validator of their own from Iceberg 1.11 on only.)
 final class CommitAttempt {
   private final Table table;
   private final Snapshot start;

@@ -16,18 +16,11 @@ import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.util.PartitionSet;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/**
- * Finds equality deletes, committed since a rewrite began, that would delete other rows after it than before.
- *
- * <p>New files that keep the sequence number of the starting snapshot stay subject to equality deletes committed since,
- * and Iceberg takes none of them for a conflict. But such a delete reaches only files of its own partition of its own
- * spec, or all files if that spec is unpartitioned. Where rows move from one spec to another, it could lose those that
- * it had reached, or reach others.
- *
- * <p>And Iceberg's snapshot producers drop the delete files that are older than every data file of the manifests that
- * they keep, with no thought of files that they are about to add with an older sequence number. What is dropped is told
- * by the new snapshot.
- */
+/** Finds equality deletes, committed since a rewrite began, that would delete other rows after it than before. */
+// New files that keep the sequence number of the starting snapshot stay subject to equality deletes committed since, and Iceberg takes none
+// for a conflict. But such a delete reaches only files of its own partition of its own spec, or all if that is unpartitioned: where rows
+// move to another spec, it could lose those that it had reached. And Iceberg's snapshot producers drop the delete files that are older than
+// every data file of the manifests that they keep, with no thought of files that they are about to add with an older sequence number.
 final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetadata> {
   private final Table table;
   private final String branch;

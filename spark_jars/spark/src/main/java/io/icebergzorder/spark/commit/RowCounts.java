@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.commit;
 
-import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import org.apache.iceberg.DataFile;
@@ -19,9 +18,9 @@ import org.apache.iceberg.util.ContentFileUtil;
  * knows how many rows it matches without reading them. There the count is an interval.
  */
 public record RowCounts(long least, long most) {
-  public static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
+  public static void check(Table table, RewriteFileGroup group) {
     RowCounts expected = of(group.fileScanTasks());
-    long rows = added.stream().mapToLong(DataFile::recordCount).sum();
+    long rows = group.addedFiles().stream().mapToLong(DataFile::recordCount).sum();
     if (rows < expected.least || rows > expected.most) {
       throw new IllegalStateException(
           String.format(

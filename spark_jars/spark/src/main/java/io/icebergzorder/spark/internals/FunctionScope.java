@@ -18,12 +18,16 @@ public final class FunctionScope implements AutoCloseable {
 
   /** Sends a value to the executors, for functions to use until the scope is closed. */
   public <T extends Serializable> Shared<T> share(T value) {
-    return shareAll(List.of(value));
+    return send(List.of(value), null);
   }
 
-  /** Sends several values together, for functions to use some of them until the scope is closed. */
-  public <T extends Serializable> Shared<T> shareAll(List<T> values) {
-    Shared<T> sent = new Shared<>(session.spark().sparkContext(), values);
+  /** Sends several values together, of which the tasks of each partition use the one at a place. */
+  public <T extends Serializable> Shared<T> share(List<T> values, int[] placesOfPartitions) {
+    return send(values, placesOfPartitions);
+  }
+
+  private <T extends Serializable> Shared<T> send(List<T> values, int[] placesOfPartitions) {
+    Shared<T> sent = new Shared<>(session.spark().sparkContext(), values, placesOfPartitions);
     shared.add(sent);
     return sent;
   }

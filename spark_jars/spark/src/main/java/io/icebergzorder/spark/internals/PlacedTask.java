@@ -6,10 +6,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.spark.TaskContext;
 
-/**
- * A scan task that is read in a certain partition of Spark's, or not at all: whoever knows the number of the partition
- * knows whose rows it has, which has to be true. The weight is what Iceberg is told of its size, as it puts tasks together.
- */
+/** A scan task that is read in one partition of Spark's or not at all; the weight is the size that Iceberg is given for it. */
 record PlacedTask(FileScanTask task, int place, long weight) implements UnsplitTask {
   /** Places tasks so that Iceberg puts together again what is together, if it packs bins of this {@link #weight}, one at a time. */
   static List<FileScanTask> of(List<List<FileScanTask>> partitions) {

@@ -1,18 +1,14 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.ScanPrediction.GroupSample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
-import io.icebergzorder.core.metrics.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.bounds.ValueKeys;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.Condition;
 import io.icebergzorder.spark.request.FileCondition;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.request.Workload;
 import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.HashMap;
@@ -41,11 +37,6 @@ public final class ConditionReads {
         conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
   }
 
-  /** Those of a plan's workload; none without one. */
-  public static ConditionReads ofWorkload(TablePlan plan) {
-    return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
-  }
-
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
   public Map<FileGroup, BytesRead> today(Collection<FileGroup> groups) {
     Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
@@ -53,14 +44,11 @@ public final class ConditionReads {
     List<String> columns = FileCondition.columns(table, conditions);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     List<Types.NestedField> kept =
-        columns.stream()
-            .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
-            .map(table.schema()::findField)
-            .toList();
+        columns.stream().filter(name -> KeptBounds.areKept(metrics.columnMode(name))).map(table.schema()::findField).toList();
     for (FileGroup group : groups) {
       read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
-      group.files().forEach(file -> byLocation.put(file.file().location(), group));
+      group.locations().forEach(location -> byLocation.put(location, group));
     }
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(columns, file -> {
@@ -85,7 +73,7 @@ public final class ConditionReads {
   }
 
   /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
-  public BytesRead predicted(FileGroup group, GroupSample sampled, KeptBounds kept) {
+  public BytesRead predicted(FileGroup group, BoundedFiles planned) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {
       return read;
@@ -95,24 +83,11 @@ public final class ConditionReads {
     for (int i = 0; i < mayFind.length; i++) {
       mayFind[i] &= conditions.get(i).valuesMayMatch(today);
     }
-    BoundedFiles made = newFiles(sampled, kept);
-    for (int place = 0; place < made.count(); place++) {
-      DataFile file = newFile(made, place);
-      read.add(made.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
+    for (int place = 0; place < planned.count(); place++) {
+      DataFile file = newFile(planned, place);
+      read.add(planned.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
     }
     return read;
-  }
-
-  /** The files that a layout is predicted to make, with what will be kept of bounds. */
-  private BoundedFiles newFiles(GroupSample group, KeptBounds kept) {
-    ResolvedSortOrder order = plan.order();
-    BoundedFiles made = NewFiles.of(group, order.all());
-    List<ColumnBounds> named = made.columns().subList(order.partition().size(), made.columns().size());
-    return new BoundedFiles(
-        made.partitions(),
-        made.rows(),
-        made.sizes(),
-        named.stream().map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList());
   }
 
   /** A file that does not exist yet, so that Iceberg can judge conditions on it by its metrics. */

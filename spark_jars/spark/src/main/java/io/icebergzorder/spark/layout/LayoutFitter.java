@@ -1,24 +1,22 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
-import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.Workload;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.Function;
 
 /**
  * Fits a layout to each file group of a plan: compares predictions with today, adds files while that helps, and drops groups that would
@@ -38,61 +36,61 @@ public final class LayoutFitter {
   public LayoutFitter(TablePlan plan) {
     this.plan = plan;
     this.order = plan.order();
-    this.queries = ConditionReads.ofWorkload(plan);
+    this.queries = new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
   }
 
-  /** Fits the layout of so many files. */
-  Layout fit(FileGroup group, Sample sample, int files) {
+  /** Fits the layout of a group as it was planned. */
+  Layout fit(FileGroup group, Sample sample) {
+    LayoutRequest request = order.layoutRequest(plan.options().layout(), group.expectedFiles());
+    return cut(group, sample, Layout.uncut(order.all(), sample, request), group.expectedFiles());
+  }
+
+  private Layout cut(FileGroup group, Sample sample, Layout fitted, int files) {
     LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
     if (plan.workload().isEmpty()) {
-      return Layout.fit(order.all(), sample, request);
+      return fitted.cut(sample, request, null, 0);
     }
     // A query that the group's partition rules out says nothing of how its files are best cut.
     AskedQueries asked = plan.workload().get().asked(queries.asked(group));
-    return Layout.fit(order.all(), sample, request, asked::boxesIn, asked.share());
+    return fitted.cut(sample, request, asked.boxesIn(fitted), asked.share());
   }
 
   /** Chooses among the layouts of sampled file groups. */
-  public SampledPlan fit(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
-    Map<FileGroup, Throwable> failures = sampler.failures();
-    KeptBounds kept = metrics.ofNewFiles();
-    Map<FileGroup, ScanPrediction.GroupSample> sampled = new LinkedHashMap<>();
-    samples.forEach((group, each) -> sampled.put(group, each.toPredictFrom()));
-    Map<FileGroup, GroupBounds> files = GroupBounds.today(plan, sampled.keySet(), sampler.keyLengths());
-    Map<FileGroup, BytesRead> read = queries.today(sampled.keySet());
+  public SampledPlan choose(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
+    ScanFractions measure = new ScanFractions(plan, metrics.ofNewFiles(), sampler.keyLengths(), queries);
+    Map<FileGroup, LaidOutSample> byGroup = new LinkedHashMap<>();
+    samples.forEach((group, each) -> byGroup.put(group, each.laidOut()));
     Map<FileGroup, SampledGroup> chosen = new LinkedHashMap<>();
     Map<FileGroup, Reason> left = new LinkedHashMap<>();
     List<SampledGroup> leftGroups = new ArrayList<>();
-    sampled.forEach((group, each) -> {
-      SampledGroup fitted =
-          withEnoughFiles(group, each, kept, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
-      if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
+    measure.groups(byGroup).forEach((group, planned) -> {
+      SampledGroup fitted = withEnoughFiles(planned, measure);
+      if (mayBeLeft(group) && !isReadLess(fitted) && !makesFewFiles(fitted)) {
         left.put(group, new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()).noGain());
         leftGroups.add(fitted);
       } else {
-        chosen.put(group, fitted);
+        chosen.put(group, fitted.tightened());
       }
     });
+    Map<FileGroup, Throwable> failures = sampler.failures();
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
-    Map<String, Double> before = SampledPlan.before(order, chosen.values());
-    Map<String, Double> predicted = SampledPlan.predicted(kept, order, chosen.values());
+    Map<String, Double> before = measure.before(chosen.values());
+    Map<String, Double> predicted = measure.predicted(chosen.values());
     RewriteMessages messages =
         isNothing
             ? RewriteMessages.NONE
-            : RewriteMessages.of(plan, before, predicted, means(chosen.values(), before, predicted), chosen.values());
-    String why = isNothing ? whyNothing(leftGroups, kept) : null;
-    return new SampledPlan(
-        plan, chosen, failures, left, before, predicted, metrics, messages, why, sampler.keyLengths());
+            : RewriteMessages.of(plan, before, predicted, means(measure, chosen.values(), before, predicted), chosen.values());
+    String why = isNothing ? whyNothing(measure, leftGroups) : null;
+    return new SampledPlan(plan, chosen, failures, left, before, predicted, metrics, messages, why, measure);
   }
 
-  private RewriteMessages.Means means(Collection<SampledGroup> groups, Map<String, Double> before, Map<String, Double> predicted) {
-    return new RewriteMessages.Means(
-        mean(before, groups, SampledGroup::readBefore), mean(predicted, groups, SampledGroup::readPredicted), over());
-  }
-
-  private double mean(Map<String, Double> fractions, Collection<SampledGroup> groups, Function<SampledGroup, BytesRead> read) {
+  private RewriteMessages.Means means(
+      ScanFractions measure, Collection<SampledGroup> groups, Map<String, Double> before, Map<String, Double> predicted) {
     int count = plan.workload().map(workload -> workload.queries().size()).orElse(0);
-    return ScanFractions.mean(plan, fractions, BytesRead.sum(count, groups.stream().map(read)));
+    return new RewriteMessages.Means(
+        measure.mean(before, BytesRead.sum(count, groups.stream().map(SampledGroup::readBefore))),
+        measure.mean(predicted, BytesRead.sum(count, groups.stream().map(SampledGroup::readPredicted))),
+        over());
   }
 
   private String over() {
@@ -104,62 +102,31 @@ public final class LayoutFitter {
    * none, the first one of few files of which they read no more; or else the best of them, by which to say why the group
    * is left, or the one that was planned, if it is not.
    */
-  private SampledGroup withEnoughFiles(
-      FileGroup group, ScanPrediction.GroupSample sampled, KeptBounds kept, ScanMeasurement.MeasuredGroup files, BytesRead read) {
-    Map<String, Double> before = ScanFractions.measured(order, List.of(files));
-    SampledGroup planned = fitted(group, sampled, kept, files, before, read);
+  private SampledGroup withEnoughFiles(SampledGroup planned, ScanFractions measure) {
+    FileGroup group = planned.group();
     SampledGroup best = planned;
-    SampledGroup gathered = isGathered(planned) ? planned : null;
+    SampledGroup few = makesFewFiles(planned) ? planned : null;
     int most = plan.mostFiles(group.files().size());
     int wanted = group.expectedFiles();
     while (!isReadLess(best) && wanted < most) {
       wanted = Math.min(2 * wanted, most);
-      Layout layout = fit(group, sampled.fitted(), wanted);
-      SampledGroup next =
-          fitted(
-              group,
-              new ScanPrediction.GroupSample(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
-              kept,
-              files,
-              before,
-              read);
-      gathered = gathered == null && isGathered(next) ? next : gathered;
+      SampledGroup next = measure.with(planned, cut(group, planned.sample().fitted(), planned.layout(), wanted));
+      few = few == null && makesFewFiles(next) ? next : few;
       best = next.meanPredicted() < best.meanPredicted() ? next : best;
     }
     if (isReadLess(best)) {
       return best;
     }
-    return !mayBeLeft(group) ? planned : gathered != null ? gathered : best;
-  }
-
-  private SampledGroup fitted(
-      FileGroup group,
-      ScanPrediction.GroupSample sampled,
-      KeptBounds kept,
-      ScanMeasurement.MeasuredGroup files,
-      Map<String, Double> before,
-      BytesRead read) {
-    Map<String, Double> predicted = ScanFractions.predicted(kept, order, List.of(sampled));
-    BytesRead willRead = queries.predicted(group, sampled, kept);
-    return new SampledGroup(
-        group,
-        sampled,
-        files,
-        before,
-        predicted,
-        read,
-        willRead,
-        ScanFractions.mean(plan, before, read),
-        ScanFractions.mean(plan, predicted, willRead));
+    return !mayBeLeft(group) ? planned : few != null ? few : best;
   }
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
   private boolean mayBeLeft(FileGroup group) {
-    return plan.mayLeaveGroups() && !group.mustRewrite();
+    return plan.asked().mayLeaveGroups() && !group.mustRewrite();
   }
 
   /** Whether it becomes few files, and filters read no more, or do not count. */
-  private boolean isGathered(SampledGroup group) {
+  private boolean makesFewFiles(SampledGroup group) {
     return 2L * group.layout().files() <= group.group().files().size()
         && (plan.isBySize() || !(group.meanPredicted() > NO_MORE * group.meanBefore()));
   }
@@ -169,9 +136,8 @@ public final class LayoutFitter {
     return !(group.meanPredicted() > GAIN * group.meanBefore());
   }
 
-  private String whyNothing(List<SampledGroup> left, KeptBounds kept) {
-    RewriteMessages.Means means =
-        means(left, SampledPlan.before(order, left), SampledPlan.predicted(kept, order, left));
+  private String whyNothing(ScanFractions measure, List<SampledGroup> left) {
+    RewriteMessages.Means means = means(measure, left, measure.before(left), measure.predicted(left));
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: filters on its %,d file groups are %s. To rewrite them anyway,"

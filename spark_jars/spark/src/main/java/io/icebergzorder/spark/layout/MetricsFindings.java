@@ -36,7 +36,7 @@ public final class MetricsFindings {
     }
   }
 
-  public record Fix(String property, String mode, String told) {}
+  public record Fix(String property, String mode, String message) {}
 
   /** Looks at the columns that rows are ordered by. */
   public static MetricsFindings of(TablePlan plan, Collection<PlanSampler.Sampled> samples) {
@@ -142,10 +142,10 @@ public final class MetricsFindings {
   }
 
   List<String> intentions() {
-    return fixable().stream().map(finding -> told("Would set", finding)).toList();
+    return fixable().stream().map(finding -> sentence("Would set", finding)).toList();
   }
 
-  private String told(String verb, Finding finding) {
+  private String sentence(String verb, Finding finding) {
     return "%s %s = '%s' on %s: %s"
         .formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
   }
@@ -158,7 +158,7 @@ public final class MetricsFindings {
     KeptBounds now = KeptBounds.of(plan.target().table(), plan.order().named());
     return fixable().stream()
         .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
-        .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), told("Set", finding)))
+        .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), sentence("Set", finding)))
         .toList();
   }
 }

@@ -1,9 +1,9 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.SampledRowGroups;
-import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
@@ -16,7 +16,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,9 +27,10 @@ public final class PlanSampler {
   private final TablePlan plan;
   private final LayoutFitter fitter;
   private final boolean failAlone;
-  private final Table table;
-  private final ResolvedSortOrder order;
   private final int[] keyLengths;
+  private final Sampler sampler;
+  private final long expectedFiles;
+  private final long wantedRows;
   private final Map<FileGroup, Throwable> failures = new LinkedHashMap<>();
   private final FailureStreak streak = new FailureStreak();
 
@@ -40,22 +40,25 @@ public final class PlanSampler {
     this.plan = plan;
     this.fitter = fitter;
     this.failAlone = failAlone;
-    this.table = plan.target().table();
-    this.order = plan.order();
-    KeptBounds kept = KeptBounds.of(table, order.named());
-    this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
+    ResolvedSortOrder order = plan.order();
+    expectedFiles = plan.groups().stream().mapToLong(FileGroup::expectedFiles).sum();
+    wantedRows = plan.options().layout().sampleRows((int) Math.min(Integer.MAX_VALUE, expectedFiles));
+    long mostRows = Math.max(1, Math.min(wantedRows, plan.groups().stream().mapToLong(FileGroup::rows).sum()));
+    KeptBounds kept = KeptBounds.of(plan.target().table(), order.named());
+    keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows);
+    sampler = new Sampler(session, plan.target().table(), order, keyLengths);
   }
 
   /** A file group's sample, and the layout that it has as it was planned. */
   public record Sampled(Sampler.Drawn sample, Layout layout) {
     FileGroup group() {
-      return sample.scan().group();
+      return sample.group();
     }
 
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     private boolean isOfClusters() {
-      return sample.scan().rowGroups().isPresent()
-          && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups());
+      return sample.rowGroups().isPresent()
+          && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups().get());
     }
 
     /** How its sampled rows lie in a column of strings or binaries. */
@@ -63,25 +66,19 @@ public final class PlanSampler {
       return GroupKeys.of(layout, sample.fitted(), place, sample.tails().get(place));
     }
 
-    /** The same for {@link ScanPrediction}. */
-    ScanPrediction.GroupSample toPredictFrom() {
-      return new ScanPrediction.GroupSample(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
+    LaidOutSample laidOut() {
+      return new LaidOutSample(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
     }
   }
 
-  /** Samples the file groups, in one job unless one fails. */
+  /** Samples the file groups, in one job unless one fails; those that cannot be read are left out. */
   public Map<FileGroup, Sampled> sample() {
-    Map<FileGroup, Sampled> samples = sample(GroupScan.of(plan.groups(), plan.options().layout()));
-    long seed = plan.options().layout().sampleSeed();
-    List<GroupScan> clusters =
-        samples.values().stream()
-            .filter(Sampled::isOfClusters)
-            .map(each -> each.sample().scan().ofClusters(seed))
-            .toList();
+    Map<FileGroup, Sampled> samples = sample(plan.groups(), false);
+    List<FileGroup> clusters = samples.values().stream().filter(Sampled::isOfClusters).map(Sampled::group).toList();
     if (!clusters.isEmpty()) {
-      Map<FileGroup, Sampled> again = sample(clusters);
+      Map<FileGroup, Sampled> again = sample(clusters, true);
       // One that cannot be read this time has no layout any more.
-      clusters.forEach(scan -> samples.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
+      clusters.forEach(group -> samples.computeIfPresent(group, (each, sparse) -> again.get(group)));
     }
     return samples;
   }
@@ -92,57 +89,58 @@ public final class PlanSampler {
   }
 
   /** By column, the bytes at which keys of samples are cut. */
-  public int[] keyLengths() {
+  int[] keyLengths() {
     return keyLengths;
   }
 
-  private Map<FileGroup, Sampled> sample(List<GroupScan> scans) {
+  private Map<FileGroup, Sampled> sample(List<FileGroup> groups, boolean areClusters) {
     Map<FileGroup, Sampled> samples = new LinkedHashMap<>();
-    for (Sampler.Drawn drawn : failAlone ? drawnApart(scans) : drawn(scans)) {
-      FileGroup group = drawn.scan().group();
-      samples.put(group, new Sampled(drawn, fitter.fit(group, drawn.fitted(), group.expectedFiles())));
+    for (Sampler.Drawn each : failAlone ? drawnApart(groups, areClusters) : drawn(groups, areClusters)) {
+      samples.put(each.group(), new Sampled(each, fitter.fit(each.group(), each.fitted())));
     }
     return samples;
   }
 
-  private List<Sampler.Drawn> drawn(List<GroupScan> scans) {
+  private List<Sampler.Drawn> drawn(List<FileGroup> groups, boolean areClusters) {
     String description =
         String.format(
-            Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
-    Sampler sampler = new Sampler(session, table, order, keyLengths);
-    return session.describing(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
+            Locale.ROOT,
+            "Sampling %s for %d file groups of %s",
+            plan.order().names(", "), groups.size(), plan.target().name());
+    long seed = plan.options().layout().sampleSeed();
+    Drawing drawing = new Drawing(groups, this::rowsOf, seed, areClusters);
+    return session.describing(description, () -> sampler.draw(groups, drawing, seed));
+  }
+
+  /** Each group is sampled as densely as its share of the output files asks. */
+  private long rowsOf(FileGroup group) {
+    return (wantedRows * group.expectedFiles() + expectedFiles - 1) / expectedFiles;
   }
 
   /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
-  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans) {
+  private List<Sampler.Drawn> drawnApart(List<FileGroup> groups, boolean areClusters) {
     if (streak.isOver()) {
-      scans.forEach(scan -> failures.put(scan.group(), streak.why()));
+      groups.forEach(group -> failures.put(group, streak.why()));
       return List.of();
     }
     try {
-      List<Sampler.Drawn> drawn = drawn(scans);
+      List<Sampler.Drawn> drawn = drawn(groups, areClusters);
       streak.done();
       return drawn;
     } catch (Throwable e) {
       if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
         throw e;
       }
-      if (scans.size() == 1) {
-        failures.put(scans.get(0).group(), e);
+      if (groups.size() == 1) {
+        failures.put(groups.get(0), e);
         streak.failed(e);
         return List.of();
       }
-      LOG.warn("Sampling {} file groups of {} apart, because one failed", scans.size(), table.name(), e);
+      LOG.warn("Sampling {} file groups of {} apart, because one failed", groups.size(), plan.target().name(), e);
     }
-    int middle = scans.size() / 2;
-    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle)));
-    drawn.addAll(drawnApart(scans.subList(middle, scans.size())));
+    int middle = groups.size() / 2;
+    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(groups.subList(0, middle), areClusters));
+    drawn.addAll(drawnApart(groups.subList(middle, groups.size()), areClusters));
     return drawn;
-  }
-
-  /** How many rows are sampled at most, of all file groups: no more than there are, and one if there are none. */
-  private long mostRows() {
-    long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
-    return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(FileGroup::rows).sum()));
   }
 }

@@ -38,13 +38,13 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
-    if (plan.isRewriteAll()
+    if (plan.asked().isRewriteAll()
         && means.predicted() > means.before()
         && !percent(means.predicted()).equals(percent(means.before()))) {
       messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
     }
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
-    return new RewriteMessages(messages, plan.lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
+    return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
   }
 
   List<String> with(List<String> ofMetrics) {
@@ -82,7 +82,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     ResolvedSortOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
-    boolean isAskedFor = files >= all && plan.isRewriteAll();
+    boolean isAskedFor = files >= all && plan.asked().isRewriteAll();
     return isAskedFor || last.isBy(order.sortOrder())
         ? Stream.empty()
         : Stream.of(

@@ -2,12 +2,10 @@ package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.Condition;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.Workload;
 import java.util.Collection;
 import java.util.Collections;
@@ -29,7 +27,7 @@ import java.util.stream.Stream;
  * @param metrics the columns whose lower/upper bounds do not serve
  * @param messages what else the user should know before the work begins
  * @param whyNothing why no group is left over, or null
- * @param keyLengths by column, the bytes at which keys of samples are cut
+ * @param measure by what the groups are measured, before and after
  */
 public record SampledPlan(
     TablePlan plan,
@@ -41,7 +39,7 @@ public record SampledPlan(
     MetricsFindings metrics,
     RewriteMessages messages,
     String whyNothing,
-    int[] keyLengths) {
+    ScanFractions measure) {
   /** What the queries of a workload read on average, by their weights. */
   public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
 
@@ -57,28 +55,23 @@ public record SampledPlan(
   }
 
   /** By column name, the scan fraction today among the files of some groups. */
-  public static Map<String, Double> before(ResolvedSortOrder order, Collection<SampledGroup> groups) {
-    return ScanFractions.measured(order, groups.stream().map(SampledGroup::files).toList());
+  public Map<String, Double> before(Collection<SampledGroup> some) {
+    return some.size() == groups.size() ? before : measure.before(some);
   }
 
   /** By column name, the one that their new files are predicted to have. */
-  public Map<String, Double> predicted(Collection<SampledGroup> of) {
-    return predicted(metrics.ofNewFiles(), plan.order(), of);
-  }
-
-  static Map<String, Double> predicted(KeptBounds kept, ResolvedSortOrder order, Collection<SampledGroup> groups) {
-    return ScanFractions.predicted(kept, order, groups.stream().map(SampledGroup::sampled).toList());
+  public Map<String, Double> predicted(Collection<SampledGroup> some) {
+    return some.size() == groups.size() ? predicted : measure.predicted(some);
   }
 
   /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
   public List<BytesRead> read(List<Condition> conditions) {
     ConditionReads reads = new ConditionReads(plan, conditions);
-    KeptBounds kept = metrics.ofNewFiles();
     return List.of(
         BytesRead.sum(conditions.size(), reads.today(groups.keySet()).values().stream()),
         BytesRead.sum(
             conditions.size(),
-            groups.values().stream().map(each -> reads.predicted(each.group(), each.sampled(), kept))));
+            groups.values().stream().map(each -> reads.predicted(each.group(), each.planned()))));
   }
 
   /** What the queries of a workload read of some groups, and of what was made of each. */
@@ -96,13 +89,13 @@ public record SampledPlan(
   }
 
   /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
-  public List<String> planned() {
-    return told(groups.isEmpty() ? List.of() : metrics.intentions());
+  public List<String> warningsOfPlan() {
+    return warnings(groups.isEmpty() ? List.of() : metrics.intentions());
   }
 
   /** The same of a rewrite, with sentences on properties that it has set. */
-  public List<String> told(List<String> set) {
-    return messages.with(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
+  public List<String> warnings(List<String> ofProperties) {
+    return messages.with(Stream.concat(metrics.warnings().stream(), ofProperties.stream()).toList());
   }
 
   public boolean isNothing() {

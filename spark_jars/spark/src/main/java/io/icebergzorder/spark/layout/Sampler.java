@@ -12,16 +12,17 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.IntFunction;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -35,8 +36,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Sampler {
   private static final String DRAWN = "drawn";
 
-  /** The one that a layout is fitted to, and the one that is held out of it. */
-  private static final int SAMPLES = 2;
 
   private final RewriteSession session;
   private final Table table;
@@ -50,21 +49,21 @@ public final class Sampler {
     this.keyLengths = keyLengths;
   }
 
-  record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups, List<long[]> tails) {}
+  /** Of a file group: its samples, by row of the first one the number of its row group, unless all are read, and the tails of its keys. */
+  record Drawn(FileGroup group, Sample fitted, Sample heldOut, Optional<int[]> rowGroups, List<long[]> tails) {}
 
-  List<Drawn> draw(List<GroupScan> scans, long seed) {
-    List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
-    try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
+  List<Drawn> draw(List<FileGroup> groups, Drawing drawing, long seed) {
+    try (StagedScan scan = new StagedScan(session.spark(), table, drawing.tasks());
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
       Column file = functions.col("_file");
       Column position = functions.col("_pos");
       Column hash = functions.xxhash64(file, position, functions.lit(seed));
-      Column drawn = scope.call(new DrawnRow(scope.share(Drawing.of(scans, SAMPLES))), file, position, hash);
+      Column drawn = scope.call(new DrawnRow(scope.share(drawing)), file, position, hash);
       Dataset<Row> keys = rows.select(selection(scope, drawn));
       Dataset<Row> sampled = keys.where(functions.col(DRAWN).geq(0));
       scan.checkReadsOnlyStaged(sampled);
-      return drawn(sampled.collectAsList(), scans);
+      return drawn(sampled.collectAsList(), groups, drawing);
     }
   }
 
@@ -92,15 +91,19 @@ public final class Sampler {
         .toArray();
   }
 
-  private List<Drawn> drawn(List<Row> rows, List<GroupScan> scans) {
-    int groups = scans.size();
-    List<List<Row>> samples = Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(SAMPLES * groups).toList();
+  private List<Drawn> drawn(List<Row> rows, List<FileGroup> groups, Drawing drawing) {
+    int count = groups.size();
+    List<List<Row>> samples =
+        Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(Drawing.SAMPLES * count).toList();
     rows.forEach(row -> samples.get((int) row.getLong(0)).add(row));
-    return IntStream.range(0, groups).mapToObj(group -> {
+    return IntStream.range(0, count).mapToObj(group -> {
       List<Row> fitted = samples.get(group);
-      int[] rowGroups = fitted.stream().mapToInt(row -> (int) (row.getLong(0) >> 32)).toArray();
+      Optional<int[]> rowGroups =
+          drawing.isWhole(group)
+              ? Optional.empty()
+              : Optional.of(fitted.stream().mapToInt(row -> (int) (row.getLong(0) >> 32)).toArray());
       List<long[]> tails = columns(place -> tails(fitted, place));
-      return new Drawn(scans.get(group), sample(fitted), sample(samples.get(groups + group)), rowGroups, tails);
+      return new Drawn(groups.get(group), sample(fitted), sample(samples.get(count + group)), rowGroups, tails);
     }).toList();
   }
 

@@ -5,16 +5,14 @@ import io.icebergzorder.core.metrics.ClusteringReport;
 import io.icebergzorder.core.metrics.LayoutHistory;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.metrics.TableFacts;
-import io.icebergzorder.spark.bounds.BoundKeys;
+import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedReport;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
-import java.util.function.Predicate;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
@@ -22,9 +20,6 @@ import org.apache.iceberg.util.PartitionMap;
 
 /** Reports how well a table is clustered, from its metadata alone. */
 public final class TableReport {
-  private static final Comparator<FileScanTask> BY_LOCATION =
-      Comparator.comparing(task -> task.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
-
   private final ResolvedReport request;
   private final Table table;
   private final List<String> columns;
@@ -55,8 +50,8 @@ public final class TableReport {
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
         TargetSize.sizes(table, request.options(), snapshotId, bytes, request.where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
-        flags(tasks, task -> task.file().specId() != table.spec().specId()),
-        flags(tasks, task -> !task.deletes().isEmpty()),
+        FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
+        FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
         LayoutHistory.of(
             snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files, request::isSame));
   }
@@ -67,31 +62,20 @@ public final class TableReport {
       return List.of();
     }
     List<FileScanTask> tasks = request.scope().filesWithBounds(table, snapshotId, columns);
-    tasks.sort(BY_LOCATION);
+    tasks.sort(FileScope.BY_LOCATION);
     return tasks;
   }
 
   private BoundedFiles files(List<FileScanTask> tasks) {
-    List<BoundKeys> bounds =
-        request.order().named().stream().map(column -> new BoundKeys(column, table.schema())).toList();
-    tasks.forEach(task -> bounds.forEach(column -> column.add(task.file())));
+    FileBounds bounds =
+        new FileBounds(
+            request.order().named(), table.schema(), visitor -> tasks.forEach(task -> visitor.accept(task.file())));
+    BoundedFiles files = bounds.of(tasks.stream().map(task -> task.file().location()).toList());
     PartitionMap<Integer> numbers = PartitionMap.create(table.specs());
     int[] partitions =
         tasks.stream()
             .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
             .toArray();
-    return new BoundedFiles(
-        partitions,
-        tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),
-        tasks.stream().mapToLong(task -> task.file().fileSizeInBytes()).toArray(),
-        bounds.stream().map(BoundKeys::bounds).toList());
-  }
-
-  private static boolean[] flags(List<FileScanTask> tasks, Predicate<FileScanTask> isSo) {
-    boolean[] flags = new boolean[tasks.size()];
-    for (int place = 0; place < flags.length; place++) {
-      flags[place] = isSo.test(tasks.get(place));
-    }
-    return flags;
+    return new BoundedFiles(partitions, files.rows(), files.sizes(), files.columns());
   }
 }

@@ -13,23 +13,15 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 
-/**
- * Refuses tables with equality deletes that Iceberg (1.12 and before) does not apply as its specification says: their rows would come
- * back, and stay for good.
- *
- * <p>Of equality deletes by a {@code uuid} some are ruled out by lower/upper bounds, which are compared as signed numbers; of several
- * values of a {@code fixed} in one delete file only the last is found.
- */
+/** Refuses equality deletes that Iceberg (1.12 and before) does not apply as specified: deleted rows would come back, and stay. */
+// Of deletes by a uuid some are ruled out by bounds, which are compared as signed numbers; of several values of a fixed in one delete file
+// only the last is found.
 final class EqualityDeleteTypes {
   private static final Set<Type.TypeID> UNRELIABLE = Set.of(Type.TypeID.UUID, Type.TypeID.FIXED);
 
   private EqualityDeleteTypes() {}
 
-  /**
-   * Looks through the delete files of a snapshot; manifests are read only if a column has such a type.
-   *
-   * @throws IllegalArgumentException if there is such a delete file
-   */
+  /** Looks through the delete files of a snapshot; manifests are read only if a column has such a type. */
   static void check(Table table, long snapshotId) {
     boolean mayHave =
         TypeUtil.indexById(table.schema().asStruct()).values().stream()

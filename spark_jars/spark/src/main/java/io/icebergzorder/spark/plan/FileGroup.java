@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -61,6 +60,10 @@ public record FileGroup(
     return file.file().specId() == spec.specId() ? file.file().partition() : GenericRecord.create(spec.partitionType());
   }
 
+  public List<String> locations() {
+    return files.stream().map(task -> task.file().location()).toList();
+  }
+
   /** The rows of the data files, deleted ones included. */
   public long rows() {
     return rows(files);
@@ -77,17 +80,12 @@ public record FileGroup(
 
   /** Whether its rows may go to more than one partition. */
   public boolean spansPartitions() {
-    return spansPartitions(toRewrite());
-  }
-
-  /** Whether rows of one of Iceberg's groups may go to more than one partition: it may have all files of an old spec that is written again. */
-  public static boolean spansPartitions(RewriteFileGroup group) {
-    Collection<FileScanTask> tasks = group.fileScanTasks();
-    if (tasks.stream().anyMatch(task -> task.spec().specId() != group.outputSpecId())) {
+    if (files.stream().anyMatch(task -> task.spec().specId() != specId)) {
       return true;
     }
-    StructLikeWrapper partition = StructLikeWrapper.forType(tasks.iterator().next().spec().partitionType());
-    return tasks.stream().map(task -> partition.copyFor(task.file().partition())).distinct().count() > 1;
+    // It may have all files of an old spec that is written again.
+    StructLikeWrapper partition = StructLikeWrapper.forType(files.get(0).spec().partitionType());
+    return files.stream().map(task -> partition.copyFor(task.file().partition())).distinct().count() > 1;
   }
 
   /** Iceberg's group for one execution, which notes the files in it that were written. */

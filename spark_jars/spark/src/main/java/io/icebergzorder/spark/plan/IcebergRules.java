@@ -21,13 +21,9 @@ import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.util.PropertyUtil;
 
-/**
- * The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters: which data files are of a wrong
- * size or have too many deletes, which groups of them are worth a rewrite, and how many files of which size come of a group.
- *
- * <p>It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a
- * partition would overlap each other. {@link Selection} cuts them where they lie apart.
- */
+/** The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters. */
+// It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a partition
+// would overlap each other. Selection cuts them where they lie apart.
 final class IcebergRules extends BinPackRewriteFilePlanner {
   private final Map<String, String> options;
   final double maxScanRatio;
@@ -41,11 +37,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   private final TableFacts.FileSizes sizes;
   private IcebergRules ofAnySize;
 
-  /**
-   * Takes the options.
-   *
-   * @throws IllegalArgumentException if Iceberg refuses one
-   */
+  /** Takes the options, or refuses one as Iceberg does. */
   IcebergRules(Table table, Map<String, String> options) {
     super(table);
     try {

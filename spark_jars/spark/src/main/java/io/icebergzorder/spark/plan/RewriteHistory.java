@@ -83,7 +83,7 @@ public final class RewriteHistory {
   }
 
   /** The last rewrite of ours. */
-  Optional<SnapshotFacts> lastLayout() {
+  public Optional<SnapshotFacts> lastLayout() {
     return newestFirst().map(ResolvedReport::facts).filter(SnapshotFacts::isLayout).findFirst();
   }
 
@@ -94,7 +94,7 @@ public final class RewriteHistory {
   }
 
   /** How long a rewrite of so many bytes will take, by the rewrites before it. */
-  OptionalDouble expectedSeconds(long bytes) {
+  public OptionalDouble expectedSeconds(long bytes) {
     long[] sums =
         newestFirst()
             .filter(each -> number(each, DURATION) >= 0 && number(each, SnapshotSummary.REMOVED_FILE_SIZE_PROP) >= 0)

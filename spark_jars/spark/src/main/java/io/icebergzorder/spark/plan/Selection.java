@@ -14,10 +14,9 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.request.FileCondition;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.Workload;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -42,11 +41,7 @@ import org.apache.iceberg.util.StructLikeWrapper;
 
 /** Chooses the data files of a rewrite, each with a reason: by age, size, deletes, partition spec and gain ({@link Gain}). */
 public final class Selection {
-  private static final int TOLD = 3;
-
-  /** Files and partitions are in an order that every engine finds, whatever the order in which manifests are read. */
-  private static final Comparator<FileScanTask> BY_LOCATION =
-      Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+  private static final int REASONS_SHOWN = 3;
 
   private final ResolvedRequest request;
   private final StartingPoint start;
@@ -67,10 +62,10 @@ public final class Selection {
    * Data files of one partition that have one fate, at least one.
    *
    * @param reasons why they are rewritten together, or left
-   * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
-   * @param isFiner whether they are written to half as many files again as usual
+   * @param savedBytesPerByte of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+   * @param usesSmallerTarget whether they are written to half as many files again as usual
    */
-  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double worth, boolean isFiner) {
+  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget) {
     Files(List<FileScanTask> tasks, List<Reason> reasons) {
       this(tasks, reasons, 0, false);
     }
@@ -81,7 +76,7 @@ public final class Selection {
 
     /** Some of them, for one reason more. */
     Files cut(List<FileScanTask> some, Reason why) {
-      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), worth, isFiner);
+      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget);
     }
   }
 
@@ -94,7 +89,7 @@ public final class Selection {
     Map<String, String> options = request.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
     target = TargetSize.of(table, request.written().likeBuiltin(), options, history, sizes, request.written().where() != null);
-    rules = new IcebergRules(table, target.in(options));
+    rules = new IcebergRules(table, target.addedTo(options));
     isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
     boolean isByCase = request.target().isCaseSensitive();
@@ -143,8 +138,8 @@ public final class Selection {
     Function<FileScanTask, List<Object>> key =
         file ->
             List.of(hasFields && file.file().specId() != table.spec().specId(), partition.copyFor(FileGroup.partition(table, file)));
-    return files.stream().sorted(BY_LOCATION).collect(Collectors.groupingBy(key)).values().stream()
-        .sorted(Comparator.comparing(each -> each.get(0), BY_LOCATION))
+    return files.stream().sorted(FileScope.BY_LOCATION).collect(Collectors.groupingBy(key)).values().stream()
+        .sorted(Comparator.comparing(each -> each.get(0), FileScope.BY_LOCATION))
         .toList();
   }
 
@@ -158,7 +153,7 @@ public final class Selection {
                     files.tasks,
                     rules.newSpecId(),
                     rules.maxOutputFileSize(),
-                    rules.expectedOutputFiles(files.isFiner ? UpkeepRequest.finer(files.size()) : files.size()),
+                    rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.finer(files.size()) : files.size()),
                     files.reasons,
                     files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
@@ -167,14 +162,14 @@ public final class Selection {
 
   /** Chooses among the data files of each partition. */
   private List<Files> chosen() {
-    boolean mayLeave = TablePlan.mayLeaveGroups(request);
+    boolean mayLeave = request.mayLeaveGroups();
     // Of tables of version 1 manifests are read for it.
     RewriteHistory.Like like =
         mayLeave
             ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !isMended ? history.settled(TablePlan.requestKey(request, target)) : files -> false;
+        mayLeave && !isMended ? history.settled(request.key(target.bytes())) : files -> false;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -232,7 +227,7 @@ public final class Selection {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
-        Gain.choose(described, flags(files, called::contains), flags(files, rules::mustRewrite), budget, rows, upkeep);
+        Gain.choose(described, FileScope.flags(files, called::contains), FileScope.flags(files, rules::mustRewrite), budget, rows, upkeep);
     List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
@@ -248,12 +243,6 @@ public final class Selection {
     return List.of(new Files(chosen, why, saved, choice.isFiner()));
   }
 
-  private static boolean[] flags(List<FileScanTask> files, Predicate<FileScanTask> of) {
-    boolean[] flags = new boolean[files.size()];
-    IntStream.range(0, flags.length).forEach(place -> flags[place] = of.test(files.get(place)));
-    return flags;
-  }
-
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
   private BoundedFiles described(List<FileScanTask> files) {
     if (bounds == null) {
@@ -263,11 +252,7 @@ public final class Selection {
           new FileBounds(
               columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
     }
-    return new BoundedFiles(
-        new int[files.size()],
-        files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
-        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
-        bounds.of(files.stream().map(file -> file.file().location()).toList()));
+    return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }
 
   /** How files are judged and written: columns of which new files get no bounds do not count. */
@@ -301,7 +286,7 @@ public final class Selection {
     if (group.tasks.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    List<FileScanTask> files = group.tasks.stream().sorted(BY_LOCATION).toList();
+    List<FileScanTask> files = group.tasks.stream().sorted(FileScope.BY_LOCATION).toList();
     UpkeepRequest upkeep = upkeep(files);
     List<Files> parts = new ArrayList<>();
     List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
@@ -322,7 +307,7 @@ public final class Selection {
     }
     Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::mustRewrite));
     List<Files> taken = new ArrayList<>();
-    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.worth)).toList()) {
+    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte)).toList()) {
       List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
       int count = Math.min(room, files.size());
       if (count == files.size()) {
@@ -346,18 +331,18 @@ public final class Selection {
     left.forEach(files -> counts.merge(Reason.text(files.reasons), files.tasks.size(), Integer::sum));
     List<Map.Entry<String, Integer>> most =
         counts.entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
-    String told =
+    String shown =
         most.stream()
-            .limit(TOLD)
+            .limit(REASONS_SHOWN)
             .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
             .collect(Collectors.joining(", "));
-    int others = most.stream().skip(TOLD).mapToInt(Map.Entry::getValue).sum();
+    int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
     boolean areYoung = left.stream().anyMatch(files -> files.reasons.get(0).code().equals(Reason.YOUNG));
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
         table.name(),
-        told,
+        shown,
         others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
         REWRITE_ALL,
         areYoung ? ", and lower " + RewriteOptions.MIN_AGE_SECONDS : "");

@@ -72,12 +72,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     return scope.files(table, snapshotId);
   }
 
-  /**
-   * Looks at the table anew.
-   *
-   * @return the branch's snapshot of now; -1 if the plan is of none
-   * @throws IllegalStateException if nothing of the plan is good any more; the message says why
-   */
+  /** Looks at the table anew; returns the branch's snapshot of now, -1 if the plan is of none, or says why the plan is stale. */
   long check(Table table) {
     checkIsSame(table);
     if (snapshotId == null) {
@@ -120,12 +115,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     }
   }
 
-  /**
-   * Finds planned files among those of a snapshot.
-   *
-   * @return the files, in the order in which they were planned
-   * @throws IllegalStateException if one is gone or has other deletes
-   */
+  /** Finds planned files among those of a snapshot, in their order; refuses the plan if one is gone or has other deletes. */
   List<FileScanTask> find(Table table, List<FileScanTask> listed, List<PlannedFile> planned) {
     Map<String, FileScanTask> byPath = new HashMap<>();
     listed.forEach(file -> byPath.put(file.file().location(), file));

@@ -127,22 +127,25 @@ public record StoredPlan(
     Table table = target.table();
     StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
     long head = start.check(table);
-    boolean isNothing = fileGroups.isEmpty();
     ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
-    List<FileScanTask> listed = isNothing ? List.of() : listed(request, head);
-    List<FileGroup> groups = groups(start, request, listed);
-    RewriteHistory history = isNothing ? null : new RewriteHistory(table, snapshotId);
-    TargetSize size =
-        TargetSize.stored(targetFileSizeBytes == null ? 0 : targetFileSizeBytes, targetFileSizeFrom, history);
+    long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
+    if (fileGroups.isEmpty()) {
+      TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
+      return new TablePlan(request, start, null, size, List.of(), left, message);
+    }
+    List<FileScanTask> listed = listed(request, head);
+    List<FileGroup> groups = groups(table, start, listed);
     // Those of the plan's snapshot and filter are listed once more only where they may be others.
-    int inQuestion = isNothing || where == null && head == snapshotId ? listed.size() : start.list(request, request.asked()).size();
-    return new TablePlan(request, start, history, size, groups, isNothing ? left : leftOf(inQuestion), message);
+    int inQuestion = where == null && head == snapshotId ? listed.size() : start.list(request, request.asked()).size();
+    RewriteHistory history = new RewriteHistory(table, snapshotId);
+    TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
+    return new TablePlan(request, start, history, size, groups, leftOf(inQuestion, groups), message);
   }
 
   /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
-  private List<LeftGroup> leftOf(int inQuestion) {
+  private List<LeftGroup> leftOf(int inQuestion, List<FileGroup> groups) {
     int planned =
-        fileGroups.stream().mapToInt(group -> group.dataFiles.size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
+        groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
     int missing = inQuestion - planned;
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
@@ -171,8 +174,7 @@ public record StoredPlan(
     return request.scope().files(table, head);
   }
 
-  private List<FileGroup> groups(StartingPoint start, ResolvedRequest request, List<FileScanTask> listed) {
-    Table table = request.target().table();
+  private List<FileGroup> groups(Table table, StartingPoint start, List<FileScanTask> listed) {
     List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
     Iterator<FileScanTask> next = start.find(table, listed, files).iterator();
     Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);

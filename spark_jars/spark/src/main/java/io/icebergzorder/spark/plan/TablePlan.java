@@ -3,27 +3,23 @@ package io.icebergzorder.spark.plan;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.metrics.SnapshotFacts;
-import io.icebergzorder.core.select.RequestKey;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
 import io.icebergzorder.spark.request.Workload;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
@@ -62,7 +58,7 @@ public record TablePlan(
   private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
     Table table = asked.target().table();
     return groups.stream().anyMatch(FileGroup::spansPartitions)
-        ? asked.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
+        ? asked.order().partitionedBy(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
         : asked.order();
   }
 
@@ -107,42 +103,9 @@ public record TablePlan(
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** Whether all files are rewritten, whatever comes of it. */
-  public boolean isRewriteAll() {
-    return isRewriteAll(asked);
-  }
-
-  private static boolean isRewriteAll(ResolvedRequest request) {
-    return Boolean.parseBoolean(request.options().all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
-  }
-
-  /** Whether a file group is left as it is if its rewrite would not pay. */
-  public boolean mayLeaveGroups() {
-    return mayLeaveGroups(asked);
-  }
-
-  static boolean mayLeaveGroups(ResolvedRequest request) {
-    return !isRewriteAll(request) && !request.written().likeBuiltin();
-  }
-
   /** The key of what was asked for. */
   public String requestKey() {
-    return requestKey(asked, targetSize);
-  }
-
-  static String requestKey(ResolvedRequest request, TargetSize target) {
-    Table table = request.target().table();
-    String where = request.written().where();
-    String key =
-        RequestKey.of(
-            request.order().sortOrder(),
-            where == null ? "" : where,
-            table.schema().schemaId(),
-            ResolvedRequest.outputSpec(table, request.options()).specId(),
-            target.bytes(),
-            request.keyedOptions(),
-            table.properties());
-    return request.workload().map(workload -> key + " " + workload.key()).orElse(key);
+    return asked.key(targetSize.bytes());
   }
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
@@ -166,23 +129,13 @@ public record TablePlan(
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
   public int mostFiles(int files) {
-    return !mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
+    return !asked.mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
   }
 
   /** Whether few files are worth a rewrite whatever filters read. */
   public boolean isBySize() {
     return Double.isInfinite(
         PropertyUtil.propertyAsDouble(asked.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
-  }
-
-  /** The last rewrite of ours of the branch. */
-  public Optional<SnapshotFacts> lastLayout() {
-    return history.lastLayout();
-  }
-
-  /** How long a rewrite of so many bytes will take, by the rewrites before it. */
-  public OptionalDouble expectedSeconds(long bytes) {
-    return history.expectedSeconds(bytes);
   }
 
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */

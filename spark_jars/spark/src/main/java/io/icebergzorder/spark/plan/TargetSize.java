@@ -60,7 +60,7 @@ public record TargetSize(long bytes, String from, String origin) {
   public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, boolean isFiltered) {
     RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
     Map<String, String> planning = options.forPlanner();
-    return new IcebergRules(table, of(table, false, planning, history, partitions, isFiltered).in(planning)).sizes();
+    return new IcebergRules(table, of(table, false, planning, history, partitions, isFiltered).addedTo(planning)).sizes();
   }
 
   /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */
@@ -88,8 +88,8 @@ public record TargetSize(long bytes, String from, String origin) {
                 && last.origin.equals(DATA)
                 && Math.max(asked, last.bytes) / Math.min(asked, last.bytes) >= FAR_OFF;
     return isFarOff
-        ? new TargetSize(within(options, asked), DATA)
-        : new TargetSize(within(options, last.bytes), LAST_LAYOUT, last.origin);
+        ? new TargetSize(betweenLimits(options, asked), DATA)
+        : new TargetSize(betweenLimits(options, last.bytes), LAST_LAYOUT, last.origin);
   }
 
   /** A 32nd of the partition that half of all bytes are in, or in smaller ones. */
@@ -106,7 +106,7 @@ public record TargetSize(long bytes, String from, String origin) {
   }
 
   /** Between the sizes that the user has set, where Iceberg would refuse it otherwise: by Iceberg's own ratios. */
-  private static long within(Map<String, String> options, long target) {
+  private static long betweenLimits(Map<String, String> options, long target) {
     long least = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES, -1);
     long most = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES, Long.MAX_VALUE);
     long wider = (long) (least / SizeBasedFileRewritePlanner.MIN_FILE_SIZE_DEFAULT_RATIO);
@@ -115,7 +115,7 @@ public record TargetSize(long bytes, String from, String origin) {
   }
 
   /** The options for Iceberg's planner, which has a default of its own. */
-  Map<String, String> in(Map<String, String> options) {
+  Map<String, String> addedTo(Map<String, String> options) {
     Map<String, String> with = new HashMap<>(options);
     with.put(RewriteDataFiles.TARGET_FILE_SIZE_BYTES, String.valueOf(bytes));
     return with;

@@ -2,13 +2,17 @@ package io.icebergzorder.spark.request;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
@@ -24,6 +28,10 @@ import org.apache.iceberg.io.CloseableIterable;
 
 /** The data files that the filter of a rewrite selects. */
 public record FileScope(Expression filter, boolean caseSensitive) {
+  /** An order that every engine finds, whatever the order in which manifests are read. */
+  public static final Comparator<FileScanTask> BY_LOCATION =
+      Comparator.comparing(task -> task.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
   private static final long MILLIS = 1000;
 
   /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
@@ -74,6 +82,13 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     TableMetadata current = ((HasTableOperations) table).operations().current();
     TableMetadata metadata = TableMetadata.buildFrom(current).setBranchSnapshot(snapshotId, SnapshotRef.MAIN_BRANCH).build();
     return metadata == current ? table : new BaseTable(new StaticTableOperations(metadata, table.io()), table.name());
+  }
+
+  /** By data file, whether it is of a kind. */
+  public static boolean[] flags(List<FileScanTask> files, Predicate<FileScanTask> kind) {
+    boolean[] flags = new boolean[files.size()];
+    IntStream.range(0, flags.length).forEach(place -> flags[place] = kind.test(files.get(place)));
+    return flags;
   }
 
   private void forEach(TableScan scan, Consumer<FileScanTask> visitor) {

@@ -1,12 +1,12 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.select.RequestKey;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import org.apache.iceberg.IcebergBuild;
@@ -15,6 +15,7 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
@@ -84,9 +85,29 @@ public record ResolvedRequest(
     return branch;
   }
 
-  /** The options as they tell requests apart. */
-  public Map<String, String> keyedOptions() {
-    return workload.map(each -> each.keyed(options.all())).orElse(options.all());
+  /** Whether all files are rewritten, whatever comes of it. */
+  public boolean isRewriteAll() {
+    return Boolean.parseBoolean(options.all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
+  }
+
+  /** Whether a file group is left as it is if its rewrite would not pay. */
+  public boolean mayLeaveGroups() {
+    return !isRewriteAll() && !written.likeBuiltin();
+  }
+
+  /** What tells requests for files of a size apart. */
+  public String key(long targetFileSizeBytes) {
+    Table table = target.table();
+    String key =
+        RequestKey.of(
+            order.sortOrder(),
+            written.where() == null ? "" : written.where(),
+            table.schema().schemaId(),
+            outputSpec(table, options).specId(),
+            targetFileSizeBytes,
+            workload.map(each -> each.keyed(options.all())).orElse(options.all()),
+            table.properties());
+    return workload.map(each -> key + " " + each.key()).orElse(key);
   }
 
   public static PartitionSpec outputSpec(Table table, RewriteOptions options) {

@@ -31,7 +31,7 @@ public record ResolvedSortOrder(
     List<String> ignored) {
 
   /** The same order, within each partition of the files to be written. */
-  public ResolvedSortOrder within(List<PartitionColumn> fields) {
+  public ResolvedSortOrder partitionedBy(List<PartitionColumn> fields) {
     return new ResolvedSortOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
   }
 

@@ -2,11 +2,11 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -16,7 +16,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import org.apache.iceberg.DataFile;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.spark.SparkContext;
@@ -29,7 +28,7 @@ final class FileGroupPool {
 
   private final GroupRewriter rewriter;
   private final List<GroupJob> jobs;
-  private final Map<RewriteFileGroup, Throwable> samplingFailures;
+  private final Map<FileGroup, Throwable> samplingFailures;
   private final int groups;
   private final SparkContext context;
   private final AtomicReference<Throwable> stopped = new AtomicReference<>();
@@ -38,7 +37,7 @@ final class FileGroupPool {
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
   /** Takes jobs with each file group that has a layout once, and why others have none. */
-  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> samplingFailures) {
+  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<FileGroup, Throwable> samplingFailures) {
     this.rewriter = rewriter;
     this.jobs = jobs;
     this.samplingFailures = samplingFailures;
@@ -46,14 +45,11 @@ final class FileGroupPool {
     this.context = rewriter.session().spark().sparkContext();
   }
 
-  /**
-   * What becomes of file groups, told by the pool's threads. Either the first failure leaves the groups that are not begun,
-   * or those that shared a job with it are tried apart, and each that fails is told. The new files of groups that {@code done}
-   * does not take, because it throws, are deleted by {@code abort}.
-   */
+  /** What becomes of file groups: {@code abort} deletes the new files of those that {@code done} does not take, because it throws. */
+  // Either the first failure leaves the groups that are not begun, or those that shared a job with it are tried apart.
   record Outcomes(
       Consumer<RewriteFileGroup> done,
-      BiConsumer<RewriteFileGroup, Throwable> failed,
+      BiConsumer<FileGroup, Throwable> failed,
       Consumer<Collection<RewriteFileGroup>> abort,
       boolean stopOnFailure) {
     void take(List<RewriteFileGroup> groups) {
@@ -113,9 +109,9 @@ final class FileGroupPool {
     }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
     context.setInterruptOnCancel(false);
-    List<Set<DataFile>> files;
+    List<RewriteFileGroup> rewritten;
     try {
-      files = rewriter.session().describing(describe(job), () -> rewriter.rewrite(job));
+      rewritten = rewriter.session().describing(describe(job), () -> rewriter.rewrite(job));
     } catch (Throwable e) {
       if (outcomes.stopOnFailure || Failures.isCancellation(e)) {
         throw e;
@@ -123,12 +119,8 @@ final class FileGroupPool {
       afterFailure(job, e, outcomes);
       return;
     }
-    LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(files.size()), groups, rewriter.table().name());
+    LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(rewritten.size()), groups, rewriter.table().name());
     streak.done();
-    List<RewriteFileGroup> rewritten = job.groups().stream().map(GroupJob.LaidOutGroup::group).toList();
-    for (int group = 0; group < files.size(); group++) {
-      rewritten.get(group).setOutputFiles(files.get(group));
-    }
     outcomes.take(rewritten);
   }
 

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Collection;
 import java.util.List;
@@ -64,7 +65,7 @@ final class GroupExecution {
       throws InterruptedException {
     PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
     Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
-    Collection<RewriteFileGroup> failed = new ConcurrentLinkedQueue<>();
+    Collection<FileGroup> failed = new ConcurrentLinkedQueue<>();
     try {
       groups.run(
           options.maxConcurrentFileGroupRewrites(),
@@ -81,16 +82,13 @@ final class GroupExecution {
     check(commits, groups.size(), reasons, progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
-        .addAllRewriteFailures(failed.stream().map(GroupExecution::failure).toList())
-        .addAllRewriteFailures(commits.lost.stream().map(GroupExecution::failure).toList())
+        .addAllRewriteFailures(failed.stream().map(group -> failure(group.info(), group.files().size())).toList())
+        .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
         .build();
   }
 
-  private static RewriteDataFiles.FileGroupFailureResult failure(RewriteFileGroup group) {
-    return ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
-        .info(group.info())
-        .dataFilesCount(group.inputFileNum())
-        .build();
+  private static RewriteDataFiles.FileGroupFailureResult failure(RewriteDataFiles.FileGroupInfo info, int files) {
+    return ImmutableRewriteDataFiles.FileGroupFailureResult.builder().info(info).dataFilesCount(files).build();
   }
 
   /** Fails where a result would hide what became of the commits. */

@@ -1,13 +1,11 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.core.Layout;
-import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.layout.SampledGroup;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.apache.iceberg.actions.RewriteFileGroup;
 
 /** The file groups that one Spark job rewrites; each task writes output files that follow each other, of one group. */
-public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPerTask) {
+public record GroupJob(List<SampledGroup> groups, boolean isInPlace, int filesPerTask) {
   public GroupJob {
     groups = List.copyOf(groups);
   }
@@ -17,7 +15,7 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
   }
 
   public int inputFiles() {
-    return groups.stream().mapToInt(each -> each.group().inputFileNum()).sum();
+    return groups.stream().mapToInt(each -> each.group().files().size()).sum();
   }
 
   /** By group, the number of its first output file. */
@@ -63,23 +61,5 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
     return List.of(
         new GroupJob(groups.subList(0, middle), isInPlace, filesPerTask),
         new GroupJob(groups.subList(middle, groups.size()), isInPlace, filesPerTask));
-  }
-
-  /** A file group that is to be rewritten, and the layout by which it is. */
-  public record LaidOutGroup(RewriteFileGroup group, Layout layout) {
-    /** Whether its rows may go to more than one partition of the table. */
-    public boolean spansPartitions() {
-      return FileGroup.spansPartitions(group);
-    }
-
-    /** Whether a file may be far larger than was planned, because the layout has found fewer than were. */
-    public boolean hasFewerFiles() {
-      return layout.files() < group.expectedOutputFiles();
-    }
-
-    /** Whether all of its rows go to one file. */
-    boolean isOneFile() {
-      return layout.files() == 1 && group.expectedOutputFiles() == 1 && !spansPartitions();
-    }
   }
 }

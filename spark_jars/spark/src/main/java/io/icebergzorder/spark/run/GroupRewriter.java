@@ -5,8 +5,8 @@ import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -17,6 +17,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ScanTaskGroup;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.spark.SparkReadConf;
 import org.apache.iceberg.spark.SparkWriteOptions;
 import org.apache.iceberg.util.PropertyUtil;
@@ -27,7 +28,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** Rewrites the file groups of a job: every row is read once, routed by its positions, sorted and written. */
 record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder order) {
   /** Writes the new data files of each group, and commits nothing. Whatever it throws, files of known tasks are deleted. */
-  List<Set<DataFile>> rewrite(GroupJob job) throws Exception {
+  List<RewriteFileGroup> rewrite(GroupJob job) throws Exception {
     ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);
     try (FunctionScope scope = new FunctionScope(session);
         StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
@@ -35,42 +36,44 @@ record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder orde
       List<List<DataFile>> files =
           StagedWrite.write(
               session, table, scan, arranged, scope.share(job.tasksOfFiles()), options(job, scan.id()));
-      List<Set<DataFile>> byGroup = byGroup(job, files);
+      List<RewriteFileGroup> rewritten = rewritten(job, files);
       try {
-        for (int group = 0; group < byGroup.size(); group++) {
-          RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
-        }
+        rewritten.forEach(group -> RowCounts.check(table, group));
       } catch (IllegalStateException e) {
         StagedWrite.delete(table, files);
         throw e;
       }
-      return byGroup;
+      return rewritten;
     }
   }
 
-  private static List<Set<DataFile>> byGroup(GroupJob job, List<List<DataFile>> byTask) {
+  private static List<RewriteFileGroup> rewritten(GroupJob job, List<List<DataFile>> byTask) {
     List<Set<DataFile>> byGroup = new ArrayList<>();
     job.groups().forEach(group -> byGroup.add(new HashSet<>()));
     int[] groups = job.groupsOfTasks();
     for (int task = 0; task < groups.length; task++) {
       byGroup.get(groups[task]).addAll(byTask.get(task));
     }
-    return byGroup;
+    List<RewriteFileGroup> rewritten = job.groups().stream().map(each -> each.group().toRewrite()).toList();
+    for (int group = 0; group < byGroup.size(); group++) {
+      rewritten.get(group).setOutputFiles(byGroup.get(group));
+    }
+    return rewritten;
   }
 
   /** Texts, because the methods for other types differ between Spark lines. The groups of a job have these in common. */
   private Map<String, String> options(GroupJob job, String id) {
-    LaidOutGroup first = job.groups().get(0);
+    SampledGroup first = job.groups().get(0);
     return Map.of(
         SparkWriteOptions.TARGET_FILE_SIZE_BYTES, String.valueOf(rollAt(first)),
         SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, "false",
-        SparkWriteOptions.OUTPUT_SPEC_ID, String.valueOf(first.group().outputSpecId()),
+        SparkWriteOptions.OUTPUT_SPEC_ID, String.valueOf(first.group().specId()),
         SparkWriteOptions.FANOUT_ENABLED, "false",
         "rewritten-file-scan-task-set-id", id);
   }
 
   /** The length at which the writer starts another file. */
-  private long rollAt(LaidOutGroup group) {
+  private long rollAt(SampledGroup group) {
     // Where even cuts could not reach the planned number (many rows of one index), a file may be far larger than planned.
     if (group.hasFewerFiles()) {
       return group.group().maxOutputFileSize();
@@ -95,7 +98,7 @@ record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder orde
       List<Integer> groups = new ArrayList<>();
       int coresOfGroup = Math.max(1, SparkInternals.parallelism(session) / job.groups().size());
       for (int group = 0; group < job.groups().size(); group++) {
-        List<FileScanTask> files = job.groups().get(group).group().fileScanTasks();
+        List<FileScanTask> files = job.groups().get(group).group().files();
         for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings, coresOfGroup)) {
           partitions.add(tasks);
           groups.add(group);

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
+import io.icebergzorder.spark.layout.SampledGroup;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -40,7 +40,7 @@ public final class JobPlanner {
       boolean isInPlace, boolean isOneFile, int outputSpecId, long maxFileSize, boolean hasFewerFiles) {}
 
   private static final class Open {
-    private final List<LaidOutGroup> groups = new ArrayList<>();
+    private final List<SampledGroup> groups = new ArrayList<>();
     private final boolean isInPlace;
     private int mostFiles;
     private long files;
@@ -50,40 +50,45 @@ public final class JobPlanner {
       this.isInPlace = isInPlace;
     }
 
-    boolean hasRoomFor(LaidOutGroup next, Limits limits) {
+    boolean hasRoomFor(SampledGroup next, Limits limits) {
       return groups.size() < limits.groups
           && files + next.layout().files() <= limits.files
-          && (isInPlace || bytes + next.group().inputFilesSizeInBytes() <= limits.shuffledBytes);
+          && (isInPlace || bytes + next.group().bytes() <= limits.shuffledBytes);
     }
 
-    void add(LaidOutGroup group) {
+    void add(SampledGroup group) {
       groups.add(group);
       mostFiles = Math.max(mostFiles, group.layout().files());
       files += group.layout().files();
-      bytes += group.group().inputFilesSizeInBytes();
+      bytes += group.group().bytes();
     }
   }
 
-  public static List<GroupJob> jobs(List<LaidOutGroup> groups, Limits limits) {
+  public static List<GroupJob> jobs(List<SampledGroup> groups, Limits limits) {
     JobPlanner planner = new JobPlanner(limits);
     // With a group for each core, none is idle while another reads.
-    boolean areMany = groups.stream().filter(LaidOutGroup::isOneFile).count() >= limits.parallelism;
+    boolean areMany = groups.stream().filter(JobPlanner::isOneFile).count() >= limits.parallelism;
     // A group of several files would keep as many cores busy: it takes a job of more groups.
     long small = groups.stream().filter(JobPlanner::isSmall).count();
     boolean areManySmall = Math.min(small, limits.groups) >= TASKS_PER_CORE * limits.parallelism;
-    for (LaidOutGroup each : groups) {
+    for (SampledGroup each : groups) {
       boolean isInPlace =
-          each.isOneFile()
-              ? areMany || each.group().inputFileNum() <= MOST_FILES_IN_A_ROW
+          isOneFile(each)
+              ? areMany || each.group().files().size() <= MOST_FILES_IN_A_ROW
               : areManySmall && isSmall(each);
       planner.add(each, isInPlace);
     }
     return planner.jobs.stream().map(planner::closed).toList();
   }
 
+  /** Whether all of its rows go to one file. */
+  private static boolean isOneFile(SampledGroup group) {
+    return group.layout().files() == 1 && group.group().expectedFiles() == 1 && !group.group().spansPartitions();
+  }
+
   /** Whether a task may read all of it, and sort it into its files. */
-  private static boolean isSmall(LaidOutGroup group) {
-    return !group.spansPartitions() && group.group().inputFilesSizeInBytes() <= MOST_BYTES_IN_PLACE;
+  private static boolean isSmall(SampledGroup group) {
+    return !group.group().spansPartitions() && group.group().bytes() <= MOST_BYTES_IN_PLACE;
   }
 
   private GroupJob closed(Open job) {
@@ -96,22 +101,22 @@ public final class JobPlanner {
     return new GroupJob(job.groups, false, (int) Math.max(1, smallFiles));
   }
 
-  private void add(LaidOutGroup group, boolean isInPlace) {
+  private void add(SampledGroup group, boolean isInPlace) {
     Kind kind =
         new Kind(
             isInPlace,
-            isInPlace && group.isOneFile(),
-            group.group().outputSpecId(),
+            isInPlace && isOneFile(group),
+            group.group().specId(),
             group.group().maxOutputFileSize(),
             group.hasFewerFiles());
     Open job = open.get(kind);
     // The rows of a group that changes its spec go to any partition.
-    if (job == null || group.spansPartitions() || !job.hasRoomFor(group, limits)) {
+    if (job == null || group.group().spansPartitions() || !job.hasRoomFor(group, limits)) {
       job = new Open(isInPlace);
       jobs.add(job);
     }
     job.add(group);
-    if (group.spansPartitions()) {
+    if (group.group().spansPartitions()) {
       open.remove(kind, job);
     } else {
       open.put(kind, job);

@@ -24,7 +24,7 @@ final class PartialCommits {
   // What became of file groups, to be looked at after finish or abort: those committed for certain, in how many commits;
   // those whose commits failed for certain, with one failure a commit; and one failure for each commit in doubt.
   final List<RewriteFileGroup> committed = new ArrayList<>();
-  final List<RewriteFileGroup> lost = new ArrayList<>();
+  final List<RewriteFileGroup> notCommitted = new ArrayList<>();
   final List<Throwable> failures = new ArrayList<>();
   final List<RuntimeException> unknown = new ArrayList<>();
   int succeeded;
@@ -80,7 +80,7 @@ final class PartialCommits {
       unknown.add(e);
     } catch (Throwable e) {
       LOG.error("Cannot commit {} rewritten file groups; going on with the others", batch.size(), e);
-      lost.addAll(batch);
+      notCommitted.addAll(batch);
       failures.add(e);
     }
   }

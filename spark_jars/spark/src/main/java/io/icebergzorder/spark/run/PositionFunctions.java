@@ -15,6 +15,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.util.UUIDUtil;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -24,25 +26,25 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class PositionFunctions {
   private PositionFunctions() {}
 
-  /** The function from a column's value to its position, at the column's place in a packed row. */
-  static ColumnFunction<Long> packed(
-      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, Shared<int[]> groups, FunctionScope scope) {
+  /** The position of a column's value in the layout of each file group, at the column's place in a packed row. */
+  static Column packed(
+      ClusteringColumn column,
+      DataType type,
+      Column value,
+      List<Optional<LayoutColumn>> layouts,
+      int[] groupsOfPartitions,
+      FunctionScope scope) {
     if (column.domain() == KeyDomain.LONG) {
-      List<Longs> longs = layouts.stream().map(Longs::of).toList();
-      return new LongPosition(type, new OfGroup<>(groups, scope.shareAll(longs)));
+      Shared<Longs> longs = scope.share(layouts.stream().map(Longs::of).toList(), groupsOfPartitions);
+      return functions.coalesce(scope.call(new LongPosition(type, longs), value), ofNull(longs, value, scope));
     }
-    List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
-    return new TextPosition(type, new OfGroup<>(groups, scope.shareAll(texts)));
+    Shared<Texts> texts = scope.share(layouts.stream().map(layout -> Texts.of(column, layout)).toList(), groupsOfPartitions);
+    return functions.coalesce(scope.call(new TextPosition(type, texts), value), ofNull(texts, value, scope));
   }
 
-  /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
-  static ColumnFunction<Long> packedOfNull(
-      List<Optional<LayoutColumn>> layouts, Shared<int[]> groups, FunctionScope scope) {
-    List<Long> nulls =
-        layouts.stream()
-            .map(layout -> layout.map(each -> each.packed()[each.boundaries().nullBucket()]).orElse(0L))
-            .toList();
-    return new NullPosition(new OfGroup<>(groups, scope.shareAll(nulls)));
+  /** Spark does not call functions with a NULL of a primitive type. */
+  private static Column ofNull(Shared<? extends Positions> positions, Column value, FunctionScope scope) {
+    return scope.call(new NullPosition(positions), value.isNull());
   }
 
   /** What stands for the boundaries of a column that a layout leaves out: none, so that there is one bucket of values. */
@@ -70,8 +72,17 @@ public final class PositionFunctions {
         .toArray(UTF8String[]::new);
   }
 
-  /** Packed positions of a column of longs, by bucket, and the boundaries of the buckets. */
-  private record Longs(Boundaries boundaries, long[] packed) implements Serializable {
+  /** Packed positions of a column, by bucket; those of NaN and of NULL come last. */
+  private interface Positions extends Serializable {
+    long[] packed();
+
+    default long ofNull() {
+      return packed()[packed().length - 1];
+    }
+  }
+
+  /** Those of a column of longs, and the boundaries of the buckets. */
+  private record Longs(Boundaries boundaries, long[] packed) implements Positions {
     static Longs of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.LONG);
       return new Longs(boundaries, packedOf(column, boundaries));
@@ -83,21 +94,21 @@ public final class PositionFunctions {
   }
 
   /** The same of a column of texts, or of bytes. */
-  private record Texts(TextBoundaries boundaries, long[] packed) implements Serializable {
+  private record Texts(TextBoundaries boundaries, long[] packed) implements Positions {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
       return new Texts(new TextBoundaries(texts(type, boundaries)), packedOf(column, boundaries));
     }
 
     long of(UTF8String value) {
-      return packed[value == null ? boundaries.size() + 2 : boundaries.countNotAbove(value)];
+      return value == null ? ofNull() : packed[boundaries.countNotAbove(value)];
     }
   }
 
   public static final class LongPosition extends ColumnFunction<Long> {
-    private final OfGroup<Longs> positions;
+    private final Shared<Longs> positions;
 
-    LongPosition(DataType type, OfGroup<Longs> positions) {
+    LongPosition(DataType type, Shared<Longs> positions) {
       super(DataTypes.LongType, type);
       this.positions = positions;
     }
@@ -125,14 +136,14 @@ public final class PositionFunctions {
 
     public long invoke(Decimal value) {
       Longs of = positions.value();
-      return value == null ? of.packed[of.boundaries.nullBucket()] : of.of(value.toUnscaledLong());
+      return value == null ? of.ofNull() : of.of(value.toUnscaledLong());
     }
   }
 
   public static final class TextPosition extends ColumnFunction<Long> {
-    private final OfGroup<Texts> positions;
+    private final Shared<Texts> positions;
 
-    TextPosition(DataType type, OfGroup<Texts> positions) {
+    TextPosition(DataType type, Shared<Texts> positions) {
       super(DataTypes.LongType, type);
       this.positions = positions;
     }
@@ -151,24 +162,24 @@ public final class PositionFunctions {
   }
 
   public static final class NullPosition extends ColumnFunction<Long> {
-    private final OfGroup<Long> position;
+    private final Shared<? extends Positions> positions;
 
-    NullPosition(OfGroup<Long> position) {
+    NullPosition(Shared<? extends Positions> positions) {
       super(DataTypes.LongType, DataTypes.BooleanType);
-      this.position = position;
+      this.positions = positions;
     }
 
     /** Of a column that is never NULL Spark asks on the driver, and does not use the answer. */
     public long invoke(boolean isNull) {
-      return isNull ? position.value() : 0;
+      return isNull ? positions.value().ofNull() : 0;
     }
   }
 
   /** Packed positions, and what breaks ties, to the number of the row's file in the job. */
   public static final class FileNumber extends ColumnFunction<Integer> {
-    private final OfGroup<Destination> destination;
+    private final Shared<Destination> destination;
 
-    FileNumber(OfGroup<Destination> destination) {
+    FileNumber(Shared<Destination> destination) {
       super(DataTypes.IntegerType, DataTypes.LongType, DataTypes.LongType);
       this.destination = destination;
     }
@@ -180,9 +191,9 @@ public final class PositionFunctions {
 
   /** Packed positions and the number of the row's file to its place among the rows of the task that writes it. */
   public static final class Place extends ColumnFunction<Long> {
-    private final OfGroup<Destination> destination;
+    private final Shared<Destination> destination;
 
-    Place(OfGroup<Destination> destination) {
+    Place(Shared<Destination> destination) {
       super(DataTypes.LongType, DataTypes.LongType, DataTypes.IntegerType);
       this.destination = destination;
     }
@@ -196,7 +207,7 @@ public final class PositionFunctions {
   public static final class Route extends ColumnFunction<Integer> {
     private final Shared<int[]> numbers;
 
-    /** Takes, by file, the numbers of {@link HashRouting}. */
+    /** Takes, by file, numbers that are hashed to the partitions of their tasks. */
     Route(Shared<int[]> numbers) {
       super(DataTypes.IntegerType, DataTypes.IntegerType);
       this.numbers = numbers;

@@ -14,7 +14,6 @@ import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +23,6 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.spark.SparkWriteConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
@@ -66,7 +64,7 @@ public final class Rewrite {
   public static SampledPlan sample(TablePlan plan) {
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
       SampledPlan sampled = sampleAndFit(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
-      sampled.planned().forEach(LOG::warn);
+      sampled.warningsOfPlan().forEach(LOG::warn);
       return sampled;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -106,7 +104,7 @@ public final class Rewrite {
     boolean failAlone = plan.options().partialProgress().isPresent();
     String stopped = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
     SampledPlan sampled = sampleAndFit(session, plan, failAlone, stopped);
-    sampled.told(List.of()).forEach(LOG::warn);
+    sampled.warnings(List.of()).forEach(LOG::warn);
     return sampled;
   }
 
@@ -118,7 +116,7 @@ public final class Rewrite {
     PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
     Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, stopped, sampler::sample);
     MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
-    return namingFailure(plan, stopped, () -> fitter.fit(sampler, samples, metrics));
+    return namingFailure(plan, stopped, () -> fitter.choose(sampler, samples, metrics));
   }
 
   /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
@@ -139,9 +137,9 @@ public final class Rewrite {
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
         sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
-    List<MetricsFindings.Fix> fixes = set(sampled);
+    List<MetricsFindings.Fix> fixes = setMetricsModes(sampled);
     try {
-      return rewritten(session, sampled, since, sampled.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+      return rewritten(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -164,38 +162,29 @@ public final class Rewrite {
     RewriteCommit commit =
         new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     FileGroupPool pool =
-        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), samplingFailures(sampled));
+        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), sampled.failures());
     RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
     return measurement.outcome(result, messages);
   }
 
   /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
-  private static List<MetricsFindings.Fix> set(SampledPlan sampled) {
+  private static List<MetricsFindings.Fix> setMetricsModes(SampledPlan sampled) {
     List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes();
     if (!fixes.isEmpty()) {
       Map<String, String> properties = new LinkedHashMap<>();
       fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
       RewriteCommit.setProperties(sampled.plan().target().table(), properties);
     }
-    fixes.forEach(fix -> LOG.info(fix.told()));
+    fixes.forEach(fix -> LOG.info(fix.message()));
     return fixes;
   }
 
   private static List<GroupJob> jobs(RewriteSession session, SampledPlan sampled) {
     int count = sampled.groups().size() + sampled.failures().size();
-    List<LaidOutGroup> groups =
-        sampled.groups().values().stream()
-            .map(each -> new LaidOutGroup(each.group().toRewrite(), each.layout()))
-            .toList();
     // What is committed together may as well be rewritten together, and no more than that.
     int together =
         sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
-    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
-  }
-
-  private static Map<RewriteFileGroup, Throwable> samplingFailures(SampledPlan sampled) {
-    Map<RewriteFileGroup, Throwable> groups = new LinkedHashMap<>();
-    sampled.failures().forEach((group, failure) -> groups.put(group.toRewrite(), failure));
-    return groups;
+    return JobPlanner.jobs(
+        List.copyOf(sampled.groups().values()), JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
   }
 }

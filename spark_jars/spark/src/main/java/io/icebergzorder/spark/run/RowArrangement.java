@@ -8,7 +8,6 @@ import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -17,26 +16,24 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
+import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
-/**
- * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame
- * that stands for the task that writes its file, then each partition is sorted, file by file, by the index alone or by
- * leading columns and then the index. In a job whose groups are rewritten in place, a row is in its partition already.
- *
- * <p>What rows are routed and sorted by is found as they are read, and travels with them in columns of its own, which
- * {@link StagedWrite} drops: to take them off here would have every row copied once more.
- */
+/** The rows of a job, each in the partition that stands for the task that writes its file, and sorted there as its layout says. */
+// What rows are routed and sorted by is found as they are read, and travels in columns of its own, which StagedWrite drops: to take them
+// off here would have every row copied once more.
 final class RowArrangement {
+  private static final int SPARK_SEED = 42;
+
   private final ResolvedSortOrder order;
   private final GroupJob job;
   private final FunctionScope scope;
-  private final Shared<int[]> groups;
+  private final int[] groupsOfPartitions;
 
-  RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groups, FunctionScope scope) {
+  RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groupsOfPartitions, FunctionScope scope) {
     this.order = order;
     this.job = job;
     this.scope = scope;
-    this.groups = scope.share(groups);
+    this.groupsOfPartitions = groupsOfPartitions;
   }
 
   /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
@@ -44,14 +41,14 @@ final class RowArrangement {
 
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
-    OfGroup<Destination> destination = new OfGroup<>(groups, scope.shareAll(destinations));
+    Shared<Destination> destination = scope.share(destinations, groupsOfPartitions);
     boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
     Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
     Column packed = packed();
     Column file = scope.call(new PositionFunctions.FileNumber(destination), packed, tieBreaker(hasTies));
     Column place = scope.call(new PositionFunctions.Place(destination), packed, file);
     // Within one partition of the table its fields have one value each.
-    boolean spansPartitions = job.groups().stream().anyMatch(LaidOutGroup::spansPartitions);
+    boolean spansPartitions = job.groups().stream().anyMatch(group -> group.group().spansPartitions());
     int leading = spansPartitions ? 0 : order.partition().size();
     boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
     if (areOneFile && leading == order.leadingOrders().size()) {
@@ -87,9 +84,26 @@ final class RowArrangement {
   private Dataset<Row> routed(Dataset<Row> rows, Column file) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
-    int[] numbers = HashRouting.numbers(partitions);
+    int[] numbers = hashedTo(partitions);
     Shared<int[]> routes = scope.share(Arrays.stream(tasks).map(task -> numbers[task]).toArray());
     return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
+  }
+
+  /** By partition, a number that Spark's hash partitioning sends there: {@code floorMod(murmur3(number, 42), n)} on every line. */
+  // Spark's range partitioning would read the input a second time to find what the sample has already shown.
+  static int[] hashedTo(int partitions) {
+    int[] numbers = new int[partitions];
+    boolean[] found = new boolean[partitions];
+    int missing = partitions;
+    for (int candidate = 0; missing > 0; candidate++) {
+      int partition = Math.floorMod(Murmur3_x86_32.hashInt(candidate, SPARK_SEED), partitions);
+      if (!found[partition]) {
+        found[partition] = true;
+        numbers[partition] = candidate;
+        missing--;
+      }
+    }
+    return numbers;
   }
 
   /** Adds a column under a name that no other has; returns a reference to it. */
@@ -115,8 +129,8 @@ final class RowArrangement {
       // One column at least: Spark finds what depends on none without asking the task whose rows it has.
       boolean isLastChance = packed == null && ordinal == all.size() - 1;
       if (isLastChance || layouts.stream().anyMatch(Optional::isPresent)) {
-        Column known = known(ordinal, layouts);
-        packed = packed == null ? known : packed.bitwiseOR(known);
+        Column position = position(ordinal, layouts);
+        packed = packed == null ? position : packed.bitwiseOR(position);
       }
     }
     return packed;
@@ -128,13 +142,9 @@ final class RowArrangement {
         .toList();
   }
 
-  private Column known(int ordinal, List<Optional<LayoutColumn>> layouts) {
+  private Column position(int ordinal, List<Optional<LayoutColumn>> layouts) {
     Column value = order.value(ordinal, scope);
-    Column position =
-        scope.call(
-            PositionFunctions.packed(order.all().get(ordinal), layouts, order.type(ordinal), groups, scope), value);
-    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, groups, scope), value.isNull());
-    return functions.coalesce(position, ofNull);
+    return PositionFunctions.packed(order.all().get(ordinal), order.type(ordinal), value, layouts, groupsOfPartitions, scope);
   }
 
   private static String quoted(String name) {

@@ -3,14 +3,12 @@ package io.icebergzorder.spark.run;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.select.Settled;
-import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
-import io.icebergzorder.spark.layout.GroupBounds;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
-import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.math.BigDecimal;
@@ -21,8 +19,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.stream.StreamSupport;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
@@ -32,61 +32,49 @@ final class RunMeasurement {
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
   private static final int DIGITS = 6;
   private static final int ID_DIGITS = 16;
-
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TablePlan plan;
   private final SampledPlan sampled;
-  private final Map<String, String> asked;
+  private final Map<String, String> extraProperties;
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, GroupResult> results = new HashMap<>();
-  private final ConditionReads queries;
   private final String id;
   private long since;
-  private int told;
+  private int summarized;
+  private List<GroupResult> measured = List.of();
+  private Map<String, Double> actual = Map.of();
 
   /** What came of a file group: its new files, and what the queries of a workload read of them. */
-  private record GroupResult(SampledGroup group, ScanMeasurement.MeasuredGroup files, BytesRead read) {
-    static List<SampledGroup> groups(List<GroupResult> results) {
-      return results.stream().map(GroupResult::group).toList();
-    }
+  private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
 
-    static List<ScanMeasurement.MeasuredGroup> files(List<GroupResult> results) {
-      return results.stream().map(GroupResult::files).toList();
-    }
-  }
-
-  /** Takes what summaries are asked to say besides, and when the rewrite began, by {@link System#nanoTime}. */
-  RunMeasurement(SampledPlan sampled, Map<String, String> asked, long since) {
-    this.id = asked.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
+  /** Takes what users want in summaries besides, and when the rewrite began, by {@link System#nanoTime}. */
+  RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
+    this.id = extraProperties.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = sampled.plan();
     this.sampled = sampled;
-    this.asked = asked;
+    this.extraProperties = extraProperties;
     this.since = since;
-    this.queries = ConditionReads.ofWorkload(plan);
     sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = new HashMap<>(asked);
-    summary.putAll(ofLayouts());
+    Map<String, String> summary = new HashMap<>(extraProperties);
+    summary.putAll(layoutProperties());
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
-      told += groups.size();
-      if (plan.isWhole() && sampled.failures().isEmpty() && told == sampled.groups().size()) {
+      summarized += groups.size();
+      if (plan.isWhole() && sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
     List<GroupResult> made = groups.stream().map(this::result).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    sampled
-        .predicted(GroupResult.groups(made))
-        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
-    ScanFractions.measured(plan.order(), GroupResult.files(made))
-        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
+    put(fractions, "predicted", sampled.predicted(made.stream().map(GroupResult::group).toList()));
+    put(fractions, "actual", actual(made));
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
@@ -95,7 +83,7 @@ final class RunMeasurement {
   }
 
   /** What the snapshot says about the layouts. */
-  private Map<String, String> ofLayouts() {
+  private Map<String, String> layoutProperties() {
     List<Layout> layouts = sampled.layouts();
     Map<String, String> summary = new HashMap<>();
     boolean isPlain = plan.order().curve() == Curve.ZORDER && plan.order().prefix().isEmpty();
@@ -106,13 +94,21 @@ final class RunMeasurement {
   }
 
   private GroupResult result(RewriteFileGroup group) {
-    return results.computeIfAbsent(group.info().globalIndex(), index -> {
-      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), sampled.keyLengths());
-      group.addedFiles().forEach(bounds::add);
-      SampledGroup of = byIndex.get(index);
-      return new GroupResult(
-          of, bounds.measured(of.sampled().lookedFor(), of.sampled().rows()), queries.made(group.addedFiles()));
-    });
+    return results.computeIfAbsent(
+        group.info().globalIndex(),
+        index -> {
+          Set<DataFile> files = group.addedFiles();
+          return new GroupResult(byIndex.get(index), sampled.measure().written(files), sampled.measure().read(files));
+        });
+  }
+
+  private Map<String, Double> actual(List<GroupResult> made) {
+    // A rewrite in one commit asks for the same groups twice.
+    if (!made.equals(measured)) {
+      measured = made;
+      actual = sampled.measure().measured(made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList());
+    }
+    return actual;
   }
 
   synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages) {
@@ -120,21 +116,23 @@ final class RunMeasurement {
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
-    List<SampledGroup> groups = GroupResult.groups(committed);
-    boolean isAll = groups.size() == sampled.groups().size();
+    List<SampledGroup> groups = committed.stream().map(GroupResult::group).toList();
     return new Rewrite.RewriteResult(
         sampled,
         Optional.of(result),
-        isAll ? sampled.before() : SampledPlan.before(plan.order(), groups),
-        isAll ? sampled.predicted() : sampled.predicted(groups),
-        ScanFractions.measured(plan.order(), GroupResult.files(committed)),
+        sampled.before(groups),
+        sampled.predicted(groups),
+        actual(committed),
         plan.workload()
             .filter(workload -> !groups.isEmpty())
             .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
         messages);
   }
 
-  private static BigDecimal rounded(double fraction) {
-    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
+  private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, Map<String, Double> fractions) {
+    fractions.forEach((column, fraction) -> {
+      BigDecimal rounded = new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
+      byColumn.computeIfAbsent(column, each -> new LinkedHashMap<>()).put(name, rounded);
+    });
   }
 }

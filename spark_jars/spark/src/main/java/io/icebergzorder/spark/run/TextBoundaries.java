@@ -8,12 +8,9 @@ import java.util.stream.IntStream;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Ascending texts, or arrays of bytes, that are searched once for every row.
- *
- * <p>A key is looked up as one number, which is made of the seven bytes after those that all boundaries begin with. It is
- * compared in full only with boundaries of the same number.
- */
+/** Ascending texts, or arrays of bytes, that are searched once for every row. */
+// A key is looked up as one number, made of the seven bytes after those that all boundaries begin with. It is compared in full only with
+// boundaries of the same number.
 final class TextBoundaries implements Serializable {
   private static final long serialVersionUID = 1L;
 

@@ -4,16 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import io.icebergzorder.spark.run.GroupJob.LaidOutGroup;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
+import io.icebergzorder.spark.layout.SampledGroup;
+import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseFileScanTask;
@@ -22,7 +25,6 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
@@ -36,7 +38,7 @@ class JobPlannerTest {
 
   @Test
   void smallGroupsShareAJobInTheirOrder() {
-    List<LaidOutGroup> groups = IntStream.range(0, 25).mapToObj(i -> group(1, 2, 10)).toList();
+    List<SampledGroup> groups = IntStream.range(0, 25).mapToObj(i -> group(1, 2, 10)).toList();
     List<GroupJob> jobs = JobPlanner.jobs(groups, LIMITS);
     assertEquals(List.of(10, 10, 5), sizes(jobs));
     assertEquals(groups, jobs.stream().flatMap(job -> job.groups().stream()).toList());
@@ -45,13 +47,13 @@ class JobPlannerTest {
 
   @Test
   void noMoreShareAJobThanACommitTakes() {
-    List<LaidOutGroup> groups = IntStream.range(0, 7).mapToObj(i -> group(1, 2, 10)).toList();
+    List<SampledGroup> groups = IntStream.range(0, 7).mapToObj(i -> group(1, 2, 10)).toList();
     assertEquals(List.of(3, 3, 1), sizes(JobPlanner.jobs(groups, new JobPlanner.Limits(3, 10, 1_000, 2))));
   }
 
   @Test
   void groupsOfSeveralFilesShareOneByFilesAndBytes() {
-    List<LaidOutGroup> groups = List.of(group(4, 2, 100), group(4, 2, 100), group(4, 2, 100));
+    List<SampledGroup> groups = List.of(group(4, 2, 100), group(4, 2, 100), group(4, 2, 100));
     List<GroupJob> jobs = JobPlanner.jobs(groups, LIMITS);
     assertEquals(List.of(2, 1), sizes(jobs));
     assertFalse(jobs.get(0).isInPlace());
@@ -60,7 +62,7 @@ class JobPlannerTest {
 
   @Test
   void aLargeGroupHasAJobOfItsOwnAndSmallOnesGoOnSharing() {
-    List<LaidOutGroup> groups = List.of(group(2, 2, 10), group(50, 2, 10), group(2, 2, 10));
+    List<SampledGroup> groups = List.of(group(2, 2, 10), group(50, 2, 10), group(2, 2, 10));
     List<GroupJob> jobs = JobPlanner.jobs(groups, LIMITS);
     assertEquals(List.of(1, 1, 1), sizes(jobs));
     assertEquals(groups.get(1), jobs.get(1).groups().get(0));
@@ -68,7 +70,7 @@ class JobPlannerTest {
 
   @Test
   void groupsOfOneFileAndOthersAreInJobsOfTheirOwn() {
-    List<LaidOutGroup> groups = List.of(group(1, 2, 10), group(2, 2, 10), group(1, 2, 10), group(2, 2, 10));
+    List<SampledGroup> groups = List.of(group(1, 2, 10), group(2, 2, 10), group(1, 2, 10), group(2, 2, 10));
     List<GroupJob> jobs = JobPlanner.jobs(groups, LIMITS);
     assertEquals(List.of(List.of(groups.get(0), groups.get(2)), List.of(groups.get(1), groups.get(3))), groups(jobs));
     assertEquals(List.of(true, false), jobs.stream().map(GroupJob::isInPlace).toList());
@@ -84,11 +86,11 @@ class JobPlannerTest {
 
   @Test
   void manySmallGroupsOfSeveralFilesAreSortedWhereTheyAreRead() {
-    LaidOutGroup large = group(5, 2, 200L << 20);
-    List<LaidOutGroup> groups = IntStream.range(0, 8).mapToObj(i -> i == 0 ? large : group(1 + i % 3, 2, 100)).toList();
+    SampledGroup large = group(5, 2, 200L << 20);
+    List<SampledGroup> groups = IntStream.range(0, 8).mapToObj(i -> i == 0 ? large : group(1 + i % 3, 2, 100)).toList();
     JobPlanner.Limits wide = new JobPlanner.Limits(100, 1_000, Long.MAX_VALUE, 2);
     assertTrue(JobPlanner.jobs(groups, wide).stream().noneMatch(job -> job.isInPlace() && job.filesPerTask() > 1));
-    List<LaidOutGroup> more = Stream.concat(groups.stream(), Stream.of(group(2, 2, 100))).toList();
+    List<SampledGroup> more = Stream.concat(groups.stream(), Stream.of(group(2, 2, 100))).toList();
     List<GroupJob> jobs = JobPlanner.jobs(more, wide);
     assertEquals(List.of(false, true, true), jobs.stream().map(GroupJob::isInPlace).toList());
     assertEquals(List.of(large), jobs.get(0).groups());
@@ -101,8 +103,8 @@ class JobPlannerTest {
 
   @Test
   void aGroupThatChangesItsSpecIsAlone() {
-    LaidOutGroup changing = group(1, 2, 10, 7);
-    List<LaidOutGroup> groups = List.of(group(1, 2, 10), changing, changing, group(1, 2, 10));
+    SampledGroup changing = group(1, 2, 10, 7);
+    List<SampledGroup> groups = List.of(group(1, 2, 10), changing, changing, group(1, 2, 10));
     List<GroupJob> jobs = JobPlanner.jobs(groups, LIMITS);
     assertEquals(List.of(2, 1, 1), sizes(jobs));
     assertFalse(jobs.get(1).isInPlace());
@@ -121,15 +123,15 @@ class JobPlannerTest {
     return jobs.stream().map(job -> job.groups().size()).toList();
   }
 
-  private static List<List<LaidOutGroup>> groups(List<GroupJob> jobs) {
+  private static List<List<SampledGroup>> groups(List<GroupJob> jobs) {
     return jobs.stream().map(GroupJob::groups).toList();
   }
 
-  private static LaidOutGroup group(int files, int inputs, long bytes) {
+  private static SampledGroup group(int files, int inputs, long bytes) {
     return group(files, inputs, bytes, SPEC.specId());
   }
 
-  private static LaidOutGroup group(int files, int inputs, long bytes, int outputSpec) {
+  private static SampledGroup group(int files, int inputs, long bytes, int outputSpec) {
     var info =
         ImmutableRewriteDataFiles.FileGroupInfo.builder()
             .globalIndex(1)
@@ -137,7 +139,9 @@ class JobPlannerTest {
             .partition(GenericRecord.create(Types.StructType.of()))
             .build();
     List<FileScanTask> tasks = Collections.nCopies(inputs, new Task(bytes / inputs));
-    return new LaidOutGroup(new RewriteFileGroup(info, tasks, outputSpec, 1_000, 1_000, files), layout(files));
+    FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), false);
+    LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes);
+    return new SampledGroup(group, sample, null, null, Map.of(), Map.of(), null, null, 0, 0);
   }
 
   /** One column of as many values as there are files, evenly cut. */

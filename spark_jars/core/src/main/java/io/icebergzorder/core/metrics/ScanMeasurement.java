@@ -1,5 +1,9 @@
-package io.icebergzorder.core;
+package io.icebergzorder.core.metrics;
 
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.LaidOutSample;
+import io.icebergzorder.core.Ranks;
+import io.icebergzorder.core.Sample;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -13,37 +17,39 @@ import java.util.function.UnaryOperator;
 public final class ScanMeasurement {
   private ScanMeasurement() {}
 
-  /** By file: the bounds of one column, of another state than {@link KeyColumn#VALUE} where there is none, and whether it has values. */
-  public record Bounds(KeyColumn lower, KeyColumn upper, boolean[] hasValues) {}
-
-  /** A file group: a sample of its rows, whose values are looked for, and by file the bytes and the bounds of each sampled column. */
-  public record MeasuredGroup(Sample lookedFor, long rows, long[] bytes, List<Bounds> bounds) {}
+  /** Files, and a sample of so many rows, whose values are looked for in them. */
+  public record MeasuredFiles(BoundedFiles files, Sample lookedFor, long rows) {
+    public MeasuredFiles(BoundedFiles files, LaidOutSample group) {
+      this(files, group.lookedFor().last(files.columns().size()), group.rows());
+    }
+  }
 
   /** Measures one column; NaN if no sampled row has a value, or there is no byte. */
-  public static double of(List<MeasuredGroup> groups, int ordinal) {
+  public static double of(List<MeasuredFiles> groups, int ordinal) {
     return of(groups, ordinal, UnaryOperator.identity());
   }
 
   /** The same where lower/upper bounds will keep so much of a key of bytes. */
-  public static double of(List<MeasuredGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
+  public static double of(List<MeasuredFiles> groups, int ordinal, UnaryOperator<byte[]> kept) {
     Ranks ranks = new Ranks(groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), kept);
     long[] steps = new long[ranks.size() + 1];
     long all = 0;
-    for (MeasuredGroup group : groups) {
-      for (int file = 0; file < group.bytes().length; file++) {
-        all += group.bytes()[file];
-        add(steps, group.bytes()[file], group.bounds().get(ordinal), file, ranks);
+    for (MeasuredFiles group : groups) {
+      for (int file = 0; file < group.files().count(); file++) {
+        long bytes = group.files().sizes()[file];
+        all += bytes;
+        add(steps, bytes, group.files().columns().get(ordinal), file, ranks);
       }
     }
     double[] read = new double[ranks.size()];
-    long bytes = 0;
+    long before = 0;
     for (int rank = 0; rank < read.length; rank++) {
-      bytes += steps[rank];
-      read[rank] = bytes;
+      before += steps[rank];
+      read[rank] = before;
     }
     double sum = 0;
     double weights = 0;
-    for (MeasuredGroup group : groups) {
+    for (MeasuredFiles group : groups) {
       KeyColumn column = group.lookedFor().columns().get(ordinal);
       double weight = (double) group.rows() / Math.max(1, column.size());
       double ofGroup = 0;
@@ -61,11 +67,11 @@ public final class ScanMeasurement {
   }
 
   /** Adds a file's bytes at the lowest rank that its bounds do not rule out, and takes them away after the highest. */
-  private static void add(long[] steps, long bytes, Bounds bounds, int file, Ranks ranks) {
-    boolean areKnown = bounds.lower().state(file) == KeyColumn.VALUE && bounds.upper().state(file) == KeyColumn.VALUE;
+  private static void add(long[] steps, long bytes, ColumnBounds bounds, int file, Ranks ranks) {
+    boolean areKnown = bounds.isBounded(file);
     int first = areKnown ? ranks.notBelow(bounds.lower(), file) : 0;
     int last = areKnown ? ranks.notAbove(bounds.upper(), file) : ranks.size() - 1;
-    if (bounds.hasValues()[file] && first <= last) {
+    if (bounds.hasValues(file) && first <= last) {
       steps[first] += bytes;
       steps[last + 1] -= bytes;
     }

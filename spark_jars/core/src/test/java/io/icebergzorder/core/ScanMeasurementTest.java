@@ -3,13 +3,15 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.icebergzorder.core.metrics.NewFiles;
+import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** What no table of the tests of both engines has. */
-class ScanPredictionTest {
+class ScanMeasurementTest {
   private static final List<ClusteringColumn> COLUMNS = List.of(new ClusteringColumn(List.of("a"), "long"));
   private static final Sample NOTHING = longs(KeyColumn.VALUE);
 
@@ -19,14 +21,16 @@ class ScanPredictionTest {
     return new Sample(List.of(KeyColumn.ofLongs(values, states)));
   }
 
-  private static double predicted(ScanPrediction.GroupSample... groups) {
-    return ScanMeasurement.of(NewFiles.measured(List.of(groups), COLUMNS), 0, key -> key);
+  private static double predicted(LaidOutSample... groups) {
+    List<MeasuredFiles> files =
+        Arrays.stream(groups).map(each -> new MeasuredFiles(NewFiles.of(each, COLUMNS), each)).toList();
+    return ScanMeasurement.of(files, 0);
   }
 
-  private static ScanPrediction.GroupSample group(Sample sample, long rows, long bytes) {
+  private static LaidOutSample group(Sample sample, long rows, long bytes) {
     LayoutRequest request = new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
     Layout layout = Layout.fit(COLUMNS, sample, request);
-    return new ScanPrediction.GroupSample(layout, sample, NOTHING, rows, bytes);
+    return new LaidOutSample(layout, sample, NOTHING, rows, bytes);
   }
 
   @Test
