@@ -85,7 +85,8 @@ def test_spark_leaves_to_the_next_rewrite_what_was_taken_out_of_a_plan(spark: Sp
     options = {"min-input-files": "2", "target-file-size-bytes": "20000"}
     plan = plan_rewrite(table, BY, options=options).to_dict()
     assert [group["data_files_count"] for group in plan["file_groups"]] == [6, 3]
-    execute_plan(spark, FULL_NAME, json.dumps({**plan, "file_groups": plan["file_groups"][1:]}))
+    # The filter selects no file of the group: it may mean something else in the session than where it was planned.
+    execute_plan(spark, FULL_NAME, json.dumps({**plan, "where": "p = 0", "file_groups": plan["file_groups"][1:]}))
     again = describe_plan(spark, FULL_NAME, BY, options=options)
     assert [group["data_files_count"] for group in again["file_groups"]] == [6]
     # Files that a filter does not select are not missing from its plan.

@@ -250,9 +250,10 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
     if is_same and not is_read:
         return plan
-    # The filter of a plan that was read may mean something else here: text of timestamps is in the zone of a session.
-    listing = Listing(table) if is_read else work.listing
-    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
+    tasks = {task.data_file.file_path: task for task in work.listing.tasks(head)}
+    if is_read and not all(group.data_files.keys() <= tasks.keys() for group in plan.groups):
+        # The filter may mean something else here: text of timestamps is in the zone of a session.
+        tasks = {task.data_file.file_path: task for task in Listing(table).tasks(head)}
     for group in plan.groups:
         for path, deletes in group.data_files.items():
             if path not in tasks:
@@ -261,10 +262,10 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
                 raise _stale(table, f"the deletes of data file {path} have changed since")
     if not is_read:
         return plan
-    # Those of the plan's snapshot and filter, which are listed once more only where they may be others.
+    # Those of the plan's snapshot, which are listed once more only where they may be others.
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
-    in_question = tasks.values() if is_same and work.spec.where is None else work.listing.tasks(planned_on)
+    in_question = tasks.values() if is_same else work.listing.tasks(planned_on)
     return _with_tasks(work, plan, tasks, len(in_question))
 
 

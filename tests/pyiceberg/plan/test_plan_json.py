@@ -166,3 +166,8 @@ def test_figures_of_a_plan_that_cannot_be_are_refused_or_bounded(table: Table) -
     sizes = {**OPTIONS, "target-file-size-bytes": "2", "compression-factor": "1e9"}
     planned = plan_rewrite(table, BY, options=sizes).groups
     assert [group.expected_output_files for group in planned] == [group.rows for group in planned]
+
+
+def test_the_files_of_a_plan_are_found_whatever_its_filter_means_here(table: Table) -> None:
+    text = plan_rewrite(table, BY, options={"rewrite-all": "true"}).to_json()
+    assert execute(table, RewritePlan.from_json(changed(text, where="p = 1"))).rewritten_data_files_count == 8

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -63,13 +62,13 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(ResolvedRequest request, FileScope scope) {
+  public List<FileScanTask> list(ResolvedRequest request) {
     if (snapshotId == null) {
       return List.of();
     }
     Table table = request.target().table();
     EqualityDeleteTypes.check(table, snapshotId);
-    return scope.files(table, snapshotId);
+    return request.scope().files(table, snapshotId);
   }
 
   /** Looks at the table anew; returns the branch's snapshot of now, -1 if the plan is of none, or says why the plan is stale. */

@@ -22,6 +22,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -127,16 +128,21 @@ public record StoredPlan(
     Table table = target.table();
     StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
     long head = start.check(table);
-    ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()));
+    ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()), where);
     long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
     if (fileGroups.isEmpty()) {
       TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
       return new TablePlan(request, start, null, size, List.of(), left, message);
     }
     List<FileScanTask> listed = listed(request, head);
+    if (where != null && !hasAll(listed)) {
+      // The filter may mean something else here: text of timestamps is in the zone of a session.
+      request = ResolvedRequest.ofPlanned(target, request(target.name()), null);
+      listed = listed(request, head);
+    }
     List<FileGroup> groups = groups(table, start, listed);
-    // Those of the plan's snapshot and filter are listed once more only where they may be others.
-    int inQuestion = where == null && head == snapshotId ? listed.size() : start.list(request, request.asked()).size();
+    // Those of the plan's snapshot are listed once more only where they may be others.
+    int inQuestion = head == snapshotId ? listed.size() : start.list(request).size();
     RewriteHistory history = new RewriteHistory(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
     return new TablePlan(request, start, history, size, groups, leftOf(inQuestion, groups), message);
@@ -160,7 +166,12 @@ public record StoredPlan(
     return new RewriteRequest(table, sortOrder, known, where, branch, false);
   }
 
-  /** The table's data files, with a check of what the plan says of its own. */
+  private boolean hasAll(List<FileScanTask> listed) {
+    Set<String> paths = listed.stream().map(task -> task.file().location()).collect(Collectors.toSet());
+    return fileGroups.stream().flatMap(group -> group.dataFiles.stream()).map(PlannedFile::path).allMatch(paths::contains);
+  }
+
+  /** The data files that a request may take, with a check of what the plan says of its own. */
   private List<FileScanTask> listed(ResolvedRequest request, long head) {
     Table table = request.target().table();
     int outputSpec = ResolvedRequest.outputSpec(table, request.options()).specId();

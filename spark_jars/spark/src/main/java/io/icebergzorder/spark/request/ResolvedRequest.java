@@ -38,14 +38,9 @@ public record ResolvedRequest(
     return of(target, request, request.where());
   }
 
-  /** The data files that the filter selects; of a request whose files are known, the scope has all. */
-  public FileScope asked() {
-    return new FileScope(filter(target, written.where()), target.isCaseSensitive());
-  }
-
-  /** Resolves a request whose files are known: it says everything, and its filter does not select them again. */
-  public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request) {
-    return of(target, request, null);
+  /** Resolves a request that says everything, with the filter by which files are listed; null for all. */
+  public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request, String where) {
+    return of(target, request, where);
   }
 
   private static ResolvedRequest of(CatalogTable target, RewriteRequest request, String where) {

@@ -56,7 +56,7 @@ public final class Rewrite {
   /** Lists data files, and selects among them. Manifests are read, and no data. */
   public static TablePlan plan(ResolvedRequest request) {
     StartingPoint start = StartingPoint.of(request.target().table(), request.branch());
-    List<FileScanTask> listed = start.list(request, request.scope());
+    List<FileScanTask> listed = start.list(request);
     return Selection.select(request, start, listed);
   }
 
