@@ -65,14 +65,14 @@ from iceberg_zorder.sort.routing import Router
 from iceberg_zorder.sort.spill import Spill, parted
 from iceberg_zorder.sort.threads import ReadAhead, StoppedError, Turns, available_cores, run_together
 
-# What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
-# 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of
-# files in zstd; of files in Snappy 0.75 to 1.32 times.
+# Spilled rows take at most about this many times the bytes of their files. Measured with zstd: TPC-H's lineitem 1.65,
+# orders 1.54, customer 1.52, partsupp 1.48, events with random keys 1.5, rows that hardly differ 0.92. Measured with
+# Snappy: 0.75 to 1.32.
 _INFLATION = 1.75
 _MOST_RANGES = 256
 _AHEAD = 1
 _BATCHES = 24
-"""Batches of every thread have room beside the budget; they are several times as large in memory as in files."""
+"""All threads' batches have at most 1/24 of the budget's limit in files; in memory several times that, beside it."""
 _Longs = npt.NDArray[np.int64]
 
 
@@ -83,25 +83,27 @@ class RewriteContext:
     table: Table
     order: ResolvedSortOrder
     budget: MemoryBudget
-    spill_directory: str | None = None  # for rows that have no room in memory, by default that of temporary files
+    spill_directory: str | None = None  # for rows above the memory limit; None is the directory of temporary files
     progress: Progress = silent
-    threads: int = 1  # of each file group
-    stopped: Event = field(default_factory=Event)  # has all file groups end when it is set
-    write_id: str = ""  # what the names of new files have in common
+    threads: int = 1  # for one file group, or for all in `_rewrite_groups`
+    stopped: Event = field(default_factory=Event)  # when set, every file group stops
+    write_id: str = ""  # part of the name of every new file
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
-    """Rewrite a file group; nothing is committed."""
+    """Rewrite a file group without committing it; one with too large values is repeated alone, with one thread."""
     budget = context.budget
     try:
-        return _rewritten(context, group, layout, budget.limit // available_cores())
+        return _rewrite_group_within(context, group, layout, budget.limit // available_cores())
     except LargeValuesError:
         with budget.alone:
-            return _rewritten(replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT))
+            return _rewrite_group_within(
+                replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT)
+            )
 
 
-def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, largest: int) -> list[DataFile]:
-    """Rewrite a file group; its largest value may have so many bytes, and what is decoded at once twice as many."""
+def _rewrite_group_within(context: RewriteContext, group: FileGroup, layout: Layout, largest: int) -> list[DataFile]:
+    """Rewrite a file group; a value has at most ``largest`` bytes, and a decoded batch at most twice as many."""
     budget = context.budget
     batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
@@ -143,15 +145,15 @@ class _GroupRewrite:
             else None
         )
         self.expected_size = int(group.input_size * _INFLATION)
-        """About how many bytes the rows take while they are held."""
+        """Estimated bytes of the rows while they are in memory or spilled."""
 
     @property
     def ranges(self) -> int:
-        """Into how many ranges of their indexes the rows of each file are divided, so that few are sorted at a time."""
+        """The number of index ranges that the rows of a new file are split into, so that each sort fits in memory."""
         limit = self._context.budget.limit
         if self.expected_size <= limit or self._context.order.prefix or not isinstance(self._layout.cuts, BoxTree):
             return 1
-        # So many that every thread has room for a range, for its copy, and for a row group.
+        # Each thread needs memory for a range, a copy of it, and a row group.
         wanted = 4 * self._context.threads * self.expected_size // (limit * self._layout.files)
         return min(_MOST_RANGES, 1 << wanted.bit_length(), 1 << self._index_bits)
 
@@ -160,21 +162,21 @@ class _GroupRewrite:
         return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
 
     def read(self, spill: Spill, codecs: Codecs, largest: int) -> None:
-        """Read all rows, and hold each with those of its file."""
-        streams = _dealt(self._group.tasks, self._context.threads)
+        """Read all rows, and add each to the bucket of its new file."""
+        streams = _split_into_streams(self._group.tasks, self._context.threads)
         router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
 
         def read_stream(place: int) -> None:
             flushes = 0
             try:
                 found = self._rows(streams[place], 2 * largest)
-                # Where there are threads to spare, one reads ahead.
+                # If there are fewer streams than threads, a spare thread reads ahead.
                 with ReadAhead(found, _AHEAD) if len(streams) < self._context.threads else closing(found) as batches:
                     for task, rows in batches:
                         self._check_running()
-                        slots, index = self._routed(router, task, rows, spill.ranges)
+                        slots, index = self._route(router, task, rows, spill.ranges)
                         columns = codecs.encoded(rows.batch)
-                        _check_values(codecs, rows.batch.schema, largest)
+                        _check_value_sizes(codecs, rows.batch.schema, largest)
                         parts = parted(columns, index, slots, spill.ranges)
                         with turns.turn(place):
                             spill.add(parts)
@@ -182,7 +184,7 @@ class _GroupRewrite:
                         if spill.flushes > flushes:
                             flushes = spill.flushes
                             del parts, rows, columns
-                            # Each thread has memory of its own, and what it leaves is for its next parts only.
+                            # Arrow keeps freed memory per thread, and only the same thread could use it again.
                             pa.default_memory_pool().release_unused()
             finally:
                 turns.leave(place)
@@ -196,8 +198,8 @@ class _GroupRewrite:
                 yield task, rows
             self._context.progress(READ, task.data_file.record_count, task.data_file.file_size_in_bytes)
 
-    def _routed(self, router: Router, task: DataFileTask, rows: Rows, ranges: int) -> tuple[_Longs, _Longs]:
-        """Find the bucket of every row, times the ranges, plus its range there; and its index."""
+    def _route(self, router: Router, task: DataFileTask, rows: Rows, ranges: int) -> tuple[_Longs, _Longs]:
+        """Return the slot of every row (bucket * ranges + range in the bucket), and its index."""
         transformed = self._partitions.transformed(rows.batch) if self._partitions else []
         keys = self._partitions.keys(transformed) if self._partitions and self._context.order.partition else []
         columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
@@ -209,7 +211,7 @@ class _GroupRewrite:
         return bucket * ranges + (index >> self._index_bits - (ranges.bit_length() - 1)), index
 
     def write(self, spill: Spill, sorter: BucketSorter, codecs: Codecs) -> list[DataFile]:
-        """Sort and write the rows of one file after the other, in several threads while there is room."""
+        """Sort and write the new files in parallel; each thread takes the next file that no other has taken."""
         numbers = sorted(spill.buckets)
         self._writers = [self._writer(number, sorter.row_group_rows, codecs) for number in numbers]
         waiting = iter(zip(numbers, self._writers, strict=True))
@@ -248,7 +250,7 @@ class _GroupRewrite:
             record = self._partitions.records[partition]
         roll_at = self._group.max_output_file_size
         if self._layout.files >= self._group.expected_output_files:
-            # One more file is started only where there are fewer than planned.
+            # The layout has all planned files already: start an extra file only if one is a whole row group too large.
             roll_at += row_group_size(self._table)
         settings = FileSettings(
             spec_id=self._group.spec_id,
@@ -261,10 +263,10 @@ class _GroupRewrite:
             row_size=self._group.input_size / max(1, self._group.rows),
             large=codecs.large,
         )
-        return FileWriter(self._table, settings, self._written)
+        return FileWriter(self._table, settings, self._on_row_group)
 
-    def _written(self, stage: str, rows: int, size: int) -> None:
-        """Pass on that a row group was written, unless no more is to be."""
+    def _on_row_group(self, stage: str, rows: int, size: int) -> None:
+        """Report a written row group as progress; raises StoppedError once the rewrite is stopped."""
         self._check_running()
         self._context.progress(stage, rows, size)
 
@@ -273,8 +275,8 @@ class _GroupRewrite:
             raise StoppedError
 
 
-def _check_values(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
-    """Refuse values that have no room."""
+def _check_value_sizes(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
+    """Raise LargeValuesError if a value has more than ``largest`` bytes."""
     place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
     if size > largest:
         raise LargeValuesError(
@@ -283,8 +285,8 @@ def _check_values(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
         )
 
 
-def _dealt(tasks: Sequence[DataFileTask], streams: int) -> list[list[DataFileTask]]:
-    """Deal data files to so many streams at most, each to the one that has the fewest bytes so far."""
+def _split_into_streams(tasks: Sequence[DataFileTask], streams: int) -> list[list[DataFileTask]]:
+    """Split data files into at most ``streams`` lists; each file goes to the list with the fewest bytes so far."""
     dealt: list[list[DataFileTask]] = [[] for _ in range(min(streams, len(tasks)))]
     sizes = [0] * len(dealt)
     for task in tasks:
@@ -298,7 +300,7 @@ logger = logging.getLogger("iceberg_zorder")
 
 
 class RewriteRun:
-    """One rewrite: its books, its new files, and what the summaries of its snapshots say.
+    """The state of one rewrite: its commits, its new files, and the properties of its snapshots.
 
     With partial progress, ``should_continue`` is asked before each file group whether to begin it.
     """
@@ -316,9 +318,9 @@ class RewriteRun:
         self.commits = CommitManager(table, spec.branch, self._options)
         """The commits, and what they have done."""
         self.done: set[str] = set()
-        """Data files that are in the table, or were, because of this rewrite, and those that it planned."""
+        """Paths of the data files that this rewrite planned, and of those that it committed."""
         self.progress = progress
-        # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
+        # The other half is for rows while they are read, sorted or written, and for fragmentation.
         self.budget = MemoryBudget(self._options.memory_limit // 2)
         self._should_continue: Callable[[], bool] = should_continue if self._options.partial_progress else lambda: True
         self._summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
@@ -326,15 +328,15 @@ class RewriteRun:
         self._measure: ScanFractions | None = None
         self._set: list[str] = []
         self._open = 0
-        """File groups of the plan at hand that are not committed."""
+        """The number of file groups of the current plan that are not committed yet."""
         self._has_written = False
         self._settled_from: int | None = None
-        """The snapshot that was planned on first, if nothing is left for later."""
+        """The snapshot of the first plan, if that leaves no file for a later rewrite (``is_whole``); else None."""
         self._since = time.monotonic()
 
     @contextmanager
     def telling_what_stands(self) -> Iterator[None]:
-        """Have whatever goes wrong in a block end in a message that says what of the rewrite stands."""
+        """Make the errors of a block say what the rewrite has committed."""
         commits = self.commits
         try:
             yield
@@ -351,24 +353,24 @@ class RewriteRun:
             raise self._failure(why(error)) from error
 
     def sampled(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
-        """Fit the layouts of a plan that has file groups to those that can be read, unless it has them."""
-        # Partitions may have several file groups, of which some are lost: those alone are planned again.
+        """Sample a plan and fit its layouts, unless it has them; a file group that cannot be read has failed."""
+        # If only some file groups of a partition are lost, only those are planned again.
         self.done.update(path for group in plan.groups for path in group.data_files)
         return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
 
     def begin(self, plan: SampledPlan) -> list[str]:
-        """Set the metrics modes that a plan's columns want; returns the plan's warnings, which say so."""
+        """Set the metrics modes that a plan's columns need; returns its warnings, with the modes that were set."""
         self._settled_from = plan.snapshot_id if plan.is_whole else None
         wanted = plan.metrics.fixes
         fixed = fix_metrics(self.table, wanted) if wanted else []
         for each in fixed:
             logger.info("%s", each.setting())
             self._set.append(f"{each.key} = '{each.wanted}'")
-        told = {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
-        return [told.get(warning, warning) for warning in plan.warnings]
+        reworded = {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
+        return [reworded.get(warning, warning) for warning in plan.warnings]
 
     def write(self, work: ResolvedSpec, plan: SampledPlan) -> Sequence[FileGroup]:
-        """Rewrite the file groups of a plan, and commit them in batches; returns those that conflicts took."""
+        """Rewrite the file groups of a plan, and commit them in batches; returns those that lost to another writer."""
         self.commits.conflicts, self.commits.lost = [], []
         if not plan.groups:
             return ()
@@ -384,7 +386,7 @@ class RewriteRun:
         waiting = self._open = len(plan.groups)
         per_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
-            # A commit refreshes the table while other file groups are read and written as it was.
+            # A commit refreshes the table; the other file groups must still see it as it was planned.
             copy(self.table),
             plan.order,
             self.budget,
@@ -395,7 +397,7 @@ class RewriteRun:
         )
         commit = partial(self._commit, planned_snapshot(self.table, plan), properties, self._measure)
         most = self._options.max_concurrent_file_group_rewrites
-        pool = _rewritten_groups(context, plan.sampled_groups, most, self._should_continue)
+        pool = _rewrite_groups(context, plan.sampled_groups, most, self._should_continue)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []
         self._has_written = True
         try:
@@ -405,7 +407,7 @@ class RewriteRun:
                     if isinstance(outcome, Exception):
                         self._failed("a file group", sampled.group, outcome)
                         continue
-                    # From here on its files are deleted with those of the batch, should anything come between.
+                    # If anything fails before the commit, the handler below deletes the files of the batch.
                     batch.append((sampled, outcome))
                     if len(batch) == per_commit:
                         due, batch = batch, []
@@ -436,14 +438,14 @@ class RewriteRun:
                 name: {kind: round(of[name], 6) for kind, of in kinds if name in of} for name in (*predicted, *actual)
             }
             seconds = time.monotonic() - self._since
-            of_commit = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
+            commit_properties = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
             if self._settled_from is not None and is_last:
-                of_commit[SETTLED_FROM] = str(self._settled_from)
+                commit_properties[SETTLED_FROM] = str(self._settled_from)
         except BaseException:
             self._delete(batch)
             raise
-        if self.commits.commit(start, results, {**properties, **of_commit}):
+        if self.commits.commit(start, results, {**properties, **commit_properties}):
             self._open -= len(batch)
             self._results += results
             self.done.update(file.file_path for each in results for file in each.files)
@@ -453,7 +455,7 @@ class RewriteRun:
         delete_files(self.table, [file.file_path for _, files in batch for file in files])
 
     def nothing_left(self, lost: Sequence[FileGroup]) -> str | None:
-        """Say why nothing was rewritten, if other operations took all there was."""
+        """Return why nothing was rewritten, or None if an earlier commit rewrote some files."""
         conflict = self.commits.conflicts[-1]
         self.commits.conflicts, self.commits.lost = [], []
         if self.commits.rewritten_files:
@@ -465,7 +467,7 @@ class RewriteRun:
         )
 
     def check(self) -> None:
-        """Count what conflicts took for good, and raise if more failed than is tolerated."""
+        """Count the lost file groups as failed; raises if more commits failed than the options allow."""
         commits = self.commits
         commits.failed_files += sum(group.data_files_count for group in commits.lost)
         failed = [*commits.failed_commits, *commits.conflicts]
@@ -483,7 +485,7 @@ class RewriteRun:
             )
 
     def result(self, message: str | None, warnings: Sequence[str]) -> RewriteResult:
-        """Tell what was done."""
+        """Return the counts, scan fractions and messages of the rewrite."""
         commits, measure, results = self.commits, self._measure if self._results else None, self._results
         sampled = [each.sampled for each in results]
         scans = measure.column_scans(sampled, results) if measure else ()
@@ -503,7 +505,7 @@ class RewriteRun:
         )
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
-        """Count a file group that failed, or end the rewrite where it is committed as a whole."""
+        """Count a failed file group; raises RewriteFailedError without partial progress."""
         if not self._options.partial_progress:
             raise self._failure(f"{what} failed: {error}") from error
         logger.error(
@@ -513,7 +515,7 @@ class RewriteRun:
         self.commits.failure = error
 
     def _failure(self, reason: str, kind: type[RewriteFailedError] = RewriteFailedError) -> RewriteFailedError:
-        """Say why the rewrite cannot go on, and what is left of it."""
+        """Return the error that ends the rewrite, with the reason and what was committed."""
         count = self.commits.count
         left = (
             f"What {count} commits have rewritten stands, and the other new files were deleted."
@@ -524,7 +526,7 @@ class RewriteRun:
 
 
 def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
-    """Write scan fractions in a line."""
+    """Return scan fractions as one line of text."""
     return "; ".join(
         f"{scan.column} "
         + ", ".join(
@@ -536,16 +538,16 @@ def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
     )
 
 
-def _rewritten_groups(
+def _rewrite_groups(
     context: RewriteContext,
     groups: Sequence[SampledGroup],
     most: int,
     should_continue: Callable[[], bool],
 ) -> Generator[tuple[SampledGroup, list[DataFile] | Exception], None, None]:
-    """Rewrite file groups, so many at a time at most, each in a thread of its own with some threads more.
+    """Rewrite at most ``most`` file groups at a time, and yield each with its new files or its error.
 
-    The threads of the context are those of all that run at a time. It is asked before each is begun whether to go on;
-    all end when the generator is closed.
+    Running file groups share the threads of the context. ``should_continue`` is called before each file group begins.
+    Closing the generator stops the file groups that run, and deletes their new files.
     """
     waiting, running = deque(groups), dict[Future[list[DataFile]], tuple[SampledGroup, int]]()
     with ThreadPoolExecutor(min(most, max(1, len(groups))), "iceberg-zorder-group") as pool:
@@ -553,7 +555,7 @@ def _rewritten_groups(
             while True:
                 # Start file groups while there are threads for the next one.
                 while waiting and len(running) < most:
-                    # A thread for each new file, and its part of all.
+                    # One thread for each new file, but at least an equal share of all threads.
                     wanted = max(waiting[0].group.expected_output_files, context.threads // len(groups), 1)
                     share = min(context.threads, wanted)
                     if sum(busy for _, busy in running.values()) + share > context.threads or not should_continue():
@@ -573,13 +575,13 @@ def _rewritten_groups(
         finally:
             context.stopped.set()
             for future in running:
-                # Wait for a file group, and take its files if it has not failed.
+                # Wait for the file group, and delete its files; a failed one has deleted its own.
                 if not future.exception():
                     delete_files(context.table, [file.file_path for file in future.result()])
 
 
 def snapshot_properties(order: ResolvedSortOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
-    """Describe layouts for the summary of the snapshot that they were used for."""
+    """Return the summary properties that describe the layouts of a snapshot."""
     hashes = sorted(layout_hash(layout) for layout in layouts)
     is_plain = order.curve == ZORDER and not order.prefix
     return {
