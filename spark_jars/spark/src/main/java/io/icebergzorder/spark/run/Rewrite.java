@@ -43,7 +43,7 @@ public final class Rewrite {
 
   private Rewrite() {}
 
-  /** What a rewrite did: without a result if no file group was worth it once they were sampled. */
+  /** What a rewrite did. The result is empty if sampling showed that no file group would gain. */
   public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
@@ -53,14 +53,14 @@ public final class Rewrite {
       Optional<SampledPlan.WorkloadReads> workload,
       List<String> messages) {}
 
-  /** Lists data files, and selects among them. Manifests are read, and no data. */
+  /** Lists data files, and selects among them. Reads manifests only, no data files. */
   public static TablePlan plan(ResolvedRequest request) {
     StartingPoint start = StartingPoint.of(request.target().table(), request.branch());
     List<FileScanTask> listed = start.list(request);
     return Selection.select(request, start, listed);
   }
 
-  /** Samples the clustering columns, and fits layouts. One Spark job, which reads no other column; nothing is written. */
+  /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */
   public static SampledPlan sample(TablePlan plan) {
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
       SampledPlan sampled = sampleAndFit(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
@@ -72,7 +72,7 @@ public final class Rewrite {
     }
   }
 
-  /** Writes the new files of a plan, and commits them; samples it before, unless that is done. */
+  /** Writes the new files of a plan, and commits them. Samples the plan first if {@code sampled} is empty. */
   public static RewriteResult execute(TablePlan plan, Optional<SampledPlan> sampled) {
     long since = System.nanoTime();
     boolean interrupted = false;
@@ -94,7 +94,7 @@ public final class Rewrite {
     }
   }
 
-  /** A plan that was sampled before: sampling has looked at the files' types, in another session. */
+  /** Checks the files' Parquet types again, because the plan may have been sampled in another session. */
   private static SampledPlan checked(RewriteSession session, SampledPlan sampled) {
     PhysicalTypeCheck.check(session, sampled.plan().target().table(), sampled.plan().inputFiles());
     return sampled;
@@ -108,7 +108,7 @@ public final class Rewrite {
     return sampled;
   }
 
-  /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
+  /** Samples, checks bounds, and chooses layouts. Exceptions of the two checks pass unchanged; others get the message {@code stopped}. */
   private static SampledPlan sampleAndFit(RewriteSession session, TablePlan plan, boolean failAlone, String stopped)
       throws InterruptedException {
     PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
@@ -119,12 +119,12 @@ public final class Rewrite {
     return namingFailure(plan, stopped, () -> fitter.choose(sampler, samples, metrics));
   }
 
-  /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
+  /** Runs {@code work}; wraps its exception in one whose message has the table's name and the reason. */
   private static <T> T namingFailure(TablePlan plan, String message, Supplier<T> work) throws InterruptedException {
     try {
       return work.get();
     } catch (Throwable e) {
-      // Spark throws it undeclared.
+      // Spark throws InterruptedException without declaring it.
       if (e instanceof InterruptedException interruption) {
         throw interruption;
       }
@@ -150,7 +150,7 @@ public final class Rewrite {
     }
   }
 
-  /** Writes the file groups, several in a job and several jobs at a time, and commits them. */
+  /** Writes and commits the file groups. A Spark job has several file groups, and several jobs run at a time. */
   private static RewriteResult rewritten(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
       throws InterruptedException {
     TablePlan plan = sampled.plan();
@@ -167,7 +167,7 @@ public final class Rewrite {
     return measurement.outcome(result, messages);
   }
 
-  /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
+  /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */
   private static List<MetricsFindings.Fix> setMetricsModes(SampledPlan sampled) {
     List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes();
     if (!fixes.isEmpty()) {
@@ -181,7 +181,7 @@ public final class Rewrite {
 
   private static List<GroupJob> jobs(RewriteSession session, SampledPlan sampled) {
     int count = sampled.groups().size() + sampled.failures().size();
-    // What is committed together may as well be rewritten together, and no more than that.
+    // A job never has more file groups than one commit.
     int together =
         sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
     return JobPlanner.jobs(
