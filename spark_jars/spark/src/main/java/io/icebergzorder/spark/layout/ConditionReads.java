@@ -116,8 +116,9 @@ public final class ConditionReads {
   /** Which conditions may be true in the partition of a file group; all where rows of several come together. */
   public boolean[] asked(FileGroup group) {
     boolean[] asked = new boolean[conditions.size()];
+    boolean spansPartitions = group.spansPartitions();
     for (int i = 0; i < asked.length; i++) {
-      asked[i] = group.spansPartitions() || conditions.get(i).partitionMayMatch(group.files().get(0).file());
+      asked[i] = spansPartitions || conditions.get(i).partitionMayMatch(group.files().get(0).file());
     }
     return asked;
   }

@@ -84,8 +84,9 @@ public record FileGroup(
       return true;
     }
     // It may have all files of an old spec that is written again.
-    StructLikeWrapper partition = StructLikeWrapper.forType(files.get(0).spec().partitionType());
-    return files.stream().map(task -> partition.copyFor(task.file().partition())).distinct().count() > 1;
+    StructLikeWrapper other = StructLikeWrapper.forType(files.get(0).spec().partitionType());
+    StructLikeWrapper first = other.copyFor(files.get(0).file().partition());
+    return files.stream().anyMatch(task -> !first.equals(other.set(task.file().partition())));
   }
 
   /** Iceberg's group for one execution, which notes the files in it that were written. */

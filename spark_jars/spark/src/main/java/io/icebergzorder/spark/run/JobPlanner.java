@@ -110,13 +110,13 @@ public final class JobPlanner {
             group.group().maxOutputFileSize(),
             group.hasFewerFiles());
     Open job = open.get(kind);
-    // The rows of a group that changes its spec go to any partition.
-    if (job == null || group.group().spansPartitions() || !job.hasRoomFor(group, limits)) {
+    boolean isAlone = group.group().spansPartitions();
+    if (job == null || isAlone || !job.hasRoomFor(group, limits)) {
       job = new Open(isInPlace);
       jobs.add(job);
     }
     job.add(group);
-    if (group.group().spansPartitions()) {
+    if (isAlone) {
       open.remove(kind, job);
     } else {
       open.put(kind, job);
