@@ -35,15 +35,11 @@ public record ResolvedRequest(
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
     RewriteRequest request = TableDefaults.complete(target, written);
-    return of(target, request, request.where());
+    return ofPlanned(target, request, request.where());
   }
 
   /** Resolves a request that says everything, with the filter by which files are listed; null for all. */
   public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request, String where) {
-    return of(target, request, where);
-  }
-
-  private static ResolvedRequest of(CatalogTable target, RewriteRequest request, String where) {
     Table table = target.table();
     checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());
