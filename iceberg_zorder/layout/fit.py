@@ -382,6 +382,11 @@ def fit(
     array([[0, 2],
            [1, 3]])
     """
+    return cut(uncut(columns, sample, request), sample, request, workload, workload_share)
+
+
+def uncut(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequest) -> Layout:
+    """Fit what does not depend on the number of files: a layout that :func:`cut` cuts into as many as are wanted."""
     position_bits(len(columns))  # refuses too many
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
@@ -393,7 +398,7 @@ def fit(
         boundaries = find_boundaries(keys, request.boundaries)
         mapped = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
         fitted.append(LayoutColumn(place, columns[place], boundaries, mapped))
-    uncut = Layout(
+    return Layout(
         tuple(fitted),
         leading,
         tuple(column.name for place, column in enumerate(columns) if place not in active),
@@ -401,23 +406,34 @@ def fit(
         request.curve,
         EvenCuts(()),
     )
-    positions = uncut.positions(sample)
+
+
+def cut(
+    layout: Layout,
+    sample: Sample,
+    request: LayoutRequest,
+    workload: Callable[[Layout], QueryBoxes] | None = None,
+    workload_share: float = WORKLOAD_SHARE,
+) -> Layout:
+    """Cut the columns of a layout into as many files as are wanted, whatever its own cuts are; see :func:`fit`."""
+    positions, bits, leading = layout.positions(sample), layout.bits, layout.leading
     if request.cuts != ADAPTIVE:
         index = global_index(positions, sample.rows, leading, request.curve, bits)
-        return replace(uncut, cuts=even_cuts(np.sort(index), request.files))
-    weights = [1.0] * len(request.leading_orders) + list(request.weights or [1.0] * len(columns))
+        return replace(layout, cuts=even_cuts(np.sort(index), request.files))
+    leading_weights = [1.0] * len(request.leading_orders)
+    weights = [*leading_weights, *request.weights] if request.weights else None
     tree = grow(
         positions,
         bits,
         request.files,
         tolerance=request.size_tolerance,
-        weights=[weights[place] for place in active],
+        weights=[weights[column.ordinal] if weights else 1.0 for column in layout.columns],
         leading=leading,
-        workload=workload(uncut) if workload else None,
+        workload=workload(layout) if workload else None,
         workload_share=workload_share,
     )
     curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, leading)
-    return replace(uncut, curve=curve, cuts=tree)
+    return replace(layout, curve=curve, cuts=tree)
 
 
 def _separates(keys: KeyColumn) -> bool:

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.fit import fit
+from iceberg_zorder.layout.fit import cut, uncut
 from iceberg_zorder.layout.keys import NULL, KeyColumn, domain
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
@@ -64,6 +64,8 @@ from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, WorkloadScan
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.sort.memory_budget import MemoryBudget
+
+_LOG = logging.getLogger(__name__)
 
 
 class ScanFractions:
@@ -239,9 +241,6 @@ def _unknown(group: LaidOutSample, columns: Sequence[ClusteringColumn]) -> DataF
     return DataFiles(one, one + group.rows, one + group.size, tuple(bounds))
 
 
-_LOG = logging.getLogger(__name__)
-
-
 def makes_few(files: int, new_files: int) -> bool:
     """Tell whether new files are so much fewer that this is worth a rewrite, if filters read no more: half as many.
 
@@ -285,8 +284,9 @@ def fit_plan(
     share = 0 if options.rewrite_all else 2 if is_given else 1
     more = MoreFiles(share, math.isinf(options.max_scan_ratio))
     fitted, measure, metrics = fit_layouts(context, plan.groups, more)
-    chosen = [each for each in fitted if options.rewrite_all or each.group.must_rewrite or each.gains]
-    left = [each for each in fitted if each not in chosen]
+    chosen, left = list[SampledGroup](), list[SampledGroup]()
+    for each in fitted:
+        (chosen if options.rewrite_all or each.group.must_rewrite or each.gains else left).append(each)
     if left and not chosen:
         before, predicted = measure.means(left)
         said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
@@ -411,7 +411,7 @@ def _fitted(
     most = group.data_files_count // more.share if more.share else 0
     while files < most and not found[-1].gains:
         files = min(2 * files, most)
-        sample = replace(sample, layout=_layout(context, drawn, files))
+        sample = replace(sample, layout=_cut(context, drawn, layout, files))
         found.append(measure.with_layout(found[0], sample, files))
     if found[-1].gains:
         return found[-1]
@@ -431,7 +431,12 @@ def _is_gathered(sampled: SampledGroup, more: MoreFiles) -> bool:
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     request = context.order.layout_request(context.options, files)
+    return _cut(context, sample, uncut(context.order.all, sample.fitted, request), files)
+
+
+def _cut(context: SampleContext, sample: DrawnSample, layout: Layout, files: int) -> Layout:
+    request = context.order.layout_request(context.options, files)
     if context.workload is None:
-        return fit(context.order.all, sample.fitted, request)
+        return cut(layout, sample.fitted, request)
     asked = context.workload.asked_of(sample.scan.group.like, context.options.workload_share)
-    return fit(context.order.all, sample.fitted, request, asked.boxes_in, asked.share)
+    return cut(layout, sample.fitted, request, asked.boxes_in, asked.share)
