@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
@@ -266,10 +267,12 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
     in_question = tasks.values() if is_same else work.listing.tasks(planned_on)
-    return _with_tasks(work, plan, tasks, len(in_question))
+    return _with_tasks(work, plan, tasks, planned_on, len(in_question))
 
 
-def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask], in_question: int) -> _Plan:
+def _with_tasks(
+    work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask], planned_on: Snapshot, in_question: int
+) -> _Plan:
     """Have a plan that was read know its files, where the size of new ones is from, and how many files it lacks."""
     groups = []
     for group in plan.groups:
@@ -283,7 +286,7 @@ def _with_tasks(work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTas
         groups.append(replace(group, expected_output_files=_with_a_row(group.expected_output_files, group)))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
-        snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
+        snapshots = snapshots_to(work.table, planned_on)
         last = next((each.target for each in reversed(snapshots) if each.target), None)
         target = replace(target, origin=last[1] if last else target.source)
     if not work.spec.any_format:
