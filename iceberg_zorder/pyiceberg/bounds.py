@@ -27,6 +27,8 @@ from iceberg_zorder.rewrite.metrics_check import COLUMN_MODE, KeyPool, WeakBound
 from iceberg_zorder.rewrite.options import spelled_alike
 from iceberg_zorder.rewrite.predicate import Name
 
+_LOG = logging.getLogger(__name__)
+
 
 def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
     """List what is right inside a type, with the ids of fields, in the order in which Parquet has it."""
@@ -76,7 +78,6 @@ def found_fields(table: Table, name: Name, *, case_sensitive: bool) -> list[Nest
     return path
 
 
-_LOG = logging.getLogger(__name__)
 _DEFAULT = "write.metadata.metrics.default"
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
 _TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)

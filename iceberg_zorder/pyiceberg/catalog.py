@@ -48,6 +48,8 @@ from iceberg_zorder.pyiceberg.compat import (
 )
 from iceberg_zorder.pyiceberg.files import display_name
 
+logger = logging.getLogger("iceberg_zorder")
+
 
 def whole_number(properties: Mapping[str, str], name: str, default: int, *, least: int | None = None) -> int:
     """Read a property that is a whole number.
@@ -197,8 +199,6 @@ class _Content(InputFile):
         """Open it."""
         return io.BytesIO(self._content)
 
-
-logger = logging.getLogger("iceberg_zorder")
 
 _T = TypeVar("_T")
 

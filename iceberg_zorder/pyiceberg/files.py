@@ -29,6 +29,8 @@ from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.pyiceberg.compat import content_offset, referenced_data_file
 from iceberg_zorder.rewrite.messages import Reason, words
 
+_LOG = logging.getLogger("iceberg_zorder")
+
 
 def display_name(table: Table) -> str:
     """Name a table as Iceberg for Java does: the catalog's name, the namespace, the table."""
@@ -176,9 +178,6 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
         upper_bounds=upper,
         **counted,
     )
-
-
-_LOG = logging.getLogger("iceberg_zorder")
 
 
 def new_file_name(stem: str, write_id: str, ending: str) -> str:

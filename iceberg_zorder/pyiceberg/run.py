@@ -65,6 +65,8 @@ from iceberg_zorder.sort.routing import Router
 from iceberg_zorder.sort.spill import Spill, parted
 from iceberg_zorder.sort.threads import ReadAhead, StoppedError, Turns, available_cores, run_together
 
+logger = logging.getLogger("iceberg_zorder")
+
 # Spilled rows take at most about this many times the bytes of their files. Measured with zstd: TPC-H's lineitem 1.65,
 # orders 1.54, customer 1.52, partsupp 1.48, events with random keys 1.5, rows that hardly differ 0.92. Measured with
 # Snappy: 0.75 to 1.32.
@@ -294,9 +296,6 @@ def _split_into_streams(tasks: Sequence[DataFileTask], streams: int) -> list[lis
         dealt[least].append(task)
         sizes[least] += max(1, task.data_file.file_size_in_bytes)
     return dealt
-
-
-logger = logging.getLogger("iceberg_zorder")
 
 
 class RewriteRun:

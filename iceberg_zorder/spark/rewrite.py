@@ -29,6 +29,8 @@ from iceberg_zorder.spark.call import (
     string_literal,
 )
 
+logger = logging.getLogger("iceberg_zorder")
+
 
 def describe_plan(
     spark: SparkSession,
@@ -91,9 +93,6 @@ def _plan(spark: SparkSession, call: RewriteCall) -> Any:
     for name, value in call.options.items():
         builder.option(name, value)
     return builder.plan()
-
-
-logger = logging.getLogger("iceberg_zorder")
 
 
 def rewrite_data_files(

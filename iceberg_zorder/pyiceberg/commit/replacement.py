@@ -57,6 +57,8 @@ from iceberg_zorder.pyiceberg.compat import avro_codec, submit
 from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, delete_files, display_name
 from iceberg_zorder.rewrite.options import RewriteOptions
 
+logger = logging.getLogger("iceberg_zorder")
+
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
 """What a catalog answers when it has not even tried to commit."""
 
@@ -312,9 +314,6 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
         lambda why: f"Cannot remove dangling delete files of {name}, because {why}. What was committed before stands.",
     )
     return removed if committed else 0
-
-
-logger = logging.getLogger("iceberg_zorder")
 
 
 @dataclass(eq=False)
