@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: sql -> api -> run -> layout, commit, metrics -> plan -> request -> internals."""
+"""The Spark engine's Java packages import one way: sql -> api -> run -> layout, commit, metrics -> plan -> spec -> internals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = "io.icebergzorder.spark"
 STAGES: list[set[str]] = [
     {"", "core"},
     {"internals", "bounds"},
-    {"request"},
+    {"spec"},
     {"plan"},
     {"layout", "commit", "metrics"},
     {"run"},
@@ -76,8 +76,8 @@ def test_the_core_knows_no_engine_and_its_imports_go_one_way() -> None:
 def test_a_wrong_import_is_noticed() -> None:
     assert faults("plan", f"import {PACKAGE}.run.Rewrite;")
     assert faults("commit", f"import {PACKAGE}.layout.Sampler;")
-    assert faults("request", f"import {PACKAGE}.plan.TablePlan;")
+    assert faults("spec", f"import {PACKAGE}.plan.TablePlan;")
     assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")
     assert faults("", f"import {PACKAGE}.sql.Procedures;")
     assert not faults("run", f"import {PACKAGE}.plan.TablePlan;")
-    assert not faults("plan", f"import {PACKAGE}.request.RewriteRequest;")
+    assert not faults("plan", f"import {PACKAGE}.spec.RewriteSpec;")

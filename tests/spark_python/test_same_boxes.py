@@ -110,7 +110,7 @@ def in_java(spark: SparkSession, table: Table, texts: Sequence[str]) -> dict[str
     schema = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name).schema()
     expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression
     boxes, mapper = (
-        jvm.io.icebergzorder.spark.request.ConditionBoxes.of,
+        jvm.io.icebergzorder.spark.spec.ConditionBoxes.of,
         jvm.com.fasterxml.jackson.databind.ObjectMapper(),
     )
     return {

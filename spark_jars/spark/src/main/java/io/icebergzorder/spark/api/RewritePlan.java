@@ -9,10 +9,10 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StoredPlan;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.Condition;
-import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.spec.CatalogTable;
+import io.icebergzorder.spark.spec.Condition;
+import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -91,17 +91,17 @@ public final class RewritePlan {
 
   /** The order of the rows, as written or chosen by a workload; null if that chose nothing. */
   public String sortOrder() {
-    return plan.request().sortOrder();
+    return plan.spec().sortOrder();
   }
 
   /** The options, as written. */
   public Map<String, String> options() {
-    return plan.request().options();
+    return plan.spec().options();
   }
 
   /** The predicate that selects data files, as written; empty for all. */
   public Optional<String> where() {
-    return Optional.ofNullable(plan.request().where());
+    return Optional.ofNullable(plan.spec().where());
   }
 
   /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
@@ -251,7 +251,7 @@ public final class RewritePlan {
       return sampled();
     }
     plan.checkIsCurrent();
-    List<Condition> conditions = ResolvedRequest.conditions(target(), predicates);
+    List<Condition> conditions = ResolvedSpec.conditions(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
     return new RewritePlan(sampled.plan, sampled.sampled, sampled.measured(conditions));
   }

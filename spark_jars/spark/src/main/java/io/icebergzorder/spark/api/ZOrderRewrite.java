@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.spec.CatalogTable;
+import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
@@ -114,8 +114,8 @@ public final class ZOrderRewrite {
    */
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
-    RewriteRequest request = new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin);
-    return new RewritePlan(Rewrite.plan(ResolvedRequest.of(load.apply(table), request)));
+    RewriteSpec spec = new RewriteSpec(table, sortOrder, options, where, branch, likeBuiltin);
+    return new RewritePlan(Rewrite.plan(ResolvedSpec.of(load.apply(table), spec)));
   }
 
   /**

@@ -3,7 +3,7 @@ package io.icebergzorder.spark.commit;
 import io.icebergzorder.core.select.Settled;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;

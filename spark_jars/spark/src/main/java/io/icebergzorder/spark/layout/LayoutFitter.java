@@ -9,8 +9,8 @@ import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.request.Workload;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -122,7 +122,7 @@ public final class LayoutFitter {
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
   private boolean mayBeLeft(FileGroup group) {
-    return plan.asked().mayLeaveGroups() && !group.mustRewrite();
+    return plan.resolved().mayLeaveGroups() && !group.mustRewrite();
   }
 
   /** Whether it becomes few files, and filters read no more, or do not count. */

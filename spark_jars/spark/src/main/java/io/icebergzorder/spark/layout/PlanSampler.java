@@ -10,7 +10,7 @@ import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -5,7 +5,7 @@ import static io.icebergzorder.core.Reason.percent;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -38,7 +38,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
     addLosers(messages, before, predicted, means);
-    if (plan.asked().isRewriteAll()
+    if (plan.resolved().isRewriteAll()
         && means.predicted() > means.before()
         && !percent(means.predicted()).equals(percent(means.before()))) {
       messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
@@ -82,7 +82,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     ResolvedSortOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
-    boolean isAskedFor = files >= all && plan.asked().isRewriteAll();
+    boolean isAskedFor = files >= all && plan.resolved().isRewriteAll();
     return isAskedFor || last.isBy(order.sortOrder())
         ? Stream.empty()
         : Stream.of(

@@ -13,7 +13,7 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -13,7 +13,7 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashSet;

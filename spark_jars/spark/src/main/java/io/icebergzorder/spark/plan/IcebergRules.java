@@ -3,7 +3,7 @@ package io.icebergzorder.spark.plan;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.core.select.Gathering;
-import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -11,12 +11,12 @@ import io.icebergzorder.core.select.GroupCuts;
 import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.request.FileCondition;
-import io.icebergzorder.spark.request.FileScope;
-import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.request.RewriteOptions;
-import io.icebergzorder.spark.request.Workload;
+import io.icebergzorder.spark.spec.FileCondition;
+import io.icebergzorder.spark.spec.FileScope;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteOptions;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -43,7 +43,7 @@ import org.apache.iceberg.util.StructLikeWrapper;
 public final class Selection {
   private static final int REASONS_SHOWN = 3;
 
-  private final ResolvedRequest request;
+  private final ResolvedSpec spec;
   private final StartingPoint start;
   private final Table table;
   private final RewriteHistory history;
@@ -80,26 +80,26 @@ public final class Selection {
     }
   }
 
-  private Selection(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
-    this.request = request;
+  private Selection(ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
+    this.spec = spec;
     this.start = start;
-    table = request.target().table();
+    table = spec.target().table();
     history = start.snapshotId() == null ? null : new RewriteHistory(table, start.snapshotId());
     partitions = byPartition(table, listed);
-    Map<String, String> options = request.options().forPlanner();
+    Map<String, String> options = spec.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
-    target = TargetSize.of(table, request.written().likeBuiltin(), options, history, sizes, request.written().where() != null);
+    target = TargetSize.of(table, spec.written().likeBuiltin(), options, history, sizes, spec.written().where() != null);
     rules = new IcebergRules(table, target.addedTo(options));
-    isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
+    isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
-    boolean isByCase = request.target().isCaseSensitive();
+    boolean isByCase = spec.target().isCaseSensitive();
     conditions =
-        request.workload().map(Workload::conditions).orElse(List.of()).stream()
+        spec.workload().map(Workload::conditions).orElse(List.of()).stream()
             .map(each -> new FileCondition(table, each, isByCase))
             .toList();
-    KeptBounds now = KeptBounds.of(table, request.order().named());
+    KeptBounds now = KeptBounds.of(table, spec.order().named());
     // New files are then to have bounds that those of today have not, and are written with that.
-    isMended = request.options().layout().fixesMetrics() && !now.missing().isEmpty();
+    isMended = spec.options().layout().fixesMetrics() && !now.missing().isEmpty();
     kept = isMended ? now.mended() : now;
   }
 
@@ -109,19 +109,19 @@ public final class Selection {
    * @param listed the data files that the filter selects
    * @throws IllegalArgumentException if Iceberg refuses an option
    */
-  public static TablePlan select(ResolvedRequest request, StartingPoint start, List<FileScanTask> listed) {
-    Selection selection = new Selection(request, start, listed);
+  public static TablePlan select(ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
+    Selection selection = new Selection(spec, start, listed);
     String nothing =
         start.snapshotId() == null
             ? "branch main has no snapshot yet"
-            : listed.isEmpty() && request.written().where() == null ? "the table has no data file" : null;
+            : listed.isEmpty() && spec.written().where() == null ? "the table has no data file" : null;
     List<Files> chosen = nothing == null ? selection.chosen() : List.of();
     String whyNothing =
         nothing != null
             ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
             : chosen.isEmpty() ? selection.whyNothing() : null;
     return new TablePlan(
-        request,
+        spec,
         start,
         selection.history,
         selection.target,
@@ -162,14 +162,14 @@ public final class Selection {
 
   /** Chooses among the data files of each partition. */
   private List<Files> chosen() {
-    boolean mayLeave = request.mayLeaveGroups();
+    boolean mayLeave = spec.mayLeaveGroups();
     // Of tables of version 1 manifests are read for it.
     RewriteHistory.Like like =
         mayLeave
-            ? history.like(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes())
+            ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !isMended ? history.settled(request.key(target.bytes())) : files -> false;
+        mayLeave && !isMended ? history.settled(spec.key(target.bytes())) : files -> false;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -246,18 +246,18 @@ public final class Selection {
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
   private BoundedFiles described(List<FileScanTask> files) {
     if (bounds == null) {
-      List<ClusteringColumn> columns = request.order().named();
+      List<ClusteringColumn> columns = spec.order().named();
       List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
       bounds =
           new FileBounds(
-              columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+              columns, table.schema(), visitor -> spec.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
     }
     return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }
 
   /** How files are judged and written: columns of which new files get no bounds do not count. */
   private UpkeepRequest upkeep(List<FileScanTask> files) {
-    ResolvedSortOrder order = request.order();
+    ResolvedSortOrder order = spec.order();
     List<ClusteringColumn> columns = order.named();
     PartitionMap<Boolean> found = PartitionMap.create(table.specs());
     files.forEach(file -> found.put(file.file().specId(), file.file().partition(), true));
@@ -268,10 +268,10 @@ public final class Selection {
     return new UpkeepRequest(
         rules.maxScanRatio,
         rules::expectedOutputFiles,
-        order.layoutRequest(request.options().layout(), 1),
+        order.layoutRequest(spec.options().layout(), 1),
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
-        request.workload().map(workload -> workload.asked(asked)));
+        spec.workload().map(workload -> workload.asked(asked)));
   }
 
   /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -62,13 +62,13 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(ResolvedRequest request) {
+  public List<FileScanTask> list(ResolvedSpec spec) {
     if (snapshotId == null) {
       return List.of();
     }
-    Table table = request.target().table();
+    Table table = spec.target().table();
     EqualityDeleteTypes.check(table, snapshotId);
-    return request.scope().files(table, snapshotId);
+    return spec.scope().files(table, snapshotId);
   }
 
   /** Looks at the table anew; returns the branch's snapshot of now, -1 if the plan is of none, or says why the plan is stale. */

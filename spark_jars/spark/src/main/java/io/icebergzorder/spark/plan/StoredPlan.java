@@ -10,9 +10,9 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.IntNode;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
-import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.spark.spec.CatalogTable;
+import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteSpec;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -128,24 +128,24 @@ public record StoredPlan(
     Table table = target.table();
     StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
     long head = start.check(table);
-    ResolvedRequest request = ResolvedRequest.ofPlanned(target, request(target.name()), where);
+    ResolvedSpec spec = ResolvedSpec.ofPlanned(target, spec(target.name()), where);
     long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
     if (fileGroups.isEmpty()) {
       TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
-      return new TablePlan(request, start, null, size, List.of(), left, message);
+      return new TablePlan(spec, start, null, size, List.of(), left, message);
     }
-    List<FileScanTask> listed = listed(request, head);
+    List<FileScanTask> listed = listed(spec, head);
     if (where != null && !hasAll(listed)) {
       // The filter may mean something else here: text of timestamps is in the zone of a session.
-      request = ResolvedRequest.ofPlanned(target, request(target.name()), null);
-      listed = listed(request, head);
+      spec = ResolvedSpec.ofPlanned(target, spec(target.name()), null);
+      listed = listed(spec, head);
     }
     List<FileGroup> groups = groups(table, start, listed);
     // Those of the plan's snapshot are listed once more only where they may be others.
-    int inQuestion = head == snapshotId ? listed.size() : start.list(request).size();
+    int inQuestion = head == snapshotId ? listed.size() : start.list(spec).size();
     RewriteHistory history = new RewriteHistory(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
-    return new TablePlan(request, start, history, size, groups, leftOf(inQuestion, groups), message);
+    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion, groups), message);
   }
 
   /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
@@ -160,10 +160,10 @@ public record StoredPlan(
     return all;
   }
 
-  RewriteRequest request(String table) {
+  RewriteSpec spec(String table) {
     Map<String, String> known = new LinkedHashMap<>(options);
     known.keySet().removeAll(OF_PYICEBERG);
-    return new RewriteRequest(table, sortOrder, known, where, branch, false);
+    return new RewriteSpec(table, sortOrder, known, where, branch, false);
   }
 
   private boolean hasAll(List<FileScanTask> listed) {
@@ -172,9 +172,9 @@ public record StoredPlan(
   }
 
   /** The data files that a request may take, with a check of what the plan says of its own. */
-  private List<FileScanTask> listed(ResolvedRequest request, long head) {
-    Table table = request.target().table();
-    int outputSpec = ResolvedRequest.outputSpec(table, request.options()).specId();
+  private List<FileScanTask> listed(ResolvedSpec spec, long head) {
+    Table table = spec.target().table();
+    int outputSpec = ResolvedSpec.outputSpec(table, spec.options()).specId();
     for (Group group : fileGroups) {
       if (group.specId != outputSpec) {
         throw refused(
@@ -182,7 +182,7 @@ public record StoredPlan(
       }
     }
     EqualityDeleteTypes.check(table, head);
-    return request.scope().files(table, head);
+    return spec.scope().files(table, head);
   }
 
   private List<FileGroup> groups(Table table, StartingPoint start, List<FileScanTask> listed) {

@@ -4,13 +4,13 @@ import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
-import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.PartitionColumn;
-import io.icebergzorder.spark.request.ResolvedRequest;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
-import io.icebergzorder.spark.request.RewriteOptions;
-import io.icebergzorder.spark.request.RewriteRequest;
-import io.icebergzorder.spark.request.Workload;
+import io.icebergzorder.spark.spec.CatalogTable;
+import io.icebergzorder.spark.spec.PartitionColumn;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteSpec;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -25,7 +25,7 @@ import org.apache.iceberg.util.PropertyUtil;
 /**
  * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
  *
- * @param asked what is asked for
+ * @param resolved what is asked for, on the table
  * @param start what the plan was made from
  * @param history what the branch tells of earlier rewrites; null if there is nothing to rewrite
  * @param targetSize the size of new files
@@ -35,7 +35,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param whyNothing why there is no file group, and what would force one; null if there is one
  */
 public record TablePlan(
-    ResolvedRequest asked,
+    ResolvedSpec resolved,
     StartingPoint start,
     RewriteHistory history,
     TargetSize targetSize,
@@ -45,21 +45,21 @@ public record TablePlan(
     String whyNothing) {
   /** Takes what was planned. Where rows may change their partition, they are cut and sorted by that before all else. */
   TablePlan(
-      ResolvedRequest asked,
+      ResolvedSpec resolved,
       StartingPoint start,
       RewriteHistory history,
       TargetSize targetSize,
       List<FileGroup> groups,
       List<LeftGroup> left,
       String whyNothing) {
-    this(asked, start, history, targetSize, order(asked, groups), groups, left, whyNothing);
+    this(resolved, start, history, targetSize, order(resolved, groups), groups, left, whyNothing);
   }
 
-  private static ResolvedSortOrder order(ResolvedRequest asked, List<FileGroup> groups) {
-    Table table = asked.target().table();
+  private static ResolvedSortOrder order(ResolvedSpec resolved, List<FileGroup> groups) {
+    Table table = resolved.target().table();
     return groups.stream().anyMatch(FileGroup::spansPartitions)
-        ? asked.order().partitionedBy(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, asked.options())))
-        : asked.order();
+        ? resolved.order().partitionedBy(PartitionColumn.of(table, ResolvedSpec.outputSpec(table, resolved.options())))
+        : resolved.order();
   }
 
   /** Takes copies of the lists. */
@@ -70,27 +70,27 @@ public record TablePlan(
 
   /** The table. */
   public CatalogTable target() {
-    return asked.target();
+    return resolved.target();
   }
 
-  /** What was asked for, as written. */
-  public RewriteRequest request() {
-    return asked.written();
+  /** What is asked for, as written. */
+  public RewriteSpec spec() {
+    return resolved.written();
   }
 
   /** The options, read. */
   public RewriteOptions options() {
-    return asked.options();
+    return resolved.options();
   }
 
   /** The queries that files are cut for, if there are any. */
   public Optional<Workload> workload() {
-    return asked.workload();
+    return resolved.workload();
   }
 
   /** The branch. */
   public String branch() {
-    return asked.branch();
+    return resolved.branch();
   }
 
   /** The snapshot that the plan was made from; empty if the table has none. */
@@ -103,9 +103,9 @@ public record TablePlan(
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** The key of what was asked for. */
+  /** The key of what is asked for. */
   public String requestKey() {
-    return asked.key(targetSize.bytes());
+    return resolved.key(targetSize.bytes());
   }
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
@@ -129,13 +129,13 @@ public record TablePlan(
 
   /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
   public int mostFiles(int files) {
-    return !asked.mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
+    return !resolved.mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
   }
 
   /** Whether few files are worth a rewrite whatever filters read. */
   public boolean isBySize() {
     return Double.isInfinite(
-        PropertyUtil.propertyAsDouble(asked.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
+        PropertyUtil.propertyAsDouble(resolved.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */
@@ -151,7 +151,7 @@ public record TablePlan(
 
   /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
   public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
-    asked.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
+    resolved.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
   }
 
   /**
@@ -168,7 +168,7 @@ public record TablePlan(
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, asked.scope().files(table, head), planned);
+      start.find(table, resolved.scope().files(table, head), planned);
     }
   }
 }

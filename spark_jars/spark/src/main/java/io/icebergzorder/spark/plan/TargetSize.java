@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.metrics.TableFacts.FileSizes;
-import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;

@@ -4,7 +4,7 @@ import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;

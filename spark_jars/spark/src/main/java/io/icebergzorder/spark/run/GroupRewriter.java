@@ -6,7 +6,7 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.layout.SampledGroup;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

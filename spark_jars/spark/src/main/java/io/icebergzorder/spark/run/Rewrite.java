@@ -13,7 +13,7 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * A whole rewrite, list → select → sample → fit → write → commit:
  *
  * <ul>
- *   <li>a {@link ResolvedRequest} holds the request, resolved against a table;
+ *   <li>a {@link ResolvedSpec} holds what a user asks for, resolved against a table;
  *   <li>a {@link TablePlan} holds the file groups, and the reasons why they were chosen;
  *   <li>a {@link SampledPlan} adds a layout and predictions for each file group;
  *   <li>a {@link RewriteResult} holds the outcome.
@@ -54,10 +54,10 @@ public final class Rewrite {
       List<String> messages) {}
 
   /** Lists data files, and selects among them. Reads manifests only, no data files. */
-  public static TablePlan plan(ResolvedRequest request) {
-    StartingPoint start = StartingPoint.of(request.target().table(), request.branch());
-    List<FileScanTask> listed = start.list(request);
-    return Selection.select(request, start, listed);
+  public static TablePlan plan(ResolvedSpec spec) {
+    StartingPoint start = StartingPoint.of(spec.target().table(), spec.branch());
+    List<FileScanTask> listed = start.list(spec);
+    return Selection.select(spec, start, listed);
   }
 
   /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */

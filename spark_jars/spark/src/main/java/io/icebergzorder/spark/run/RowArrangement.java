@@ -7,7 +7,7 @@ import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.request.ResolvedSortOrder;
+import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -62,7 +62,7 @@ final class RunMeasurement {
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
     summary.putAll(layoutProperties());
-    if (!plan.request().likeBuiltin()) {
+    if (!plan.spec().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);

@@ -9,7 +9,7 @@ import io.icebergzorder.spark.api.PlannedFileGroup;
 import io.icebergzorder.spark.api.RewritePlan;
 import io.icebergzorder.spark.api.ZOrderResult;
 import io.icebergzorder.spark.metrics.TableReport;
-import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.spec.CatalogTable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;

@@ -2,7 +2,7 @@ package io.icebergzorder.spark.sql;
 
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.spark.api.ZOrderRewrite;
-import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.spec.CatalogTable;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

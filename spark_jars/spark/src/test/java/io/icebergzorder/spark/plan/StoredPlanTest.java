@@ -28,7 +28,7 @@ class StoredPlanTest {
   void aPlanIsReadAsItWasWritten() {
     StoredPlan plan = StoredPlan.read("db.t", PLAN);
     assertEquals(7, plan.snapshotId());
-    assertEquals("{boundaries=64}", plan.request("db.t").options().toString(), "others are of PyIceberg's machine");
+    assertEquals("{boundaries=64}", plan.spec("db.t").options().toString(), "others are of PyIceberg's machine");
     StoredPlan.Group group = plan.fileGroups().get(0);
     assertEquals(List.of(new PlannedFile("f", List.of("d#4"))), group.dataFiles());
     assertEquals(List.of(Reason.of(Reason.SMALL, "files", 1, "min_file_size_bytes", 750)), group.reasons());

@@ -3,7 +3,7 @@ package io.icebergzorder.spark.plan;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.icebergzorder.core.metrics.TableFacts.FileSizes;
-import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Map;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;

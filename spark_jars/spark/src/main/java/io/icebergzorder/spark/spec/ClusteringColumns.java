@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ColumnWeight;

@@ -1,14 +1,14 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The request of a user. An argument that was not given is null, or an empty map of options. */
-public record RewriteRequest(
+/** What a user asks for. An argument that was not given is null, or an empty map of options. */
+public record RewriteSpec(
     String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
-  public RewriteRequest {
-    options.forEach(RewriteRequest::checkGiven);
+  public RewriteSpec {
+    options.forEach(RewriteSpec::checkGiven);
     // In the order as written, so that a plan is always told in the same words.
     options = Collections.unmodifiableMap(new LinkedHashMap<>(options));
   }

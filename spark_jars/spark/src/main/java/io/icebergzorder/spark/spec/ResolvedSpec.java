@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.select.RequestKey;
@@ -21,37 +21,37 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
-/** A request, resolved against a table. Every invalid request is refused here, before data is read or written. */
-public record ResolvedRequest(
+/** A spec, resolved against a table. Every invalid spec is refused here, before data is read or written. */
+public record ResolvedSpec(
     CatalogTable target,
-    RewriteRequest written,
+    RewriteSpec written,
     RewriteOptions options,
     String branch,
     ResolvedSortOrder order,
     FileScope scope,
     Optional<Workload> workload) {
-  /** Resolves a request; what it does not say of columns and options, the table may remember. */
-  public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
+  /** Resolves a spec; what it does not say of columns and options, the table may remember. */
+  public static ResolvedSpec of(CatalogTable target, RewriteSpec written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
-    RewriteRequest request = TableDefaults.complete(target, written);
-    return ofPlanned(target, request, request.where());
+    RewriteSpec spec = TableDefaults.complete(target, written);
+    return ofPlanned(target, spec, spec.where());
   }
 
-  /** Resolves a request that says everything, with the filter by which files are listed; null for all. */
-  public static ResolvedRequest ofPlanned(CatalogTable target, RewriteRequest request, String where) {
+  /** Resolves a spec that says everything, with the filter by which files are listed; null for all. */
+  public static ResolvedSpec ofPlanned(CatalogTable target, RewriteSpec spec, String where) {
     Table table = target.table();
     checkColumns(table);
-    RewriteOptions options = RewriteOptions.of(request.options());
-    SortOrder sortOrder = sortOrder(target, request);
-    String branch = branchToRewrite(target, request);
+    RewriteOptions options = RewriteOptions.of(spec.options());
+    SortOrder sortOrder = sortOrder(target, spec);
+    String branch = branchToRewrite(target, spec);
     ResolvedSortOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
     FileScope scope = new FileScope(filter(target, where), target.isCaseSensitive());
     double share = options.layout().workloadShare();
     Optional<Workload> workload =
         options.layout().workload()
             .map(text -> Workload.of(text, share, table, target.isCaseSensitive(), each -> filter(target, each)));
-    return new ResolvedRequest(target, request, options, branch, order, scope, workload);
+    return new ResolvedSpec(target, spec, options, branch, order, scope, workload);
   }
 
   /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
@@ -66,8 +66,8 @@ public record ResolvedRequest(
     }
   }
 
-  private static String branchToRewrite(CatalogTable target, RewriteRequest request) {
-    String branch = branch(target, request.branch(), "rewrite");
+  private static String branchToRewrite(CatalogTable target, RewriteSpec spec) {
+    String branch = branch(target, spec.branch(), "rewrite");
     if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
       throw new IllegalArgumentException(
           "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only"
@@ -86,7 +86,7 @@ public record ResolvedRequest(
     return !isRewriteAll() && !written.likeBuiltin();
   }
 
-  /** What tells requests for files of a size apart. */
+  /** The key of this spec for new files of a size. */
   public String key(long targetFileSizeBytes) {
     Table table = target.table();
     String key =
@@ -112,14 +112,14 @@ public record ResolvedRequest(
     return spec;
   }
 
-  private static SortOrder sortOrder(CatalogTable target, RewriteRequest request) {
-    if (request.sortOrder() == null) {
+  private static SortOrder sortOrder(CatalogTable target, RewriteSpec spec) {
+    if (spec.sortOrder() == null) {
       throw new IllegalArgumentException(
           ("Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
                   + " %s: iceberg-zorder advise tells which to name")
               .formatted(target.name(), TableDefaults.COLUMNS));
     }
-    return SortOrder.parse(request.sortOrder());
+    return SortOrder.parse(spec.sortOrder());
   }
 
   /** The branch of the argument, else of the table's name, else main. */

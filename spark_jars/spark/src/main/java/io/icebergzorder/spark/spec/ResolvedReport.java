@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
@@ -21,12 +21,12 @@ public record ResolvedReport(
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    List<SnapshotFacts> snapshots = snapshots(table, ResolvedRequest.branch(target, branchArgument, "report on"));
+    List<SnapshotFacts> snapshots = snapshots(table, ResolvedSpec.branch(target, branchArgument, "report on"));
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
     ResolvedSortOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
-    FileScope scope = new FileScope(ResolvedRequest.filter(target, where), target.isCaseSensitive());
+    FileScope scope = new FileScope(ResolvedSpec.filter(target, where), target.isCaseSensitive());
     return new ResolvedReport(target, snapshots, order, options, where, scope);
   }
 

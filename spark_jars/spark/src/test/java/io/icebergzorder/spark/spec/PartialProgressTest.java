@@ -1,8 +1,8 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.icebergzorder.spark.request.RewriteOptions.PartialProgress;
+import io.icebergzorder.spark.spec.RewriteOptions.PartialProgress;
 import org.junit.jupiter.api.Test;
 
 class PartialProgressTest {

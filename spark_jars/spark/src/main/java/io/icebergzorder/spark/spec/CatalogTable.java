@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.util.ArrayList;

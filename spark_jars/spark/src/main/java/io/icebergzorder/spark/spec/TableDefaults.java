@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.ColumnWeight;
 import io.icebergzorder.core.EvenCuts;
@@ -25,18 +25,17 @@ final class TableDefaults {
 
   private TableDefaults() {}
 
-  /** Completes a request by what the table remembers; what the request says wins. */
-  static RewriteRequest complete(CatalogTable target, RewriteRequest request) {
-    Map<String, String> given = request.options();
-    String sortOrder = request.sortOrder() == null ? sortOrder(target) : request.sortOrder();
+  /** Completes a spec by what the table remembers; what the spec says wins. */
+  static RewriteSpec complete(CatalogTable target, RewriteSpec spec) {
+    Map<String, String> given = spec.options();
+    String sortOrder = spec.sortOrder() == null ? sortOrder(target) : spec.sortOrder();
     // What the table remembers of weights is for the columns that it remembers.
-    SortOrder named = request.sortOrder() == null ? null : SortOrder.parse(sortOrder);
+    SortOrder named = spec.sortOrder() == null ? null : SortOrder.parse(sortOrder);
     Map<String, String> options = options(target, named, given);
     if (options.containsKey(ZOrderOptions.WORKLOAD) && !given.containsKey(ZOrderOptions.WORKLOAD)) {
       checkWorkload(target, options.get(ZOrderOptions.WORKLOAD));
     }
-    return new RewriteRequest(
-        request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
+    return new RewriteSpec(spec.table(), sortOrder, options, spec.where(), spec.branch(), spec.likeBuiltin());
   }
 
   /** Given options, completed by those that a table remembers for a sort order, or for its own. */

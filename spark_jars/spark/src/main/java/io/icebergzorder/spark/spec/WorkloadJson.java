@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.spec;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadFeature;
