@@ -77,10 +77,10 @@ public final class Rewrite {
     long since = System.nanoTime();
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
-      SampledPlan layouts = sampled.isPresent() ? checked(session, sampled.get()) : sampled(session, plan);
-      return layouts.isNothing()
-          ? new RewriteResult(layouts, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
-          : writeAndCommit(session, layouts, since);
+      SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, sampled.get()) : sampleToWrite(session, plan);
+      return toWrite.isNothing()
+          ? new RewriteResult(toWrite, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
+          : rewrite(session, toWrite, since);
     } catch (InterruptedException e) {
       interrupted = true;
       String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(plan.target().name());
@@ -95,28 +95,28 @@ public final class Rewrite {
   }
 
   /** Checks the files' Parquet types again, because the plan may have been sampled in another session. */
-  private static SampledPlan checked(RewriteSession session, SampledPlan sampled) {
+  private static SampledPlan recheckTypes(RewriteSession session, SampledPlan sampled) {
     PhysicalTypeCheck.check(session, sampled.plan().target().table(), sampled.plan().inputFiles());
     return sampled;
   }
 
-  private static SampledPlan sampled(RewriteSession session, TablePlan plan) throws InterruptedException {
+  private static SampledPlan sampleToWrite(RewriteSession session, TablePlan plan) throws InterruptedException {
     boolean failAlone = plan.options().partialProgress().isPresent();
-    String stopped = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
-    SampledPlan sampled = sampleAndFit(session, plan, failAlone, stopped);
+    String failureMessage = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
+    SampledPlan sampled = sampleAndFit(session, plan, failAlone, failureMessage);
     sampled.warnings(List.of()).forEach(LOG::warn);
     return sampled;
   }
 
-  /** Samples, checks bounds, and chooses layouts. Exceptions of the two checks pass unchanged; others get the message {@code stopped}. */
-  private static SampledPlan sampleAndFit(RewriteSession session, TablePlan plan, boolean failAlone, String stopped)
+  /** Samples, checks bounds, and chooses layouts. Exceptions of the two checks pass unchanged; others get {@code failureMessage}. */
+  private static SampledPlan sampleAndFit(RewriteSession session, TablePlan plan, boolean failAlone, String failureMessage)
       throws InterruptedException {
     PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
     LayoutFitter fitter = new LayoutFitter(plan);
     PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
-    Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, stopped, sampler::sample);
+    Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, failureMessage, sampler::sample);
     MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
-    return namingFailure(plan, stopped, () -> fitter.choose(sampler, samples, metrics));
+    return namingFailure(plan, failureMessage, () -> fitter.choose(sampler, samples, metrics));
   }
 
   /** Runs {@code work}; wraps its exception in one whose message has the table's name and the reason. */
@@ -132,14 +132,14 @@ public final class Rewrite {
     }
   }
 
-  private static RewriteResult writeAndCommit(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
+  private static RewriteResult rewrite(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
     TablePlan plan = sampled.plan();
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
         sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
     List<MetricsFindings.Fix> fixes = setMetricsModes(sampled);
     try {
-      return rewritten(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
+      return writeAndCommit(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -151,7 +151,7 @@ public final class Rewrite {
   }
 
   /** Writes and commits the file groups. A Spark job has several file groups, and several jobs run at a time. */
-  private static RewriteResult rewritten(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
+  private static RewriteResult writeAndCommit(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
       throws InterruptedException {
     TablePlan plan = sampled.plan();
     Table table = plan.target().table();
@@ -162,7 +162,7 @@ public final class Rewrite {
     RewriteCommit commit =
         new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     FileGroupPool pool =
-        new FileGroupPool(new GroupRewriter(session, table, plan.order()), jobs(session, sampled), sampled.failures());
+        new FileGroupPool(new GroupRewriter(session, table, plan.order()), planJobs(session, sampled), sampled.failures());
     RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
     return measurement.outcome(result, messages);
   }
@@ -179,12 +179,12 @@ public final class Rewrite {
     return fixes;
   }
 
-  private static List<GroupJob> jobs(RewriteSession session, SampledPlan sampled) {
+  private static List<GroupJob> planJobs(RewriteSession session, SampledPlan sampled) {
     int count = sampled.groups().size() + sampled.failures().size();
     // A job never has more file groups than one commit.
-    int together =
+    int groupsPerJob =
         sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
     return JobPlanner.jobs(
-        List.copyOf(sampled.groups().values()), JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
+        List.copyOf(sampled.groups().values()), JobPlanner.Limits.of(groupsPerJob, SparkInternals.parallelism(session.spark())));
   }
 }

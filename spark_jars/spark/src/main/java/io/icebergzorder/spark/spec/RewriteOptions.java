@@ -53,15 +53,16 @@ public record RewriteOptions(
   }
 
   /** What a value must be, in words, and a function that throws if it is not. */
-  private record Kind(String words, Function<String, Object> parse) {}
+  private record Type(String words, Function<String, Object> parse) {}
 
-  private static final Kind INT = new Kind("a whole number", Integer::parseInt);
-  private static final Kind LONG = new Kind("a whole number", Long::parseLong);
-  private static final Kind DOUBLE = new Kind("a number", Double::parseDouble);
-  private static final Kind BOOLEAN = new Kind("true or false", RewriteOptions::parseBoolean);
-  private static final Kind TEXT = new Kind("a text", value -> value);
+  private static final Type INT = new Type("a whole number", Integer::parseInt);
+  private static final Type LONG = new Type("a whole number", Long::parseLong);
+  private static final Type DOUBLE = new Type("a number", Double::parseDouble);
+  private static final Type BOOLEAN = new Type("true or false", RewriteOptions::parseBoolean);
+  private static final Type TEXT = new Type("a text", value -> value);
 
-  private static final Map<String, Kind> ICEBERG =
+  /** The type of each option, except of those of the layout. */
+  private static final Map<String, Type> TYPES =
       Map.ofEntries(
           Map.entry(RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, INT),
           Map.entry(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, LONG),
@@ -88,7 +89,7 @@ public record RewriteOptions(
 
   public static RewriteOptions of(Map<String, String> options) {
     Set<String> unknown = new TreeSet<>(options.keySet());
-    unknown.removeAll(ICEBERG.keySet());
+    unknown.removeAll(TYPES.keySet());
     unknown.removeAll(ZOrderOptions.NAMES);
     if (!unknown.isEmpty()) {
       throw new IllegalArgumentException(
@@ -98,7 +99,7 @@ public record RewriteOptions(
 
     Map<String, String> own = new HashMap<>(options);
     own.keySet().retainAll(ZOrderOptions.NAMES);
-    options.forEach((name, value) -> checkType(name, value, ICEBERG.get(name)));
+    options.forEach((name, value) -> checkType(name, value, TYPES.get(name)));
 
     int groups =
         PropertyUtil.propertyAsInt(
@@ -143,20 +144,20 @@ public record RewriteOptions(
   }
 
   private static Set<String> known() {
-    Set<String> names = new TreeSet<>(ICEBERG.keySet());
+    Set<String> names = new TreeSet<>(TYPES.keySet());
     names.addAll(ZOrderOptions.NAMES);
     return names;
   }
 
-  private static void checkType(String name, String value, Kind kind) {
-    if (kind == null) {
+  private static void checkType(String name, String value, Type type) {
+    if (type == null) {
       return;
     }
     try {
-      kind.parse().apply(value);
+      type.parse().apply(value);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          "Cannot set %s to '%s', because it must be %s".formatted(name, value, kind.words()), e);
+          "Cannot set %s to '%s', because it must be %s".formatted(name, value, type.words()), e);
     }
   }
 
