@@ -25,9 +25,9 @@ from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.pyiceberg.files import DataFileTask
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.gain import UpkeepRequest, choose, finer, rows_to_spread
+from iceberg_zorder.select.branch_history import rewrite_budget
+from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread, size_for_smaller_target
 from iceberg_zorder.select.group_cuts import cut_groups
-from iceberg_zorder.select.settled import rewrite_budget
 
 PAGE = Path("docs/benchmarks-hard-cases.md")
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100
@@ -154,7 +154,9 @@ def _rewritten(
     return chosen, [
         new
         for part in parts
-        for new in _written(_rows([chosen[place] for place in part]), snapshot, is_finer=choice.is_finer)
+        for new in _written(
+            _rows([chosen[place] for place in part]), snapshot, uses_smaller_target=choice.uses_smaller_target
+        )
     ]
 
 
@@ -176,10 +178,10 @@ def _rows(files: Sequence[File]) -> Rows:
     return np.concatenate(keys), np.concatenate(sizes)
 
 
-def _written(rows: Rows, snapshot: int, *, is_finer: bool = False) -> list[File]:
+def _written(rows: Rows, snapshot: int, *, uses_smaller_target: bool = False) -> list[File]:
     keys, sizes = rows
     size = int(sizes.sum())
-    files = RULES.expected_output_files(finer(size) if is_finer else size)
+    files = RULES.expected_output_files(size_for_smaller_target(size) if uses_smaller_target else size)
     if files == 1:
         return [File(rows, snapshot)]
     sample = Sample(tuple(KeyColumn(np.ascontiguousarray(each), np.zeros(len(keys), np.uint8)) for each in keys.T))

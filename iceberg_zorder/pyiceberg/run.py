@@ -57,7 +57,7 @@ from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, row_group_size
 from iceberg_zorder.rewrite.options import SMALLEST_MEMORY_LIMIT, rewrite_options
 from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
-from iceberg_zorder.select.settled import REQUEST, REWRITE_ID, SETTLED_FROM
+from iceberg_zorder.select.branch_history import REQUEST, REWRITE_ID, SETTLED_FROM
 from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns
 from iceberg_zorder.sort.codecs import Codecs, leaf
 from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget

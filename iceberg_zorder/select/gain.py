@@ -23,7 +23,7 @@ from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.workload.boxes import END, Box, KeyRange, query_boxes, value_ranges
 
 
-def finer(size: int) -> int:
+def size_for_smaller_target(size: int) -> int:
     """Return the bytes that are written to as many files of the usual size as so many are to files of two thirds."""
     return 3 * size // 2
 
@@ -174,7 +174,7 @@ class PartitionRows:
         found: _Floats = np.bincount(self._places, of_rows, self._files.count) / np.maximum(rows, 1)
         return found
 
-    def is_finer(self, files: _Array) -> bool:
+    def uses_smaller_target(self, files: _Array) -> bool:
         """Return whether files chosen for gain are written to more files: those of less than half of the bytes."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
@@ -191,7 +191,9 @@ class PartitionRows:
         if not len(rows):
             return 0.0, np.zeros(0)
         size = int(self._files.sizes[files].sum())
-        count = self._request.expected_files(finer(size) if for_gain and self.is_finer(files) else size)
+        count = self._request.expected_files(
+            size_for_smaller_target(size) if for_gain and self.uses_smaller_target(files) else size
+        )
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
         file = self._new_files(rows, coarse)
         order = np.argsort(file, kind="stable")
@@ -273,7 +275,7 @@ class Choice:
     today: float
     expected: float  # after a rewrite of these
     attainable: float  # after a rewrite of all
-    is_finer: bool  # whether they are written to half as many files again as usual
+    uses_smaller_target: bool  # whether they are written to half as many files again as usual
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -328,7 +330,7 @@ def choose(
     attainable, attained = partition.rewritten(everything)
     limit = request.max_scan_ratio * attainable
     chosen = np.flatnonzero(called_for)
-    expected, is_finer = partition.after(chosen), False
+    expected, uses_smaller_target = partition.after(chosen), False
     # Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to
     # the rules of sizes.
     if expected > min(limit, max(today, attainable)) * _AS_MUCH and files.count > 1:
@@ -344,9 +346,9 @@ def choose(
             at_best[-1] = attainable
             if found := _best(partition, files.sizes[order], order, at_best, len(chosen), limit, budget):
                 chosen, expected = found
-                is_finer = partition.is_finer(chosen)
+                uses_smaller_target = partition.uses_smaller_target(chosen)
     size = max(1, files.bytes)
-    return Choice(chosen, today / size, expected / size, attainable / size, is_finer)
+    return Choice(chosen, today / size, expected / size, attainable / size, uses_smaller_target)
 
 
 def _best(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.select.settled import (
+from iceberg_zorder.select.branch_history import (
     REQUEST,
     REWRITE_ID,
     SETTLED_FROM,
-    Settled,
-    gathered,
+    UnchangedSince,
     request_key,
     rewrite_budget,
     rewrites_to,
+    small_files_to_merge,
     workload_key,
 )
 
@@ -146,7 +146,7 @@ def settled_document() -> dict[str, Any]:
             "found": {str(each): run for each, run in rewrites_to(map(_snapshot, _REWRITES), 100).items()},
         },
         "small": [
-            {"sizes": sizes, "rewrites": rewrites, "gathered": gathered(sizes, rewrites).tolist()}
+            {"sizes": sizes, "rewrites": rewrites, "merged": small_files_to_merge(sizes, rewrites).tolist()}
             for sizes, rewrites in _SMALL
         ],
         "budgets": [
@@ -170,8 +170,8 @@ def settled_document() -> dict[str, Any]:
 
 
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
-    settled = Settled.by("1f", [_snapshot(each) for each in history])
-    return None if settled is None else [settled.covers(partition) for partition in _PARTITIONS]
+    unchanged = UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
+    return None if unchanged is None else [unchanged.covers(partition) for partition in _PARTITIONS]
 
 
 def _as_json(each: SnapshotFacts) -> dict[str, Any]:

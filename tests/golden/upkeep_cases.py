@@ -14,8 +14,8 @@ import numpy.typing as npt
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.rewrite.metrics_check import beginning
+from iceberg_zorder.select.branch_history import NO_CAP
 from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose
-from iceberg_zorder.select.settled import NO_CAP
 from tests.golden.cases import golden
 from tests.golden.report_cases import BoundsOf, layout_document, layout_of
 
@@ -102,7 +102,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
-            "is_finer": choice.is_finer,
+            "uses_smaller_target": choice.uses_smaller_target,
         },
     }
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE
+from iceberg_zorder.select.branch_history import NO_CAP
 from iceberg_zorder.select.gain import AskedQueries, UpkeepRequest, choose
-from iceberg_zorder.select.settled import NO_CAP
 from iceberg_zorder.workload.boxes import Box, KeyRange
 from tests.golden.cases import Column
 from tests.golden.position_box_cases import VALUES, box_as_json, random_box
@@ -62,7 +62,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
-            "is_finer": choice.is_finer,
+            "uses_smaller_target": choice.uses_smaller_target,
         },
     }
 

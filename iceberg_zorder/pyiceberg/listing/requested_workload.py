@@ -17,8 +17,8 @@ from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.pyiceberg.files import BytesRead, by_partition, display_name, joined_file
 from iceberg_zorder.pyiceberg.listing.listing import Listing, column_bounds, scanned_table
 from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, parse_predicate
+from iceberg_zorder.select.branch_history import workload_key
 from iceberg_zorder.select.gain import AskedQueries
-from iceberg_zorder.select.settled import workload_key
 from iceberg_zorder.workload.boxes import MOST_BOXES, Box, boxes_of
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_option import workload_queries

@@ -33,7 +33,7 @@ from iceberg_zorder.pyiceberg.catalog import load, refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
 from iceberg_zorder.pyiceberg.files import display_name, is_written_at, new_write_id
-from iceberg_zorder.select.settled import REWRITE_ID
+from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]

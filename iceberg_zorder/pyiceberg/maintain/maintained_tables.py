@@ -51,7 +51,7 @@ from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.rewrite.options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
-from iceberg_zorder.select.settled import REWRITE_ID
+from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 

@@ -415,15 +415,15 @@ def _fitted(
         found.append(measure.with_layout(found[0], sample, files))
     if found[-1].gains:
         return found[-1]
-    gathered = [replace(each, gains=_is_gathered(each, more)) for each in found]
+    compacted = [replace(each, gains=_gains_by_compaction(each, more)) for each in found]
     # What is rewritten whatever is gained gets the files that were planned.
     if group.must_rewrite:
-        return gathered[0]
-    best = min(gathered, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each in gathered if each.gains), best)
+        return compacted[0]
+    best = min(compacted, key=lambda each: each.means[1] if each.means else 0.0)
+    return next((each for each in compacted if each.gains), best)
 
 
-def _is_gathered(sampled: SampledGroup, more: MoreFiles) -> bool:
+def _gains_by_compaction(sampled: SampledGroup, more: MoreFiles) -> bool:
     """Tell whether a group becomes few files, and filters are predicted to read no more, or do not count."""
     are_few = makes_few(sampled.group.data_files_count, sampled.layout.files)
     return are_few and (more.is_by_size or sampled.means is None or reads_no_more(*sampled.means))

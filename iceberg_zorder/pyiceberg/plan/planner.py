@@ -40,8 +40,8 @@ from iceberg_zorder.pyiceberg.plan.selection import (
 )
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, Reason
-from iceberg_zorder.select.gain import finer
-from iceberg_zorder.select.settled import request_key
+from iceberg_zorder.select.branch_history import request_key
+from iceberg_zorder.select.gain import size_for_smaller_target
 
 
 def plan_spec(
@@ -164,7 +164,7 @@ def _again(
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
     """Tell of chosen files how they are rewritten."""
     size = files.input_size
-    expected = sizes.expected_output_files(finer(size) if files.uses_smaller_target else size)
+    expected = sizes.expected_output_files(size_for_smaller_target(size) if files.uses_smaller_target else size)
     return replace(
         files,
         index=number,

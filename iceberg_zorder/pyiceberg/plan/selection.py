@@ -23,9 +23,16 @@ from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, Reason, why_nothing_of
 from iceberg_zorder.rewrite.metrics_check import FIX
 from iceberg_zorder.rewrite.options import RewriteOptions, domain_faults
+from iceberg_zorder.select.branch_history import (
+    NO_CAP,
+    UnchangedSince,
+    rewrite_budget,
+    rewrites_to,
+    small_files_to_merge,
+    workload_of,
+)
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread
 from iceberg_zorder.select.group_cuts import cut_groups
-from iceberg_zorder.select.settled import NO_CAP, Settled, gathered, rewrite_budget, rewrites_to, workload_of
 
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
 
@@ -123,7 +130,7 @@ class SizeRules:
     def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
         """Find the data files of a partition that are rewritten, as Iceberg does.
 
-        But small files are not rewritten to as many, and those of earlier rewrites wait, see :func:`.gathered`.
+        Small files are not rewritten to as many, and those of earlier rewrites wait: :func:`.small_files_to_merge`.
         """
         if self.options.rewrite_all:
             return {*tasks}
@@ -134,7 +141,7 @@ class SizeRules:
             task for task in tasks if task.data_file.file_size_in_bytes < self.min_file_size and task not in others
         ]
         rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
-        called = others.union(compress(small, gathered([size_of([task]) for task in small], rewrites)))
+        called = others.union(compress(small, small_files_to_merge([size_of([task]) for task in small], rewrites)))
         size = size_of(called)
         are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.target_file_size)
         return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
@@ -234,14 +241,14 @@ class Selector:
         self._young_ids = {each.snapshot_id for each in young}
         self._left: list[FileGroup] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
-        self._settled: Settled | None = None
+        self._unchanged: UnchangedSince | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
             is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
             if not is_mending:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
                 self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
-                self._settled = Settled.by(request, snapshots) if request else None
+                self._unchanged = UnchangedSince.rewrites_by(request, snapshots) if request else None
             # Where the rewrite sets what is missing, new files are written with that, which no settled ones have.
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
@@ -259,7 +266,7 @@ class Selector:
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_young)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
-            is_covered = self._settled is not None and self._settled.covers([task.added_by for task in old])
+            is_covered = self._unchanged is not None and self._unchanged.covers([task.added_by for task in old])
             if is_covered and not any(map(self._rules.must_rewrite, old)):
                 self._leave(files, old, Reason("settled"))
             elif old:
@@ -324,9 +331,8 @@ class Selector:
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "predicted": choice.expected}),)
         saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        return [
-            replace(files, tasks=chosen, reasons=why, saved_bytes_per_byte=saved, uses_smaller_target=choice.is_finer)
-        ]
+        found = replace(files, tasks=chosen, reasons=why, saved_bytes_per_byte=saved)
+        return [replace(found, uses_smaller_target=choice.uses_smaller_target)]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""

@@ -8,9 +8,9 @@ import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.metrics.SnapshotFacts;
-import io.icebergzorder.core.select.Gathering;
+import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.RequestKey;
-import io.icebergzorder.core.select.Settled;
+import io.icebergzorder.core.select.UnchangedSince;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,27 +63,27 @@ class SettledGoldenTest {
           .forEach(each -> snapshots.add(snapshot(each)));
       Optional<List<Boolean>> expected =
           Optional.ofNullable(MAPPER.convertValue(golden.get("settled"), new TypeReference<List<Boolean>>() {}));
-      Optional<Settled> settled = Settled.by("1f", snapshots);
-      assertEquals(expected, settled.map(each -> partitions.stream().map(each::covers).toList()), golden.get("name").textValue());
+      Optional<UnchangedSince> unchanged = UnchangedSince.rewritesBy("1f", snapshots);
+      assertEquals(expected, unchanged.map(each -> partitions.stream().map(each::covers).toList()), golden.get("name").textValue());
     }
   }
 
   @Test
-  void smallFilesThatAreGatheredAreTheSame() throws IOException {
+  void smallFilesToMergeAreTheSame() throws IOException {
     JsonNode document = GoldenTest.read(GoldenTest.SETTLED);
     JsonNode rewrites = document.get("rewrites");
     List<SnapshotFacts> snapshots = new ArrayList<>();
     rewrites.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
     Map<Long, String> found = MAPPER.convertValue(rewrites.get("found"), new TypeReference<Map<Long, String>>() {});
     long target = rewrites.get("target").longValue();
-    assertEquals(found, Gathering.rewritesTo(snapshots, target));
+    assertEquals(found, SmallFileCompaction.rewritesTo(snapshots, target));
     assertEquals(10, document.get("small").size());
     for (JsonNode small : document.get("small")) {
       long[] sizes = MAPPER.convertValue(small.get("sizes"), long[].class);
       List<String> written = new ArrayList<>();
-      small.get("rewrites").forEach(each -> written.add(each.asText(Gathering.NONE)));
-      boolean[] gathered = MAPPER.convertValue(small.get("gathered"), boolean[].class);
-      assertArrayEquals(gathered, Gathering.gathered(sizes, written), small.toString());
+      small.get("rewrites").forEach(each -> written.add(each.asText(SmallFileCompaction.NONE)));
+      boolean[] merged = MAPPER.convertValue(small.get("merged"), boolean[].class);
+      assertArrayEquals(merged, SmallFileCompaction.toMerge(sizes, written), small.toString());
     }
   }
 
@@ -105,7 +105,7 @@ class SettledGoldenTest {
       List<SnapshotFacts> snapshots = new ArrayList<>();
       golden.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
       Map<Long, String> runs = MAPPER.convertValue(golden.get("runs"), new TypeReference<Map<Long, String>>() {});
-      assertEquals(golden.get("budget").longValue(), Gathering.rewriteBudget(runs, snapshots), golden.get("name").textValue());
+      assertEquals(golden.get("budget").longValue(), SmallFileCompaction.rewriteBudget(runs, snapshots), golden.get("name").textValue());
     }
   }
 

@@ -45,7 +45,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
-    assertEquals(expected.get("is_finer").booleanValue(), choice.isFiner(), name);
+    assertEquals(expected.get("uses_smaller_target").booleanValue(), choice.usesSmallerTarget(), name);
   }
 
   static UpkeepRequest request(JsonNode golden) {

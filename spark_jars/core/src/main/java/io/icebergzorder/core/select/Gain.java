@@ -28,9 +28,9 @@ public final class Gain {
    * @param files places of the files, those that are due and those that are read for most first; not copied
    * @param expected after a rewrite of these
    * @param attainable after a rewrite of all
-   * @param isFiner whether they are written to half as many files again as usual
+   * @param usesSmallerTarget whether they are written to half as many files again as usual
    */
-  public record Choice(int[] files, double today, double expected, double attainable, boolean isFiner) {}
+  public record Choice(int[] files, double today, double expected, double attainable, boolean usesSmallerTarget) {}
 
   /** A set of files, by places, and what all files cost once these are rewritten. */
   private record Found(int[] files, double after) {}
@@ -62,7 +62,7 @@ public final class Gain {
     double average = partition.cost(all);
     boolean[] isLike = new boolean[all.length];
     for (int file : all) {
-      isLike[file] = files.bytes() * partition.reach(file) < average;
+      isLike[file] = files.bytes() * partition.readProbability(file) < average;
     }
     if (places(isLike).length > 0) {
       partition = new PartitionRows(files, rows, request, partition.rowsAlike(isLike));
@@ -72,30 +72,30 @@ public final class Gain {
     double limit = request.maxScanRatio() * everything.cost();
     int[] called = places(calledFor);
     Found found = new Found(called, partition.after(called, false));
-    boolean isFiner = false;
+    boolean usesSmallerTarget = false;
     // Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to the rules of
     // sizes.
     if (found.after > Math.min(limit, Math.max(today, everything.cost())) * AS_MUCH && files.count() > 1) {
       int[] due = places(mustRewrite);
       found = new Found(due, partition.after(due, false));
       if (found.after > limit) {
-        double[] attained = partition.average(everything.reach());
+        double[] attained = partition.average(everything.readProbability());
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
         // At best, the rows of a set are read for what they are after a rewrite of everything.
         double[] atBest = new double[order.length];
         double saved = 0;
         for (int place = 0; place < order.length; place++) {
-          saved += files.sizes()[order[place]] * (partition.reach(order[place]) - attained[order[place]]);
+          saved += files.sizes()[order[place]] * (partition.readProbability(order[place]) - attained[order[place]]);
           atBest[place] = place == order.length - 1 ? everything.cost() : today - saved;
         }
         long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
         Found best = best(partition, sizes, order, atBest, due.length, limit, budget);
-        isFiner = best != null && partition.isFiner(best.files);
+        usesSmallerTarget = best != null && partition.usesSmallerTarget(best.files);
         found = best == null ? found : best;
       }
     }
     long size = Math.max(1, files.bytes());
-    return new Choice(found.files, today / size, found.after / size, everything.cost() / size, isFiner);
+    return new Choice(found.files, today / size, found.after / size, everything.cost() / size, usesSmallerTarget);
   }
 
   private static int[] places(boolean[] flags) {
@@ -104,7 +104,7 @@ public final class Gain {
 
   /** The files by how many times what a rewrite of everything leaves they are read for, the most first. */
   private static IntStream byExcess(PartitionRows partition, double[] attained, int[] all) {
-    double[] excess = Arrays.stream(all).mapToDouble(file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0).toArray();
+    double[] excess = Arrays.stream(all).mapToDouble(file -> attained[file] > 0 ? partition.readProbability(file) / attained[file] : 0).toArray();
     return Arrays.stream(all).boxed().sorted((one, other) -> Double.compare(excess[other], excess[one])).mapToInt(Integer::intValue);
   }
 

@@ -39,7 +39,7 @@ final class PartitionRows {
   private final int[] places;
   private final List<Column> columns = new ArrayList<>();
   private final double weight;
-  private final double[] reach;
+  private final double[] readProbability;
 
   /** Between which ranks of a column files lie, the last one being -1 without values; which have rows without one. */
   private record Extents(int[] low, int[] high, boolean[] lacks) {
@@ -135,8 +135,8 @@ final class PartitionRows {
     }
   }
 
-  /** A rewrite: what the new files cost, and for each row of the rewritten files, in their order, the reach of its new file. */
-  record Rewritten(double cost, double[] reach) {}
+  /** A rewrite: what the new files cost, and for each row of the rewritten files, in their order, the read probability of its new file. */
+  record Rewritten(double cost, double[] readProbability) {}
 
   /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
   PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
@@ -163,12 +163,12 @@ final class PartitionRows {
     weight = sum == 0 ? 1 : sum;
     int[] ones = new int[files.count()];
     Arrays.fill(ones, 1);
-    reach = reach(columns.stream().map(Column::today).toList(), ones, 1);
+    readProbability = readProbabilities(columns.stream().map(Column::today).toList(), ones, 1);
   }
 
   /** For a file, the share of the filters that read it, in [0, 1]. */
-  double reach(int file) {
-    return reach[file];
+  double readProbability(int file) {
+    return readProbability[file];
   }
 
   /** For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. */
@@ -197,7 +197,7 @@ final class PartitionRows {
   double cost(int[] of) {
     double cost = 0;
     for (int file : of) {
-      cost += files.sizes()[file] * reach[file];
+      cost += files.sizes()[file] * readProbability[file];
     }
     return cost;
   }
@@ -214,7 +214,7 @@ final class PartitionRows {
   }
 
   /** Whether files that are chosen for what they gain are written to more files: those of less than half. */
-  boolean isFiner(int[] of) {
+  boolean usesSmallerTarget(int[] of) {
     return 2 * bytes(of) < files.bytes();
   }
 
@@ -237,13 +237,13 @@ final class PartitionRows {
       return new Rewritten(0, new double[0]);
     }
     long size = bytes(of);
-    int count = request.expectedFiles().applyAsInt(forGain && isFiner(of) ? UpkeepRequest.finer(size) : size);
+    int count = request.expectedFiles().applyAsInt(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
     int[] file = newFiles(rows, coarse);
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
     Arrays.stream(file).forEach(each -> counts[each]++);
     double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
-    double[] ofFile = reach(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
+    double[] ofFile = readProbabilities(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {
       cost += counts[each] * ((double) size / rows.length) * ofFile[each];
@@ -252,7 +252,7 @@ final class PartitionRows {
   }
 
   /** The share of the filters that read each file, by its extent in each column and its rows. */
-  private double[] reach(List<Extents> extents, int[] rows, double smaller) {
+  private double[] readProbabilities(List<Extents> extents, int[] rows, double smaller) {
     double[] found = new double[rows.length];
     for (int file = 0; file < rows.length; file++) {
       double sum = 0;

@@ -43,7 +43,7 @@ public record UpkeepRequest(
   }
 
   /** Bytes that are written to as many files of the usual size as so many are to files of two thirds of it. */
-  public static long finer(long size) {
+  public static long sizeForSmallerTarget(long size) {
     return 3 * size / 2;
   }
 

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.commit;
 
-import io.icebergzorder.core.select.Settled;
+import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.spec.RewriteOptions;
@@ -62,7 +62,7 @@ public final class RewriteCommit {
     try {
       Map<String, String> properties = new HashMap<>(summary.apply(groups));
       if (!areAllDone) {
-        properties.remove(Settled.SETTLED_FROM);
+        properties.remove(UnchangedSince.SETTLED_FROM);
       }
       boolean wereAllDone = areAllDone;
       areAllDone = false;

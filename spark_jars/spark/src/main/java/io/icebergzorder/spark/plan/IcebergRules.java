@@ -2,7 +2,7 @@ package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.TableFacts;
-import io.icebergzorder.core.select.Gathering;
+import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -111,7 +111,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
 
   /**
    * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, and those of earlier
-   * rewrites wait, see {@link Gathering#gathered}.
+   * rewrites wait, see {@link SmallFileCompaction#toMerge}.
    *
    * @param rewriteOf the earlier rewrite that wrote a file; empty for others
    * @param isLikeBuiltin whether small files are rewritten to as many, too
@@ -125,7 +125,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
     boolean isAnyElse = !called.isEmpty();
     List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
     boolean[] isTaken =
-        Gathering.gathered(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
+        SmallFileCompaction.toMerge(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
     boolean areEnough = called.size() > 1 && (called.size() >= sizes.minInputFiles() || size > sizes.target());

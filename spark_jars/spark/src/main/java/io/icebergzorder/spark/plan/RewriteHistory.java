@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.metrics.SnapshotFacts;
-import io.icebergzorder.core.select.Gathering;
-import io.icebergzorder.core.select.Settled;
+import io.icebergzorder.core.select.SmallFileCompaction;
+import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.spec.ResolvedReport;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
@@ -54,26 +54,26 @@ public final class RewriteHistory {
         .map(snapshot -> TargetSize.ofLastLayout(snapshot.targetFileSize(), snapshot.targetFrom()));
   }
 
-  /** Tells of the data files of a partition whether rewrites by a request have settled them. */
-  Predicate<List<FileScanTask>> settled(String request) {
+  /** Whether the data files of a partition are unchanged since a rewrite by the same request. */
+  Predicate<List<FileScanTask>> unchangedSince(String request) {
     List<SnapshotFacts> snapshots = oldestFirst();
-    Settled settled = Settled.by(request, snapshots).orElse(null);
-    AddedBy addedBy = settled == null ? null : new AddedBy(table, snapshots);
-    return files -> settled != null && settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
+    UnchangedSince unchanged = UnchangedSince.rewritesBy(request, snapshots).orElse(null);
+    AddedBy addedBy = unchanged == null ? null : new AddedBy(table, snapshots);
+    return files -> unchanged != null && unchanged.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
   }
 
-  /** Which earlier rewrite to files of the same size wrote a data file, {@link Gathering#NONE} for others; and bytes for the next one. */
+  /** Which earlier rewrite to files of the same size wrote a data file, {@link SmallFileCompaction#NONE} for others; and bytes for the next one. */
   record Like(Function<FileScanTask, String> rewriteOf, long budget) {}
 
   Like like(ResolvedSortOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
-    Map<Long, String> runs = Gathering.rewritesTo(snapshots, target);
+    Map<Long, String> runs = SmallFileCompaction.rewritesTo(snapshots, target);
     AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);
     List<SnapshotFacts> like =
-        snapshots.stream().filter(each -> each.isBy(order.sortOrder()) && Settled.workload(each).equals(workload)).toList();
+        snapshots.stream().filter(each -> each.isBy(order.sortOrder()) && UnchangedSince.workload(each).equals(workload)).toList();
     return new Like(
-        task -> runs.isEmpty() ? Gathering.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), Gathering.NONE),
-        Gathering.rewriteBudget(Gathering.rewritesTo(like, target), snapshots));
+        task -> runs.isEmpty() ? SmallFileCompaction.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), SmallFileCompaction.NONE),
+        SmallFileCompaction.rewriteBudget(SmallFileCompaction.rewritesTo(like, target), snapshots));
   }
 
   private List<SnapshotFacts> oldestFirst() {

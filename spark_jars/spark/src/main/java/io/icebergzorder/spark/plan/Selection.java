@@ -6,7 +6,7 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.select.Gain;
-import io.icebergzorder.core.select.Gathering;
+import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.GroupCuts;
 import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
@@ -153,7 +153,7 @@ public final class Selection {
                     files.tasks,
                     rules.newSpecId(),
                     rules.maxOutputFileSize(),
-                    rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.finer(files.size()) : files.size()),
+                    rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(files.size()) : files.size()),
                     files.reasons,
                     files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
@@ -167,9 +167,9 @@ public final class Selection {
     RewriteHistory.Like like =
         mayLeave
             ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
-            : new RewriteHistory.Like(file -> Gathering.NONE, Long.MAX_VALUE);
+            : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !isMended ? history.settled(spec.key(target.bytes())) : files -> false;
+        mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -240,7 +240,7 @@ public final class Selection {
     List<Reason> why =
         called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
-    return List.of(new Files(chosen, why, saved, choice.isFiner()));
+    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget()));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */

@@ -5,7 +5,7 @@ import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
-import io.icebergzorder.core.select.Settled;
+import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
@@ -50,7 +50,7 @@ final class RunMeasurement {
 
   /** Takes what users want in summaries besides, and when the rewrite began, by {@link System#nanoTime}. */
   RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
-    this.id = extraProperties.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
+    this.id = extraProperties.getOrDefault(UnchangedSince.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = sampled.plan();
     this.sampled = sampled;
     this.extraProperties = extraProperties;
@@ -64,11 +64,11 @@ final class RunMeasurement {
     summary.putAll(layoutProperties());
     if (!plan.spec().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
-      summary.put(Settled.REQUEST, plan.requestKey());
-      summary.put(Settled.REWRITE_ID, id);
+      summary.put(UnchangedSince.REQUEST, plan.requestKey());
+      summary.put(UnchangedSince.REWRITE_ID, id);
       summarized += groups.size();
       if (plan.isWhole() && sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
-        summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
+        summary.put(UnchangedSince.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
     List<GroupResult> made = groups.stream().map(this::result).toList();

@@ -67,15 +67,15 @@ def workload_of(commit: SnapshotFacts) -> str:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """What rewrites by a request have settled."""
+class UnchangedSince:
+    """The partitions that are unchanged since rewrites by a request."""
 
     newer: frozenset[int] | None  # snapshots whose files the newest one has not seen; None if it has left some to do
     runs: Mapping[int, str]  # of each of their snapshots, the rewrite: it is one for all its commits
 
     @staticmethod
-    def by(request: str, snapshots: Sequence[SnapshotFacts]) -> Settled | None:
-        """Return what is settled; the snapshots are those of the branch, oldest first."""
+    def rewrites_by(request: str, snapshots: Sequence[SnapshotFacts]) -> UnchangedSince | None:
+        """Return what is unchanged since the rewrites by a request; the branch's snapshots are oldest first."""
         runs = {
             each.snapshot_id: each.summary.get(REWRITE_ID, "")
             for each in snapshots
@@ -87,10 +87,10 @@ class Settled:
         ids, last = [str(each.snapshot_id) for each in snapshots], [*runs][-1]
         planned_on = snapshots[ids.index(str(last))].summary.get(SETTLED_FROM)
         if planned_on not in ids:
-            return Settled(None, runs)
+            return UnchangedSince(None, runs)
         newer = (each.snapshot_id for each in snapshots[ids.index(planned_on) + 1 :])
         # Partial progress commits one after the other.
-        return Settled(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
+        return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
         """Return whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
@@ -149,12 +149,12 @@ def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) 
     return max(0, budget)
 
 
-def gathered(sizes: Sequence[int], rewrites: Sequence[str | None]) -> npt.NDArray[np.bool_]:
-    """Return which small files are gathered: new ones, and those of a rewrite that are no more bytes than the others.
+def small_files_to_merge(sizes: Sequence[int], rewrites: Sequence[str | None]) -> npt.NDArray[np.bool_]:
+    """Return which small files are merged: new ones, and those of a rewrite that are no more bytes than the others.
 
     Examples
     --------
-    >>> gathered([20, 20, 30, 10, 95], [None, None, "1", "1", "2"]).tolist()
+    >>> small_files_to_merge([20, 20, 30, 10, 95], [None, None, "1", "1", "2"]).tolist()
     [True, True, True, True, False]
     """
     bytes_of: Counter[str | None] = Counter()

@@ -10,13 +10,13 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * The files that rewrites by a request have settled: another rewrite by the same request would choose none of them.
+ * The partitions that are unchanged since rewrites by a request: another rewrite by the same request would choose none of their files.
  *
  * @param newer the snapshots whose data files the newest of them has not seen; null if it has left something to do, or what came since
  *     cannot be told
  * @param runs the snapshots of these rewrites, and the rewrite: it is one for all its commits
  */
-public record Settled(Set<Long> newer, Map<Long, String> runs) {
+public record UnchangedSince(Set<Long> newer, Map<Long, String> runs) {
   /** In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload. */
   public static final String REQUEST = "zorder.request";
 
@@ -27,13 +27,13 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
 
   /**
-   * Finds what is settled.
+   * What is unchanged since the rewrites by a request.
    *
    * @param request the key of the request, see {@link RequestKey}
    * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
    * @return empty if there is no rewrite by that request
    */
-  public static Optional<Settled> by(String request, List<SnapshotFacts> snapshots) {
+  public static Optional<UnchangedSince> rewritesBy(String request, List<SnapshotFacts> snapshots) {
     Map<Long, String> runs = new HashMap<>();
     SnapshotFacts last = null;
     for (SnapshotFacts each : snapshots) {
@@ -48,7 +48,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     }
     int seen = snapshots.stream().map(each -> String.valueOf(each.id())).toList().indexOf(last.summary().getOrDefault(SETTLED_FROM, ""));
     if (seen < 0) {
-      return Optional.of(new Settled(null, runs));
+      return Optional.of(new UnchangedSince(null, runs));
     }
     // Partial progress commits one after the other.
     String run = runs.get(last.id());
@@ -57,11 +57,11 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
             .map(SnapshotFacts::id)
             .filter(id -> !run.equals(runs.get(id)))
             .collect(Collectors.toSet());
-    return Optional.of(new Settled(newer, runs));
+    return Optional.of(new UnchangedSince(newer, runs));
   }
 
   /**
-   * Whether the files of a partition are settled: one rewrite wrote them all, or the newest one has seen or written them all.
+   * Whether a partition is unchanged: one rewrite wrote them all, or the newest one has seen or written them all.
    *
    * @param addedBy the snapshots that added them
    */

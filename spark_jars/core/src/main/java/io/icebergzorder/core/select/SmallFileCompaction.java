@@ -16,7 +16,7 @@ import java.util.stream.IntStream;
  * <p>The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its table doubles:
  * the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
  */
-public final class Gathering {
+public final class SmallFileCompaction {
   /** The rewrite of a new file. */
   public static final String NONE = "";
 
@@ -24,15 +24,15 @@ public final class Gathering {
   private static final String TOTAL = "total-files-size";
   private static final long BYTES_PER_NEW_BYTE = 17;
 
-  private Gathering() {}
+  private SmallFileCompaction() {}
 
   /** Finds the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits. */
   public static Map<Long, String> rewritesTo(List<SnapshotFacts> snapshots, long target) {
     // Writers may copy what the summary before theirs has.
     return snapshots.stream()
         .filter(each -> each.isLayout() && each.operation().equals(SnapshotFacts.REPLACE))
-        .filter(each -> each.summary().containsKey(Settled.REWRITE_ID) && each.targetFileSize() == target)
-        .collect(Collectors.toMap(SnapshotFacts::id, each -> each.summary().get(Settled.REWRITE_ID)));
+        .filter(each -> each.summary().containsKey(UnchangedSince.REWRITE_ID) && each.targetFileSize() == target)
+        .collect(Collectors.toMap(SnapshotFacts::id, each -> each.summary().get(UnchangedSince.REWRITE_ID)));
   }
 
   /**
@@ -65,11 +65,11 @@ public final class Gathering {
   }
 
   /**
-   * Which small files of a partition are gathered: new ones, and those of a rewrite that are no more bytes than the others.
+   * Which small files of a partition are merged: new ones, and those of a rewrite that are no more bytes than the others.
    *
    * @param rewrites the rewrite that wrote each of them; {@link #NONE} for a new file
    */
-  public static boolean[] gathered(long[] sizes, List<String> rewrites) {
+  public static boolean[] toMerge(long[] sizes, List<String> rewrites) {
     Map<String, Long> bytesOf = new HashMap<>(Map.of(NONE, 0L));
     IntStream.range(0, sizes.length).forEach(file -> bytesOf.merge(rewrites.get(file), sizes[file], Long::sum));
     long taken = bytesOf.remove(NONE);
