@@ -248,12 +248,12 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
         return _dry_run_result(_sampled(work, plan, run.progress))
     if not plan.groups:
         return RewriteResult(0, 0, 0, 0, 0, plan.message)
-    with run.telling_what_stands():
+    with run.report_commits_on_failure():
         try_to_write(run.table)
-        sampled = run.sampled(work, plan)
+        sampled = run.sample(work, plan)
     sampled.metrics.check()
-    with run.telling_what_stands():
-        warnings, message = run.begin(sampled), None if sampled.groups else sampled.message
+    with run.report_commits_on_failure():
+        warnings, message = run.set_metrics_modes(sampled), None if sampled.groups else sampled.message
         for attempt in range(1, _ATTEMPTS + 1):
             lost = run.write(work, sampled)
             if not lost:
@@ -262,13 +262,13 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
             said = len(lost), plan.table, then, run.commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", *said)
             if attempt < _ATTEMPTS:
-                work, plan = plan_spec(run.table, plan.spec, lost, run.done)
+                work, plan = plan_spec(run.table, plan.spec, lost, run.handled_paths)
                 if not plan.groups:
-                    message = run.nothing_left(lost)
+                    message = run.drop_vanished_groups(lost)
                     break
-                sampled = run.sampled(work, plan)
+                sampled = run.sample(work, plan)
                 message = None if sampled.groups or run.commits.rewritten_files else sampled.message
-        run.check()
+        run.check_failures()
         if work.options.remove_dangling_deletes:
             run.commits.removed_delete_files += remove_dangling_deletes(run.table, branch=plan.spec.branch)
     return run.result(message, warnings)

@@ -70,10 +70,9 @@ logger = logging.getLogger("iceberg_zorder")
 # Spilled rows take at most about this many times the bytes of their files. Measured with zstd: TPC-H's lineitem 1.65,
 # orders 1.54, customer 1.52, partsupp 1.48, events with random keys 1.5, rows that hardly differ 0.92. Measured with
 # Snappy: 0.75 to 1.32.
-_INFLATION = 1.75
+_SPILLED_BYTES_PER_FILE_BYTE = 1.75
 _MOST_RANGES = 256
-_AHEAD = 1
-_BATCHES = 24
+_BATCH_LIMIT_DIVISOR = 24
 """All threads' batches have at most 1/24 of the budget's limit in files; in memory several times that, beside it."""
 _Longs = npt.NDArray[np.int64]
 
@@ -107,7 +106,7 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
 def _rewrite_group_within(context: RewriteContext, group: FileGroup, layout: Layout, largest: int) -> list[DataFile]:
     """Rewrite a file group; a value has at most ``largest`` bytes, and a decoded batch at most twice as many."""
     budget = context.budget
-    batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
+    batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCH_LIMIT_DIVISOR * context.threads))
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
     codecs = Codecs(reader.schema)
     rewrite = _GroupRewrite(context, group, layout, reader)
@@ -146,7 +145,7 @@ class _GroupRewrite:
             if context.order.partition or group.partition is None
             else None
         )
-        self.expected_size = int(group.input_size * _INFLATION)
+        self.expected_size = int(group.input_size * _SPILLED_BYTES_PER_FILE_BYTE)
         """Estimated bytes of the rows while they are in memory or spilled."""
 
     @property
@@ -173,7 +172,7 @@ class _GroupRewrite:
             try:
                 found = self._rows(streams[place], 2 * largest)
                 # If there are fewer streams than threads, a spare thread reads ahead.
-                with ReadAhead(found, _AHEAD) if len(streams) < self._context.threads else closing(found) as batches:
+                with ReadAhead(found, ahead=1) if len(streams) < self._context.threads else closing(found) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._route(router, task, rows, spill.ranges)
@@ -316,7 +315,7 @@ class RewriteRun:
         self._options = rewrite_options(spec.options)
         self.commits = CommitManager(table, spec.branch, self._options)
         """The commits, and what they have done."""
-        self.done: set[str] = set()
+        self.handled_paths: set[str] = set()
         """Paths of the data files that this rewrite planned, and of those that it committed."""
         self.progress = progress
         # The other half is for rows while they are read, sorted or written, and for fragmentation.
@@ -334,7 +333,7 @@ class RewriteRun:
         self._since = time.monotonic()
 
     @contextmanager
-    def telling_what_stands(self) -> Iterator[None]:
+    def report_commits_on_failure(self) -> Iterator[None]:
         """Make the errors of a block say what the rewrite has committed."""
         commits = self.commits
         try:
@@ -351,15 +350,14 @@ class RewriteRun:
                 raise
             raise self._failure(why(error)) from error
 
-    def sampled(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
+    def sample(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
         """Sample a plan and fit its layouts, unless it has them; a file group that cannot be read has failed."""
         # If only some file groups of a partition are lost, only those are planned again.
-        self.done.update(path for group in plan.groups for path in group.data_files)
+        self.handled_paths.update(path for group in plan.groups for path in group.data_files)
         return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
 
-    def begin(self, plan: SampledPlan) -> list[str]:
+    def set_metrics_modes(self, plan: SampledPlan) -> list[str]:
         """Set the metrics modes that a plan's columns need; returns its warnings, with the modes that were set."""
-        self._settled_from = plan.snapshot_id if plan.is_whole else None
         wanted = plan.metrics.fixes
         fixed = fix_metrics(self.table, wanted) if wanted else []
         for each in fixed:
@@ -398,6 +396,8 @@ class RewriteRun:
         most = self._options.max_concurrent_file_group_rewrites
         pool = _rewrite_groups(context, plan.sampled_groups, most, self._should_continue)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []
+        if not self._has_written:
+            self._settled_from = plan.snapshot_id if plan.is_whole else None
         self._has_written = True
         try:
             with closing(pool) as outcomes:
@@ -447,14 +447,14 @@ class RewriteRun:
         if self.commits.commit(start, results, {**properties, **commit_properties}):
             self._open -= len(batch)
             self._results += results
-            self.done.update(file.file_path for each in results for file in each.files)
+            self.handled_paths.update(file.file_path for each in results for file in each.files)
             self._since = time.monotonic()
 
     def _delete(self, batch: Sequence[tuple[SampledGroup, list[DataFile]]]) -> None:
         delete_files(self.table, [file.file_path for _, files in batch for file in files])
 
-    def nothing_left(self, lost: Sequence[FileGroup]) -> str | None:
-        """Return why nothing was rewritten, or None if an earlier commit rewrote some files."""
+    def drop_vanished_groups(self, lost: Sequence[FileGroup]) -> str | None:
+        """Drop lost file groups whose files are gone; returns why nothing was rewritten, or None if something was."""
         conflict = self.commits.conflicts[-1]
         self.commits.conflicts, self.commits.lost = [], []
         if self.commits.rewritten_files:
@@ -465,7 +465,7 @@ class RewriteRun:
             f"groups meanwhile. {conflict}"
         )
 
-    def check(self) -> None:
+    def check_failures(self) -> None:
         """Count the lost file groups as failed; raises if more commits failed than the options allow."""
         commits = self.commits
         commits.failed_files += sum(group.data_files_count for group in commits.lost)

@@ -45,21 +45,21 @@ from iceberg_zorder.select.gain import size_for_smaller_target
 
 
 def plan_spec(
-    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()
+    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()
 ) -> tuple[ResolvedSpec, RewritePlan]:
     """List the data files of the newest snapshot, and select; raises InvalidInputError.
 
-    Where lost file groups are planned again, none is taken that is done.
+    Where lost file groups are planned again, none is taken that the rewrite has handled.
     """
     refresh(table)
     work = resolve_spec(table, completed(table, spec))
-    return work, select(work, lost, done)
+    return work, select(work, lost, handled)
 
 
-def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
+def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()) -> RewritePlan:
     """Choose among the data files of the newest snapshot.
 
-    Where lost file groups are planned again, their partitions' files are chosen from, but for those in ``done``.
+    Where lost file groups are planned again, their partitions' files are chosen from, but for those in ``handled``.
     """
     table, options, order = work.table, work.options, work.order
     snapshot = branch_snapshot(table, work.spec.branch, "rewrite data files")
@@ -75,7 +75,7 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), done: Collection[
     )
     sizes, most = size_rules(table, options, target), math.inf
     if lost:
-        scope = _by_partition(table, _again(tasks, lost, done, table.spec().spec_id))
+        scope = _by_partition(table, _again(tasks, lost, handled, table.spec().spec_id))
         most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
     request = None if order is None or lost or options.rewrite_all else key_of_request(work, order, target)
     selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
@@ -150,7 +150,7 @@ def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup
 
 
 def _again(
-    tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], done: Collection[str], spec_id: int
+    tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], handled: Collection[str], spec_id: int
 ) -> list[DataFileTask]:
     """Find what takes the place of lost file groups: the data files of their partitions, and their own.
 
@@ -158,7 +158,7 @@ def _again(
     """
     keys, own = {group.key for group in lost}, {path for group in lost for path in group.paths}
     paths = [(task, task.data_file.file_path) for task in tasks]
-    return [task for task, path in paths if path in own or (key_of(task, spec_id) in keys and path not in done)]
+    return [task for task, path in paths if path in own or (key_of(task, spec_id) in keys and path not in handled)]
 
 
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
