@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -313,7 +313,7 @@ class _Group(_Left):
 
 
 class _Plan(_Strict):
-    version: Literal[1]
+    version: int
     table: str
     table_uuid: str
     branch: str
@@ -331,6 +331,14 @@ class _Plan(_Strict):
     message: str | None
     file_groups: list[_Group]
     left: list[_Left]
+
+    @field_validator("version")
+    @classmethod
+    def check_version(cls, version: int) -> int:
+        # Literal[1] would take 1.0 and true.
+        if version != VERSION:
+            raise ValueError(f"Input should be {VERSION}")
+        return version
 
     @model_validator(mode="after")
     def check(self) -> _Plan:

@@ -118,6 +118,8 @@ def test_what_is_no_plan_is_refused(table: Table) -> None:
         ("", "Invalid JSON: "),
         ("[1]", "Input should be an object"),
         (changed(text, version=2), "version: Input should be 1"),
+        (changed(text, version=1.0), "version: Input should be a valid integer"),
+        (changed(text, version=True), "version: Input should be a valid integer"),
         (changed(text, schema_id="0"), "schema_id: Input should be a valid integer"),
         (changed(text, file_groups=empty), r"file_groups\.0\.data_files: "),
         (changed(text, target_file_size_bytes=None), "it has file groups, and no snapshot or size of new files"),

@@ -42,6 +42,8 @@ class StoredPlanTest {
       value = {
         "\"version\": 1| \"version\": 2| it is no JSON of version 1",
         "\"version\": 1| \"version\": \"1\"| it is no JSON of version 1",
+        "\"version\": 1| \"version\": 1.0| it is no JSON of version 1",
+        "\"version\": 1| \"version\": true| it is no JSON of version 1",
         "{\"version\"| [\"version\"| it is no JSON",
         "\"schema_id\"| \"schema\"| schema_id",
         "\"branch\": \"main\"| \"branch\": null| branch is null",
