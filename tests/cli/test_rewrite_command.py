@@ -97,22 +97,3 @@ class TestWithoutSpark:
         assert fixed.returncode == 0, fixed.stderr
         assert said.replace("set", "Set", 1) in json.loads(fixed.stdout)["message"]
         assert table.refresh().properties[mode] == "full"
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("db.nosuch", "--by", "ts"), "Cannot load table files.db.nosuch, because there is no such table"),
-            (("db.more", "--by", "nope"), "Cannot cluster by column 'nope', because"),
-            (("db.more", "--by", "ts", "--option", "cuts=odd"), "Cannot set cuts to 'odd'"),
-            (("db.more", "--by", "ts", "--option", "metrics-check=mend"), "Cannot set metrics-check to 'mend'"),
-            (
-                ("db.more", "--by", "ts", "--where", "ts >>>"),
-                "Cannot use the filter 'ts >>>' on files.db.more, because",
-            ),
-        ],
-    )
-    def test_refusal_is_one_message(self, home: Path, table: Table, arguments: tuple[str, ...], message: str) -> None:
-        done = run_without_spark(home, *arguments, "--quiet")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"Error: {message}")
-        assert len(done.stderr.splitlines()) == 1

@@ -53,12 +53,3 @@ def test_entries_are_those_that_pyiceberg_reads(catalog: SqlCatalog, version: in
             assert values(mine.data_file)[:length] == values(other.data_file)
             assert type(mine.data_file) is type(other.data_file)
             assert mine.data_file.spec_id == other.data_file.spec_id
-
-
-def test_doubles_keep_their_digits(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.t", pa.schema([("x", pa.float64())]))
-    with table.update_spec() as spec:
-        spec.add_identity("x")
-    table.append(pa.table({"x": [0.1, None]}))
-    entries = [entry for each in head_of(table.refresh()).manifests(table.io) for entry in read_entries(each, table.io)]
-    assert {entry.data_file.partition[0] for entry in entries} == {0.1, None}

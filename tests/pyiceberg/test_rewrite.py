@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
-from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files, run
 from iceberg_zorder.pyiceberg.run import rewrite_group
-from tests.pyiceberg.committing import commit_files, head_of, on_disk, operations, summary_of
+from tests.pyiceberg.committing import commit_files, on_disk, operations, summary_of
 from tests.pyiceberg.lake import equality_delete, local, one_commit
 
 ALL = {"rewrite-all": True}
@@ -78,25 +77,6 @@ def test_one_replace_snapshot_says_what_was_done(catalog: SqlCatalog, version: i
     assert on_disk(table) == known(table)
 
 
-def test_nothing_to_do(catalog: SqlCatalog) -> None:
-    table = make(catalog)
-    small = {"target-file-size-bytes": 10_000, "min-file-size-bytes": 1}
-    result = rewrite_data_files(table, "a, id", options=small)
-    assert result.nothing_to_do
-    assert "rewrite-all" in str(result.message)
-    empty = catalog.create_table("db.empty", pa.schema([("a", pa.int64())]))
-    assert "has no snapshot yet" in str(rewrite_data_files(empty, ["a"]).message)
-    assert operations(table) == ["append"]
-
-
-@pytest.mark.parametrize("where", ["id < 150", parse("id = 1 or id > 580")])
-def test_where(catalog: SqlCatalog, where: Any) -> None:
-    table = make(catalog)
-    before = rows(table)
-    assert rewrite_data_files(table, ["a"], where=where, options=ALL).rewritten_data_files_count == 2
-    assert rows(table) == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -148,18 +128,6 @@ def test_properties_that_ask_for_other_files(catalog: SqlCatalog, name: str, val
     assert on_disk(table) == files
 
 
-def test_branch(catalog: SqlCatalog) -> None:
-    table = make(catalog)
-    main = head_of(table)
-    table.manage_snapshots().create_branch(main.snapshot_id, "audit").commit()
-    assert rewrite_data_files(table, ["a"], branch="audit", options=ALL).rewritten_data_files_count == FILES
-    assert table.refresh().current_snapshot() == main
-    audit = table.snapshot_by_name("audit")
-    assert audit is not None
-    assert audit.parent_snapshot_id == main.snapshot_id
-    assert table.scan(snapshot_id=audit.snapshot_id).count() == ROWS
-
-
 def test_partial_progress_commits_partitions(catalog: SqlCatalog) -> None:
     table = make(catalog, partitioned=True)
     before = rows(table)
@@ -188,14 +156,6 @@ class TestConflicts:
 
         monkeypatch.setattr(run, "rewrite_group", eventful)
         return events
-
-    def test_an_append_survives(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
-        table, other = make(catalog), catalog.load_table("db.t")
-        meanwhile.append(lambda: other.append(other.scan(limit=10).to_arrow()))
-        rewrite_data_files(table, ["a"], options=ALL)
-        assert len(rows(table)) == ROWS + 10
-        assert operations(table) == ["append"] * 2 + ["replace"]
-        assert on_disk(table) == known(table)
 
     def test_a_delete_has_the_group_rewritten_again(
         self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]], caplog: pytest.LogCaptureFixture
@@ -394,17 +354,3 @@ class TestFailures:
             rewrite_data_files(table, ["id"], options=ALL, progress=lambda stage, *_: stages.append(stage))
         assert stages == []
         assert on_disk(table) == files
-
-    def test_an_interrupt_leaves_nothing(self, catalog: SqlCatalog, tmp_path: Path) -> None:
-        table = make(catalog, partitioned=True)
-        files, steps = on_disk(table), [0]
-
-        def interrupt(stage: str, rows: int, size: int, /) -> None:
-            steps[0] += stage == "write"
-            if steps[0] == 2:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            rewrite_data_files(table, ["a"], options=ALL, progress=interrupt)
-        assert on_disk(table) == files
-        assert "replace" not in operations(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,26 +43,6 @@ def modes(table: Table) -> dict[str, str]:
 
 def alter(table: Table, mode: str) -> str:
     return f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('{METRICS}c' = '{mode}')"
-
-
-def test_bounds_that_are_cut_too_short_are_mended(spark: SparkSession) -> None:
-    table = table_of(spark)
-    with unchanged(table):
-        warned = rewrite(table)
-    assert re.search(r"tell \d+% of its sampled rows apart: files cannot be skipped", warned.message or "")
-    assert modes(table) == {}
-
-    before = metadata(table)
-    with unchanged(table):
-        fixed = rewrite(table, "fix")
-    (wanted,) = modes(table).values()
-    assert f"{alter(table, wanted)} and rewrite again with option rewrite-all" in (warned.message or "")
-    assert (fixed.message or "").startswith(f"Set {METRICS}c = '{wanted}' on {table.full_name}: ")
-    assert len(metadata(table)) == len(before) + 2, "one commit of all properties, and the rewrite's"
-    (poor,), (good,) = warned.scan_fractions, fixed.scan_fractions
-    assert poor.predicted == pytest.approx(poor.actual, rel=0.1)
-    assert good.predicted == pytest.approx(good.actual, rel=0.1)
-    assert (good.actual or 1) < min(poor.actual or 1, 1.5 / FILES)
 
 
 def test_a_mode_that_others_set_meanwhile_stands(spark: SparkSession) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import SparkSession
 
@@ -14,21 +12,6 @@ NO_REWRITE_ALL = {"rewrite-all": "false"}
 
 
 @pytest.fixture(scope="module")
-def of_two_sizes(spark: SparkSession) -> Table:
-    table = create(spark, ROWS.format(files=8))
-    spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 2000, 1, 2)")
-    spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 5000, 1, 1)")
-    return table
-
-
-@pytest.fixture
-def sized(of_two_sizes: Table) -> Iterator[Table]:
-    """Ten files of 1,000 rows and one of 5,000."""
-    with rolled_back(of_two_sizes) as table:
-        yield table
-
-
-@pytest.fixture(scope="module")
 def with_deletes(spark: SparkSession) -> Table:
     """Files of 1,000 rows: a delete of one in a file, two of 250 in another, one of 300 in a third."""
     properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
@@ -36,22 +19,6 @@ def with_deletes(spark: SparkSession) -> Table:
     for where in ("id = 5", "id BETWEEN 1000 AND 1249", "id BETWEEN 1500 AND 1749", "id BETWEEN 2000 AND 2299"):
         spark.sql(f"DELETE FROM {table.full_name} WHERE {where}")
     return table
-
-
-def sizes(table: Table) -> list[int]:
-    return sorted(row.file_size_in_bytes for row in table.data_files())
-
-
-def test_a_file_that_is_too_large_is_cut(sized: Table) -> None:
-    *small, large = sizes(sized)
-    bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
-    with unchanged(sized):
-        row = sized.call(
-            "a, b",
-            options={**NO_REWRITE_ALL, **bounds, "target-file-size-bytes": str(small[-1]), "min-input-files": "2"},
-        )
-    assert row.rewritten_data_files_count == 1
-    assert row.added_data_files_count >= 4
 
 
 @pytest.mark.parametrize(

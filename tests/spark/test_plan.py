@@ -129,6 +129,14 @@ def test_an_option_needs_a_value(spark: SparkSession) -> None:
         Table(spark, "db.no_such_table").plan(BY)
 
 
+@pytest.mark.parametrize(("mode", "groups"), [("full", 1), ("counts", 0)])
+def test_a_column_of_which_new_files_have_no_bounds_does_not_count(spark: SparkSession, mode: str, groups: int) -> None:
+    table = create(spark, "SELECT id, hash(id, 1) AS b FROM range(0, 8000, 1, 8)")
+    spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.metadata.metrics.column.b' = '{mode}')")
+    options = {"rewrite-all": "false", **table.target_for(8), "max-scan-ratio": "1.5"}
+    assert len(table.plan(BY, options).groups()) == groups
+
+
 def written(table: Table, plan: str) -> Any:
     """The plan that JSON is of."""
     plans: Any = table.spark.sparkContext._jvm.io.icebergzorder.spark.api.RewritePlan  # type: ignore[union-attr]

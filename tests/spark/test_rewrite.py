@@ -73,19 +73,6 @@ def test_rows_stay_files_have_their_size_and_one_replace_snapshot_says_what_was_
     assert max(sizes) <= 1.5, sorted(sizes)
 
 
-@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
-def test_row_counts_of_files_are_even_with_even_cuts(uniform: Table, curve: str) -> None:
-    # Of the 7,500 rows of a file 6,250 are sampled: their number is off by 0.5%, two files by 15% never.
-    options = {**uniform.target_for(16), "cuts": "even", "sample-rows": "100000"}
-    with unchanged(uniform):
-        uniform.call(f"{curve}(a, b)", options=options)
-    counts = [row.record_count for row in uniform.data_files()]
-    assert 14 <= len(counts) <= 18
-    assert max(counts) <= 1.15 * min(counts), sorted(counts)
-    assert uniform.summary()["zorder.columns"] == ("a,b" if curve == "zorder" else "hilbert(a, b)")
-    assert uniform.summary()["zorder.cuts"] == "even"
-
-
 class TestPrefix:
     def test_rows_are_sorted_by_the_prefix_first(self, spark: SparkSession) -> None:
         table = create(
@@ -252,26 +239,6 @@ class TestDeletes:
 
 
 class TestArguments:
-    def test_where_chooses_files(self, spark: SparkSession) -> None:
-        table = create(spark, "SELECT id, cast(id / 1000 AS int) AS day, rand(1) AS a FROM range(0, 6000, 1, 6)")
-        with unchanged(table):
-            result = table.call("zorder(a)", where="day < 2")
-        assert result.rewritten_data_files_count == 2
-
-    @needs_branch_argument
-    def test_branch(self, spark: SparkSession) -> None:
-        table = create(spark, UNIFORM.format(rows=24_000))
-        spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
-        spark.sql(f"INSERT INTO {table.full_name}.branch_dev SELECT id, 1, 2, 3 FROM range(500)")
-        main = table.fingerprint()
-        dev = table.fingerprint(version="VERSION AS OF 'dev'")
-        head = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect()
-        table.call("zorder(a, b)", branch="dev")
-        assert table.fingerprint(version="VERSION AS OF 'dev'") == dev
-        assert table.fingerprint() == main
-        assert spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect() == head
-        assert table.orphans() == set()
-
     @needs_branch_argument
     def test_a_branch_of_a_table_that_was_written_there_only(self, spark: SparkSession) -> None:
         table = Table(spark, "db.on_a_branch_only")
@@ -334,10 +301,3 @@ class TestArguments:
             f"EXPLAIN CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a')"
         ).collect()
         assert table.operations() == ["append"]
-
-    def test_a_cached_table_shows_the_new_files(self, spark: SparkSession) -> None:
-        table = create(spark, UNIFORM.format(rows=12_000))
-        spark.sql(f"CACHE TABLE {table.full_name}")
-        with unchanged(table):
-            table.call("zorder(a, b)")
-        spark.sql(f"UNCACHE TABLE {table.full_name}")

@@ -219,6 +219,11 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
     "target": ({"target-file-size-bytes": "50000"}, None),
     "few": ({"min-input-files": "3"}, None),
     "in order": ({"target-file-size-bytes": "90000", "min-file-size-bytes": "1"}, None),
+    # By default a file of up to 36,000 bytes would be in order.
+    "too large": (
+        {"target-file-size-bytes": "20000", "max-file-size-bytes": "25000", "max-scan-ratio": "Infinity"},
+        "id < 9000",
+    ),
     "at most": ({"rewrite-all": "true", "max-files-to-rewrite": "3"}, None),
     "what pays": ({"max-scan-ratio": "1.2", "target-file-size-bytes": "30000", "min-file-size-bytes": "1"}, None),
     "all that pays": (

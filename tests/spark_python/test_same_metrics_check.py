@@ -95,6 +95,8 @@ def test_fixes_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
     spark.sql(f"ALTER TABLE {FULL} SET TBLPROPERTIES ({pairs})")
     assert modes(table) == before
 
+    commits = len(table.metadata.metadata_log)
     theirs = rewrite_data_files(spark, FULL, by, options=options)
     assert modes(table) == fixed
+    assert len(table.metadata.metadata_log) == commits + 2, "one commit of all properties, and the rewrite's"
     assert theirs.message == ours.message

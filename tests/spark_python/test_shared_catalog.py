@@ -10,7 +10,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
-from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (
     commit,
@@ -20,7 +19,6 @@ from tests.pyiceberg.committing import (
     make_table,
     new_file,
     rows_of,
-    summary_of,
 )
 
 
@@ -41,25 +39,6 @@ def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[SqlCatalog]:
 def spark_ids(spark: SparkSession, catalog: SqlCatalog, where: str = "true") -> list[int]:
     rows = spark.sql(f"SELECT id FROM {catalog.name}.db.t WHERE {where}").collect()
     return sorted(row.id for row in rows)
-
-
-def test_both_engines_share_the_tables(spark: SparkSession, catalog: SqlCatalog) -> None:
-    name = catalog.name
-    # PyIceberg writes, Spark reads and rewrites, PyIceberg reads.
-    written = make_table(catalog, *(rows_of(list(range(start, start + 20))) for start in range(0, 100, 20)))
-    assert spark.table(f"{name}.db.t").count() == 100
-    result = rewrite_data_files(spark, f"{name}.db.t", ["id", "p"], options={"rewrite-all": True})
-    assert result.rewritten_data_files_count == 5
-    assert ids(written) == list(range(100))
-    assert summary_of(written)["operation"] == "replace"
-
-    # Spark writes, PyIceberg reads and appends, Spark reads.
-    spark.sql(f"CREATE NAMESPACE {name}.jvm")
-    spark.sql(f"CREATE TABLE {name}.jvm.t USING iceberg AS SELECT id, concat('s', id) AS s FROM range(50)")
-    table = catalog.load_table("jvm.t")
-    table.append(table.scan().to_arrow())
-    assert spark.table(f"{name}.jvm.t").count() == 100
-    assert [tuple(row) for row in spark.sql(f"SHOW NAMESPACES IN {name}").collect()] == [("db",), ("jvm",)]
 
 
 @pytest.mark.parametrize("version", [1, 2])

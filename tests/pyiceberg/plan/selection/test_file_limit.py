@@ -11,8 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
-from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, position_delete
+from tests.pyiceberg.lake import data_files
 from tests.pyiceberg.plan.selection.test_gains import mean, measured, values_of
 
 TARGET = {"target-file-size-bytes": "20000"}
@@ -88,27 +87,6 @@ def test_what_gains_nothing_is_left_and_what_waits_is_told(catalog: SqlCatalog) 
         == 6
     )
     assert paths_of(table, 0) == as_it_was
-
-
-def test_what_saves_most_comes_first(catalog: SqlCatalog) -> None:
-    table = made(catalog, *across(1), *(rows(0, 3_000, each, 500 * each, 500 * each + 1_000) for each in range(6)))
-    options = {**TARGET, "max-files-to-rewrite": "6"}
-    assert [group.key for group in plan_rewrite(table, "a, b", options=TARGET).groups] == [(0,), (1,)]
-    assert [group.key for group in plan_rewrite(table, "a, b", options=options).groups] == [(1,)]
-
-
-def test_what_is_due_comes_first(catalog: SqlCatalog) -> None:
-    table = made(catalog, *across(1), *boxes(0))
-    first, second = sorted(
-        (file for file in data_files(table) if file.partition[0] == 0), key=lambda each: each.file_path
-    )[-2:]
-    for file in (first, second):
-        commit_files(table, position_delete(table, file, [0, 1, 2]))
-    options = {**TARGET, "max-files-to-rewrite": "2", "delete-file-threshold": "1", "rewrite-all": "false"}
-    [group] = plan_rewrite(table, "a, b", options=options).groups
-    assert {task.data_file.file_path for task in group.tasks} == {first.file_path, second.file_path}
-    assert group.must_rewrite
-    assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 2
 
 
 def test_old_specs_end_a_part_at_a_time(catalog: SqlCatalog) -> None:

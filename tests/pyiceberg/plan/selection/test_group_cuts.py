@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
-from tests.pyiceberg.plan.selection.test_upkeep import anywhere, paths, scanned
+from tests.pyiceberg.plan.selection.test_upkeep import paths, scanned
 
 ROWS = 1_000
 """Rows of a file."""
@@ -27,16 +26,6 @@ def of_boxes(catalog: SqlCatalog, name: str = "db.t", side: int = 8) -> Table:
     return table
 
 
-def of_spanning_files(catalog: SqlCatalog, files: int = 12) -> Table:
-    """Every file has rows of all values."""
-    rng = np.random.default_rng(1)
-    table = catalog.create_table("db.t", LONGS)
-    with one_commit(table) as commit:
-        for _ in range(files):
-            commit.append(anywhere(rng, ROWS))
-    return table
-
-
 def bytes_of(table: Table) -> int:
     return sum(file.file_size_in_bytes for file in data_files(table))
 
@@ -48,27 +37,6 @@ def commits(table: Table) -> int:
 def rows_of(table: Table) -> list[tuple[int, int]]:
     found = table.scan().to_arrow()
     return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
-
-
-def test_without_the_option_a_partition_is_one_group(catalog: SqlCatalog) -> None:
-    table = of_boxes(catalog)
-    [group] = plan_rewrite(table, "a, b", options={"rewrite-all": True, "partial-progress.enabled": True}).groups
-    assert group.reason == "rewrite-all is true"
-
-
-@pytest.mark.parametrize("share", [2, 12])
-def test_groups_are_no_larger_than_the_option_says(catalog: SqlCatalog, share: int) -> None:
-    table = of_spanning_files(catalog)
-    bound = bytes_of(table) // share + 100
-    options = {"rewrite-all": True, "max-file-group-size-bytes": bound}
-    found = plan_rewrite(table, "a, b", options=options).groups
-    assert sorted(path for group in found for path in group.paths) == sorted(paths(table))
-    assert len(found) >= share
-    assert max(group.input_size for group in found) <= bound
-    assert [group.reason for group in found] == [
-        f"rewrite-all is true; part {number} of {len(found)}, split by max-file-group-size-bytes {bound:,}"
-        for number in range(1, len(found) + 1)
-    ]
 
 
 def test_groups_have_no_more_files_than_the_option_says(catalog: SqlCatalog) -> None:
