@@ -72,7 +72,8 @@ def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], ro
     >>> scan_fraction_of_rows(bounds, np.array([10, 10, 20]), rows)
     0.75
     """
-    return scan_fraction_of_groups([BoundedRows(bounds, sizes, rows, rows.rows)])
+    found = filter_read([BoundedRows(bounds, sizes, rows, rows.rows)])
+    return None if found is None else found.fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +98,27 @@ class BoundedRows:
     rows: int
 
 
-def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = None) -> float | None:
-    """Average the scan fraction of ``column = value`` among the data files of file groups over values of their rows.
+@dataclass(frozen=True)
+class FilterRead:
+    """What a filter ``column = value`` reads on average.
+
+    Parameters
+    ----------
+    fraction : float
+        The share of the bytes, in [0, 1].
+    files : float
+        The number of data files, 0 or more.
+    """
+
+    fraction: float
+    files: float
+
+
+def filter_read(groups: Sequence[BoundedRows], kept: Kept | None = None) -> FilterRead | None:
+    """Average what ``column = value`` reads among the data files of file groups, over values of their rows.
 
     Every value is looked for in the files of all groups, as a filter on the column alone has to. With the same rows it
-    compares files of today with those that take their place.
+    compares files of today with those that take their place. None if no row has a value.
 
     Examples
     --------
@@ -112,31 +129,36 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
     ...     low, high, found = (encode(pa.array(each), "long") for each in (lower, upper, values))
     ...     bounds = ColumnBounds(ClusteringColumn(("a",), "long"), low, high, np.ones(len(lower)))
     ...     return BoundedRows(bounds, np.full(len(lower), 10), found, rows)
-    >>> scan_fraction_of_groups([group([0, 4], [3, 9], [1, 2], 20), group([0], [5], [5], 10)])
-    0.6666666666666666
+    >>> filter_read([group([0, 4], [3, 9], [1, 2], 20), group([0], [5], [5], 10)])
+    FilterRead(fraction=0.6666666666666666, files=2.0)
     """
     if not groups:
         return None
     ranks = dense_ranks(
         [keys for group in groups for keys in (group.bounds.lower, group.bounds.upper, group.values)], kept
     )
-    steps = np.zeros(2 + max(int(each.max(initial=-1)) for each in ranks), np.int64)
-    always = 0
+    # By bytes, and by files.
+    steps = np.zeros((2, 2 + max(int(each.max(initial=-1)) for each in ranks)), np.int64)
+    always = np.zeros((2, 1), np.int64)
     for group, lower, upper in zip(groups, ranks[::3], ranks[1::3], strict=True):
-        bounded = group.bounds.bounded
-        np.add.at(steps, lower[bounded], group.sizes[bounded])
-        np.add.at(steps, upper[bounded] + 1, -group.sizes[bounded])
-        always += int(group.sizes[group.bounds.has_values & ~bounded].sum())
-    read = (np.cumsum(steps) + always).astype(np.float64)
-    total = weights = 0.0
+        bounded, unbounded = group.bounds.bounded, group.bounds.has_values & ~group.bounds.bounded
+        for of, counts in zip(steps, (group.sizes, np.ones_like(group.sizes)), strict=True):
+            np.add.at(of, lower[bounded], counts[bounded])
+            np.add.at(of, upper[bounded] + 1, -counts[bounded])
+        always += np.array([[group.sizes[unbounded].sum()], [unbounded.sum()]])
+    read = (np.cumsum(steps, axis=1) + always).astype(np.float64)
+    totals, weights = [0.0, 0.0], 0.0
     for group, values in zip(groups, ranks[2::3], strict=True):
         found = values[values >= 0]
         weight = group.rows / max(1, len(values))
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
-        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
+        for place, of in enumerate(read if len(found) else ()):
+            totals[place] += weight * float(np.cumsum(of[found])[-1])
         weights += weight * len(found)
     size = sum(int(group.sizes.sum()) for group in groups)
-    return min(1.0, total / (weights * size)) if weights and size else None
+    if not weights or not size:
+        return None
+    return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights)
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:

@@ -304,10 +304,11 @@ class FileGroup:
 
 
 class BytesRead(NamedTuple):
-    """The bytes of a set of files, and of those that each query does not rule out."""
+    """The bytes of a set of files, and the bytes and the number of those that each query does not rule out."""
 
     all: int
     read: npt.NDArray[np.int64]
+    files: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,11 +331,10 @@ class SampledGroup:
     planned: DataFiles
     read_today: BytesRead | None = None  # by the queries of a workload
     read_planned: BytesRead | None = None
-    may_find: npt.NDArray[np.bool_] | None = None  # which queries its rows may be of use to
     scan_fractions: Mapping[str, float] = field(default_factory=dict)
     scan_fractions_before: Mapping[str, float] = field(default_factory=dict)
-    means: tuple[float, float] | None = None  # those of today and as predicted; None if no sampled row has a value
-    gains: bool = True  # whether filters are predicted to read less of it, or of few files no more; or nothing is known
+    costs: tuple[float, float] | None = None  # of a filter, today and as judged; None if no sampled row has a value
+    gains: bool = True  # whether filters are predicted to cost less; or nothing is known
 
 
 @dataclass(frozen=True, eq=False)

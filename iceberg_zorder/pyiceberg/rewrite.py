@@ -36,7 +36,7 @@ from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.rewrite.messages import DRY_RUN
 from iceberg_zorder.rewrite.options import OptionValue, option_text, sort_order_text
-from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
+from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger("iceberg_zorder")
@@ -149,8 +149,8 @@ def plan_rewrite(
     Nothing to rewrite in lake.db.events: filters on its 1 file groups are not predicted to read less: scan fraction \
 on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
     >>> sampled = sample(table, plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}))
-    >>> {name: round(fraction, 3) for name, fraction in sampled.scan_fractions.items()}
-    {'user_id': 1.0, 'ts': 1.0}
+    >>> [(scan.column, scan.predicted, scan.files_predicted) for scan in sampled.scans]
+    [('user_id', 1.0, 1.0), ('ts', 1.0, 1.0)]
     >>> execute(table, sampled).rewritten_data_files_count
     5
     >>> execute(table, sampled)
@@ -304,7 +304,6 @@ def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> Sampl
 
 def _dry_run_result(plan: SampledPlan) -> RewriteResult:
     """Tell what a sampled plan would do."""
-    before, predicted = plan.scan_fractions_before, plan.scan_fractions
     return RewriteResult(
         sum(group.data_files_count for group in plan.groups),
         sum(each.layout.files for each in plan.sampled_groups),
@@ -312,9 +311,11 @@ def _dry_run_result(plan: SampledPlan) -> RewriteResult:
         0,
         0,
         " ".join(filter(None, (DRY_RUN, plan.message, *plan.warnings))),
-        tuple(ColumnScan(name, share, predicted.get(name), None) for name, share in before.items()),
+        plan.scans,
         dry_run=True,
         expected_seconds=plan.expected_seconds,
         predicates=plan.predicates,
         workload=plan.workload if plan.groups else None,
+        before=plan.before,
+        after=plan.after,
     )

@@ -379,7 +379,7 @@ class RewriteRun:
             **snapshot_properties(plan.order, layouts, plan.target),
             REQUEST: key_of_request(work, plan.order, plan.target),
         }
-        self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload)
+        self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload, plan.left_tasks)
         waiting = self._open = len(plan.groups)
         per_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
@@ -431,10 +431,11 @@ class RewriteRun:
         assert start is not None  # noqa: S101
         try:
             results = [measure.result(*each) for each in batch]
-            predicted, actual = measure.predicted([each.sampled for each in results]), measure.actual(results)
-            kinds = (("predicted", predicted), ("actual", actual))
+            scans = measure.column_scans([each.sampled for each in results], results)
+            kinds = "before", "predicted", "actual"
             fractions = {
-                name: {kind: round(of[name], 6) for kind, of in kinds if name in of} for name in (*predicted, *actual)
+                scan.column: {kind: round(of, 6) for kind in kinds if (of := getattr(scan, kind)) is not None}
+                for scan in scans
             }
             seconds = time.monotonic() - self._since
             commit_properties = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
@@ -501,6 +502,8 @@ class RewriteRun:
             " ".join(filter(None, said)) or None,
             scans,
             workload=measure.workload_scan(sampled, results) if measure else None,
+            before=measure.table_files(each.today for each in sampled) if measure else None,
+            after=measure.table_files(each.written for each in results) if measure else None,
         )
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:

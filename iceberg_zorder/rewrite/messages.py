@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.filesize import decimal
+
 from iceberg_zorder.printable import printable
+from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 
 COLUMNS, QUERIES = "columns", "queries"
 """The sets that scan fractions are averaged over."""
@@ -55,16 +58,15 @@ delete-ratio-threshold'
     >>> spec = Reason("other-spec", {"files": 2, "spec_id": 0, "new_spec_id": 1})
     >>> words([spec, Reason("split-group", {"number": 1, "of": 3, "max_file_group_size_bytes": 5000})])
     '2 files of partition spec 0; new files are of 1; part 1 of 3, split by max-file-group-size-bytes 5,000'
-    >>> figures = {"before": 0.217, "attainable": 0.123, "max_scan_ratio": 1.2, "over": "columns", "not_counted": {}}
-    >>> words([Reason("scan-ratio", {**figures, "predicted": 0.147})])
-    'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
+    >>> figures = {"before": 217e6, "attainable": 123e6, "max_scan_ratio": 1.2, "over": "columns", "not_counted": {}}
+    >>> words([Reason("scan-ratio", {**figures, "predicted": 147e6})])
+    'a filter costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB: expected to cost 147.0 MB after'
     >>> words([Reason("gain-too-small", {**figures, "over": "queries", "not_counted": {"a": "none"}})])
-    'scan fraction on average over the queries of the workload 21.7% is above max-scan-ratio 1.2 times the attainable \
-12.3%, but no rewrite saves enough within the budget of 17 bytes for each byte added; columns not counted, because new \
-files get no bounds for them unless metrics-check is fix: a (metrics mode none)'
-    >>> words([Reason("no-gain", {"before": 0.2, "predicted": 0.206, "over": "columns"})])
-    'filters are not predicted to read less: scan fraction on average over the columns 20.0% today, 20.6% after; set \
-rewrite-all to rewrite anyway'
+    'a query of the workload costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB, but no rewrite \
+saves enough within the budget of 17 bytes for each byte added; columns not counted, because new files get no bounds \
+for them unless metrics-check is fix: a (metrics mode none)'
+    >>> words([Reason("no-gain", {"before": 20e6, "predicted": 20.6e6, "over": "columns"})])
+    'a filter is not predicted to cost less: 20.0 MB today, 20.6 MB after'
     >>> words([Reason("later", {"n": 1}), Reason("small", {})])
     'later {"n": 1}; small {}'
     """
@@ -91,7 +93,7 @@ _WORDS = {
     "large": "{files:,} files above max-file-size-bytes {max_file_size_bytes:,}",
     "deletes": f"{{files:,}} files with {_DELETES}",
     "other-spec": "{files:,} files of partition spec {spec_id}",
-    "scan-ratio": "{ratio}: expected to be {predicted:.1%} afterwards{without}",
+    "scan-ratio": "{ratio}: expected to cost {after} after{without}",
     "split-group": "part {number:,} of {of:,}, split by {bounds}",
     "file-limit": "{files:,} of its {of:,} files, because max-files-to-rewrite is {max_files_to_rewrite:,}",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
@@ -105,62 +107,48 @@ _WORDS = {
     "set rewrite-old-specs to rewrite them",
     "scan-ratio-low": "{ratio}{without}",
     "gain-too-small": "{ratio}, but no rewrite saves enough within the budget of 17 bytes for each byte added{without}",
+    "loss-too-large": "{filter} would cost {after} on average instead of {before}, but filters on some columns would "
+    "lose more than a quarter of what others gain: set column-weights, or a workload, to say which count",
     "not-worth-adding": "adding them to the rewrite would save too little for their bytes",
     "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
     NOT_IN_PLAN: "not in the given plan",
-    "no-gain": "filters are not predicted to read less: scan fraction on average over {averaged} {before:.1%} today, "
-    "{predicted:.1%} after; set rewrite-all to rewrite anyway",
+    "no-gain": "{filter} is not predicted to cost less: {before} today, {after} after",
 }
 
 
 def _words(reason: Reason) -> str:
-    of = reason.parameters
-    averaged = OVER.get(of.get("over", COLUMNS), "")
+    of = dict(reason.parameters)
     missing = ", ".join(f"{name} (metrics mode {mode})" for name, mode in of.get("not_counted", {}).items())
     without = f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {missing}"
+    filter_ = "a query of the workload" if of.get("over") == QUERIES else "a filter"
+    cost = {name: decimal(round(of.pop(name))) for name in ("before", "attainable", "predicted") if name in of}
     ratio = ""
-    if "attainable" in of:
-        average = "" if of["over"] == COLUMNS else f" on average over {averaged}"
+    if "attainable" in cost:
         how = "at most" if reason.code == "scan-ratio-low" else "above"
         ratio = (
-            f"scan fraction{average} {of['before']:.1%} is {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
-            f"attainable {of['attainable']:.1%}"
+            f"{filter_} costs {cost['before']}, {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
+            f"attainable {cost['attainable']}"
         )
     bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
     return _WORDS[reason.code].format(
-        **of, ratio=ratio, averaged=averaged, bounds=bounds, without=without if missing else ""
+        **of,
+        ratio=ratio,
+        filter=filter_,
+        before=cost.get("before"),
+        after=cost.get("predicted"),
+        bounds=bounds,
+        without=without if missing else "",
     )
 
 
 ERROR = 0.05
 """The error of predictions: a smaller gain or loss counts as none."""
-_NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
 
 
-def reads_less(before: float, predicted: float) -> bool:
-    """Return whether filters are predicted to read at least 5% less on average."""
+def costs_less(before: float, predicted: float) -> bool:
+    """Return whether filters are predicted to cost at least 5% less on average."""
     return predicted <= (1 - ERROR) * before
-
-
-def reads_no_more(before: float, after: float) -> bool:
-    """Return whether filters read no more on average, with a tolerance of 1%.
-
-    Examples
-    --------
-    >>> reads_no_more(0.5, 0.504), reads_no_more(0.5, 0.51)
-    (True, False)
-    """
-    return after <= (1 + _NO_MORE) * before
-
-
-def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Return why no file group is rewritten."""
-    return (
-        f"Nothing to rewrite in {table}: filters on its {groups:,} file groups "
-        f"are not predicted to read less: scan fraction on average over {OVER[over]} {_percent(before)} today, "
-        f"{_percent(predicted)} after. To rewrite them anyway, set option rewrite-all to true."
-    )
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
@@ -172,44 +160,35 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
     ]
 
 
-def gains_and_losses(
-    before: Mapping[str, float],
-    predicted: Mapping[str, float],
-    means: tuple[float, float],
-    *,
-    rewrite_all: bool,
-    over: str = COLUMNS,
-) -> list[str]:
-    """Return messages about columns that get worse while others gain, and about a worse average.
+def who_pays(scans: Sequence[ColumnScan], before: TableFiles, after: TableFiles, open_cost: int) -> list[str]:
+    """Return a message about columns that filters cost more on after a rewrite, and for whom; none without any.
 
     Examples
     --------
-    >>> for sentence in gains_and_losses({"a": 1, "b": 0.1}, {"a": 0.2, "b": 0.3}, (0.55, 0.25), rewrite_all=True):
-    ...     print(sentence)
-    Column b gets worse: filters on it will read 30.0% of these files, 10.0% today; on average over the \
-columns 25.0%, 55.0% today.
-    >>> gains_and_losses({"a": 0.5}, {"a": 1}, (0.5, 1), rewrite_all=True)[1]
-    'The rewrite makes the scan fraction worse on average over the columns: 100.0%, 50.0% today.'
-    >>> gains_and_losses({"a": 0.7471}, {"a": 0.7472}, (0.7471, 0.7472), rewrite_all=True)
+    >>> of = TableFiles(64, 640_000_000)
+    >>> scans = [ColumnScan("ts", 0.02, 0.14, None, 1, 9), ColumnScan("user_id", 1.0, 0.125, None, 64, 8)]
+    >>> who_pays(scans, of, of, 4_000_000)
+    ['ts pays for user_id: a filter on ts reads 89.6 MB in 9.0 of 64 files (was 12.8 MB in 1.0 of 64), a filter on \
+user_id reads 80.0 MB in 8.0 of 64 files (was 640.0 MB in 64 of 64).']
+    >>> who_pays(scans[1:], of, of, 4_000_000)
     []
     """
-    mean_before, mean = means
-    pays = [
-        f"Column {name} gets worse: filters on it will read {_percent(after)} of these files, "
-        f"{_percent(before[name])} today"
-        for name, after in predicted.items()
-        if name in before and after > (1 + ERROR) * before[name]
-    ]
-    if pays:
-        pays[-1] += f"; on average over {OVER[over]} {_percent(mean)}, {_percent(mean_before)} today"
-    # Where both read the same when rounded, no figure would show what is worse.
-    is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
-    if rewrite_all and is_worse:
-        pays.append(
-            f"The rewrite makes the scan fraction worse on average over {OVER[over]}: {_percent(mean)}, "
-            f"{_percent(mean_before)} today"
-        )
-    return [f"{each}." for each in pays]
+
+    def changes(scan: ColumnScan) -> float:
+        known = scan.before, scan.predicted, scan.files_before, scan.files_predicted
+        if None in known:
+            return 1.0
+        share, new_share, files, new_files = (each or 0.0 for each in known)
+        cost = share * before.bytes + open_cost * files
+        return (new_share * after.bytes + open_cost * new_files) / cost if cost else 1.0
+
+    losing = [each for each in scans if changes(each) > 1 + ERROR]
+    gaining = [each for each in scans if changes(each) < 1 - ERROR]
+    if not losing:
+        return []
+    names = [", ".join(each.column for each in of) for of in (losing, gaining)]
+    pays = f"{names[0]} pays for {names[1]}" if gaining else f"{names[0]} gets worse"
+    return [f"{pays}: {', '.join(each.text(before, after) for each in (*losing, *gaining))}."]
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
@@ -219,7 +198,7 @@ def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
     --------
     >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 2})
     'Nothing to rewrite in db.t: 1,200 data files are left (small), 2 data files are left (younger than \
-min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, and lower min-age-seconds.'
+min-age-seconds 3,600).'
     >>> why_nothing_of("db.t", {})
     'Nothing to rewrite in db.t: no data file can hold rows that match the filter.'
     """
@@ -228,19 +207,13 @@ min-age-seconds 3,600). To rewrite them anyway, set option rewrite-all to true, 
     most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
     told = [f"{files:,} data files are left ({reason})" for reason, files in most[:3]]
     told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
-    lower = ", and lower min-age-seconds" if any(reason.startswith("younger") for reason in left) else ""
-    how = f"To rewrite them anyway, set option rewrite-all to true{lower}."
-    return f"Nothing to rewrite in {table}: {', '.join(told)}. {how}"
+    return f"Nothing to rewrite in {table}: {', '.join(told)}."
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
     """Return the warning that a part of the table gets another layout than the rest."""
     ours = f"this rewrite lays out {files:,} of {all_files:,} data files by {ours}"
     return f"The last layout of {table} was by {last}; {ours}."
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f}%"
 
 
 _MOST = 20
@@ -260,14 +233,15 @@ def plan_text(plan: Mapping[str, Any]) -> str:
     >>> print(plan_text({
     ...     "table": "lake.db.t", "branch": "main", "snapshot_id": 7, "sort_order": "zorder(a)", "where": "p = 1",
     ...     "target_file_size_bytes": 16777216, "target_file_size_from": "data",
-    ...     "message": None, "file_groups": [group], "left": [], "scan_fractions": {"a": 0.125},
-    ...     "scan_fractions_before": {"a": 0.5}, "expected_seconds": 12.34,
+    ...     "message": None, "file_groups": [group], "left": [], "expected_seconds": 12.34,
+    ...     "before": {"files": 6, "bytes": 6144}, "after": {"files": 2, "bytes": 6144},
+    ...     "scans": [{"column": "a", "before": 0.5, "predicted": 0.25, "files_before": 3, "files_predicted": 1}],
     ... }))
     Rewrite of lake.db.t (branch main, snapshot 7) by zorder(a) where p = 1
       target file size 16,777,216 bytes, from the data
       rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
 predicted scan fraction a 12.5% (50.0% today)
-      predicted scan fraction of column = value among all new files: a 12.5% (50.0% today)
+      a filter on a reads 1.5 kB in 1.0 of 2 files (was 3.1 kB in 3.0 of 6)
       expected to take 12.3 seconds, judging by earlier rewrites
     """
     where = "" if plan["where"] is None else f" where {plan['where']}"
@@ -280,9 +254,7 @@ predicted scan fraction a 12.5% (50.0% today)
         lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
-    if plan["scan_fractions"]:
-        among = _fractions(plan)
-        lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
+    lines += [f"  {each}" for each in scan_texts(plan, plan["scans"])]
     lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
     if workload := plan.get("workload"):
         queries = f"the {workload['queries']:,} queries of the workload on average"
@@ -290,6 +262,14 @@ predicted scan fraction a 12.5% (50.0% today)
     if plan["expected_seconds"] is not None:
         lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, judging by earlier rewrites")
     return "\n".join(map(printable, lines))
+
+
+def scan_texts(found: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what filters read of a table, before and after, a line for each column."""
+    if not scans:
+        return []
+    before, after = TableFiles(**found["before"]), TableFiles(**found["after"])
+    return [ColumnScan(**{"actual": None, **each}).text(before, after) for each in scans]
 
 
 def _some(lines: Sequence[str], what: str) -> list[str]:

@@ -4,29 +4,70 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.filesize import decimal
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The data files of a table, or those that ``where`` leaves of it: their number and their bytes."""
+
+    files: int
+    bytes: int
+
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """The share in [0, 1] of the bytes of the rewritten file groups that a filter ``column = value`` reads.
+    """What a filter ``column = value`` reads of a table, or of the files that ``where`` leaves of it.
 
-    All shares are averages over the values of the same sampled rows; lower is better.
+    A share in [0, 1] of the bytes, and a number of files, on average over the values of the same rows: sampled ones of
+    the rewritten file groups, and rows spread between the bounds of the files that are left. Lower is better.
 
     Parameters
     ----------
     column : str
         The column.
-    before : float or None
-        Of the replaced data files.
-    predicted : float or None
-        Of the new files, predicted from the sample.
-    actual : float or None
-        Of the new files, by their lower/upper bounds; None in a dry run, and if all rows were deleted.
+    before, files_before : float or None
+        Before the rewrite.
+    predicted, files_predicted : float or None
+        After it, predicted from the sample.
+    actual, files_actual : float or None
+        After it, by the lower/upper bounds of the new files; None in a dry run, and if all rows were deleted.
+
+    Examples
+    --------
+    >>> scan = ColumnScan("user_id", 1.0, 0.15, 0.13, 64, 12.4, 12)
+    >>> scan.text(TableFiles(64, 310_000_000), TableFiles(60, 300_000_000))
+    'a filter on user_id reads 39.0 MB in 12 of 60 files (was 310.0 MB in 64 of 64)'
     """
 
     column: str
     before: float | None
     predicted: float | None
     actual: float | None
+    files_before: float | None = None
+    files_predicted: float | None = None
+    files_actual: float | None = None
+
+    def text(self, before: TableFiles, after: TableFiles) -> str:
+        """Return the figures as words, the actual ones if there are any."""
+        share, files = self.predicted, self.files_predicted
+        if self.actual is not None:
+            share, files = self.actual, self.files_actual
+        was = read_text(self.before, self.files_before, before)
+        return f"a filter on {self.column} reads {read_text(share, files, after, 'files')} (was {was})"
+
+
+def read_text(share: float | None, files: float | None, of: TableFiles, noun: str = "") -> str:
+    """Return what is read as words: bytes, in so many of all files.
+
+    Examples
+    --------
+    >>> read_text(0.25, 1.04, TableFiles(4, 8_000_000), "files")
+    '2.0 MB in 1.0 of 4 files'
+    """
+    if share is None or files is None:
+        return "an unknown part"
+    return f"{decimal(round(share * of.bytes))} in {files:,.{int(files < 9.95)}f} of {of.files:,} {noun}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -84,8 +125,7 @@ class RewriteResult:
         Why nothing was rewritten, and which option would force it; then warnings, such as a column that gets worse.
         One sentence each.
     scan_fractions : tuple of ColumnScan
-        The scan fractions of the rewritten file groups, by column. Columns without a sampled value are missing. Empty
-        if nothing was rewritten.
+        What filters read of the table, by column. Columns without a value are missing. Empty if nothing was rewritten.
     dry_run : bool
         Whether this is a dry run: nothing was written, and the counts are expected ones.
     expected_seconds : float or None
@@ -93,7 +133,9 @@ class RewriteResult:
     predicates : tuple of PredicateScan
         In a dry run, what the given conditions read.
     workload : WorkloadScan or None
-        With option ``workload``, what its queries read of the same file groups; None if nothing was rewritten.
+        With option ``workload``, what its queries read of the table; None if nothing was rewritten.
+    before, after : TableFiles or None
+        The data files of the table, or those that ``where`` leaves; None if nothing was rewritten.
 
     Examples
     --------
@@ -112,6 +154,8 @@ class RewriteResult:
     expected_seconds: float | None = None
     predicates: tuple[PredicateScan, ...] = ()
     workload: WorkloadScan | None = None
+    before: TableFiles | None = None
+    after: TableFiles | None = None
 
     @property
     def nothing_to_do(self) -> bool:

@@ -1,4 +1,4 @@
-"""Choose the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
+"""Choose the data files of a partition whose rewrite saves filters the most cost for each byte rewritten.
 
 ``docs/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
 """
@@ -18,6 +18,7 @@ from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
+from iceberg_zorder.metrics.scan_cost import judged_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.workload.boxes import END, Box, KeyRange, query_boxes, value_ranges
@@ -45,11 +46,13 @@ class AskedQueries:
 class UpkeepRequest:
     """How the files of a partition are chosen."""
 
-    max_scan_ratio: float  # so many times the attainable scan fraction is left alone, at least 1
+    max_scan_ratio: float  # so many times the attainable cost is left alone, at least 1
     expected_files: Callable[[int], int]  # from bytes to the number of files that they are written to
     layout: LayoutRequest  # what is asked of layouts, but for the number of files
     kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None where it is all
     weights: Sequence[float]  # by column, what it counts in averages: 0 where new files get no bounds
+    open_cost: int  # bytes that opening a file costs
+    loss_factor: float  # so many times counts what a column loses
     workload: AskedQueries | None = None  # by what files are judged, if not by filters column = value
 
     def goes_by_queries(self, files: DataFiles) -> bool:
@@ -59,7 +62,6 @@ class UpkeepRequest:
 
 LEAST_OF_A_FILE = 40
 """With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled."""
-_ROOT_STEPS = 64
 _MOST_LOOKED_AT = 100_000_000
 _Array = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
@@ -121,10 +123,11 @@ class _Column:
 class PartitionRows:
     """The rows of a partition, made of nothing but its files' bounds.
 
-    A file costs its bytes times its read probability: the share of the filters that read it. The filters are
-    ``column = value`` with the value of each row, averaged over the columns by weight, or the queries of a workload,
-    averaged by theirs. Of a column without any bounds nothing is known, but that every file with values is read for it,
-    and that a layout cuts it: its rows get values in an order that no other column follows.
+    A file costs its bytes and the open cost, times its read probability: the share of the filters that read it. The
+    filters are ``column = value`` with the value of each row, or the queries of a workload, averaged by their weights.
+    Costs are lists by column, or have one item with a workload. Of a column without any bounds nothing is known, but
+    that every file with values is read for it, and that a layout cuts it: its rows get values in an order that no other
+    column follows.
     """
 
     def __init__(self, files: DataFiles, rows: int, request: UpkeepRequest, alike: _Array | None = None) -> None:
@@ -142,8 +145,11 @@ class PartitionRows:
             if weight > 0:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
                 self._columns.append(_Column.from_bounds(bounds, sampled, kept, weight, boxes))
-        self._weight = _sum(np.array([column.weight for column in self._columns])) or 1.0
-        self.read_probability = self._read_probability([column.today for column in self._columns], np.ones(files.count))
+        self._weights = [1.0] if self._workload else [column.weight for column in self._columns]
+        self.costs = files.sizes + request.open_cost
+        """By file, what reading it costs."""
+        self._today = self._read_probabilities([column.today for column in self._columns], np.ones(files.count))
+        self.read_probability = self._mean(self._today)
 
     def rows_alike(self, like: npt.NDArray[np.bool_]) -> _Array:
         """Return for each row the one that it is taken to lie as: in other files, evenly, rows of ``like`` inside them.
@@ -164,9 +170,18 @@ class PartitionRows:
                 found[rows] = inside[(2 * np.arange(count) + 1) * len(inside) // (2 * count)]
         return found
 
-    def cost(self, files: _Array) -> float:
-        """Add up what some files cost, by their places."""
-        return _sum(self._files.sizes[files] * self.read_probability[files])
+    def cost(self, files: _Array) -> list[float]:
+        """Add up what some files cost today, by their places."""
+        return [_sum(self.costs[files] * of_column[files]) for of_column in self._today]
+
+    def mean(self, costs: Sequence[float]) -> float:
+        """Average costs over the columns."""
+        return judged_cost(costs, costs, self._weights, 1)
+
+    def judge(self, costs: Sequence[float]) -> float:
+        """Average the costs of all files after a rewrite over the columns, what a column loses counting more."""
+        factor = 1.0 if self._workload else self._request.loss_factor
+        return judged_cost(self.cost(np.arange(self._files.count)), costs, self._weights, factor)
 
     def average(self, of_rows: _Floats) -> _Floats:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
@@ -178,18 +193,21 @@ class PartitionRows:
         """Return whether files chosen for gain are written to more files: those of less than half of the bytes."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
-    def after(self, files: _Array, *, for_gain: bool = False) -> float:
+    def after(self, files: _Array, *, for_gain: bool = False) -> list[float]:
         """Predict what all files cost once some are rewritten, whose places ascend."""
         today = self.cost(np.arange(self._files.count))
-        return today - self.cost(files) + self.rewritten(files, for_gain=for_gain)[0] if len(files) else today
+        if not len(files):
+            return today
+        new = self.rewritten(files, for_gain=for_gain)[0]
+        return [whole - old + of_new for whole, old, of_new in zip(today, self.cost(files), new, strict=True)]
 
-    def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[float, _Floats]:
-        """Predict what new files cost that are made of some files, and the read probability of each row's new file."""
+    def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[list[float], _Floats, int]:
+        """Predict what new files cost that are made of some files, each row's read probability, and their number."""
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         rows = np.flatnonzero(is_mine[self._places])
         if not len(rows):
-            return 0.0, np.zeros(0)
+            return [0.0] * len(self._weights), np.zeros(0), 0
         size = int(self._files.sizes[files].sum())
         count = self._request.expected_files(
             size_for_smaller_target(size) if for_gain and self.uses_smaller_target(files) else size
@@ -199,31 +217,42 @@ class PartitionRows:
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        smaller = _root(coarse / count, sum(column.weight > 0 for column in self._columns))
+        smaller = root(coarse / count, sum(column.weight > 0 for column in self._columns))
         extents = [column.extents(rows[order], starts) for column in self._columns]
-        found = self._read_probability(extents, counts, smaller)
+        found = self._read_probabilities(extents, counts, smaller)
         of_row = np.empty(len(rows))
-        of_row[order] = np.repeat(found, counts)
-        return _sum(counts * (size / len(rows)) * found), of_row
+        of_row[order] = np.repeat(self._mean(found), counts)
+        costs = counts * ((size + self._request.open_cost * count) / len(rows))
+        return [_sum(costs * of_column) for of_column in found], of_row, count
 
-    def _read_probability(self, extents: Sequence[_Extents], rows: npt.NDArray[Any], smaller: float = 1.0) -> _Floats:
+    def _mean(self, found: Sequence[_Floats]) -> _Floats:
+        """Average read probabilities over the columns."""
+        total = np.zeros(len(found[0]) if found else self._files.count)
+        for weight, of_column in zip(self._weights, found, strict=True):
+            total += weight * of_column
+        return total / (_sum(np.array(self._weights)) or 1.0)
+
+    def _read_probabilities(
+        self, extents: Sequence[_Extents], rows: npt.NDArray[Any], smaller: float = 1.0
+    ) -> list[_Floats]:
         """Return the share of the filters that read each file, by its extent in each column and its rows."""
-        found = np.zeros(len(rows))
         if self._workload is None:
             # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
             spans = np.where(rows > 1, (rows + 1) / np.maximum(rows - 1, 1), 1.0)
+            found = []
             for column, of in zip(self._columns, extents, strict=True):
                 share = np.where(of.high < 0, 0, column.below[of.high + 1] - column.below[of.low])
                 share = share / max(1, int(column.below[-1]))
-                found += column.weight * np.where(of.low < of.high, np.minimum(share * spans, 1.0), share)
-            return found / self._weight * smaller
+                found.append(np.where(of.low < of.high, np.minimum(share * spans, 1.0), share) * smaller)
+            return found
         weights = np.array([weight for _, weight in self._asked])
+        of_queries = np.zeros(len(rows))
         for file in range(len(rows)):
             read = np.ones(len(self._query))
             for column, of in zip(self._columns, extents, strict=True):
                 read *= column.read(of, file, smaller)
-            found[file] = _sum(weights * np.minimum(np.bincount(self._query, read, len(weights)), 1.0))
-        return found / self._workload.weight
+            of_queries[file] = _sum(weights * np.minimum(np.bincount(self._query, read, len(weights)), 1.0))
+        return [of_queries / self._workload.weight]
 
     def _new_files(self, rows: _Array, files: int) -> _Array:
         """Return the new file of each row of a rewrite: a layout is fitted to every second one."""
@@ -243,22 +272,6 @@ def _sum(values: _Floats) -> float:
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
-def _root(share: float, degree: int) -> float:
-    """Compute the root of a share in (0, 1] by Newton's method, which Java computes alike.
-
-    A file that is cut into as many boxes has extents that are smaller by this factor, if they are so in each column.
-    """
-    if share == 1 or degree < 2:
-        return share
-    root = 1.0
-    for _ in range(_ROOT_STEPS):
-        power = 1.0
-        for _ in range(degree - 1):
-            power *= root
-        root -= (power * root - share) / (degree * power)
-    return root
-
-
 _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_OF_MANY, _ROWS_IN_ALL = 500, 500_000
@@ -269,12 +282,13 @@ _AS_MUCH = 1 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is chosen of a partition, and its average scan fractions."""
+    """What is chosen of a partition, and what a filter costs in it on average, in bytes."""
 
     files: npt.NDArray[np.int64]  # places of files, those that must be rewritten and those that are read most first
     today: float
     expected: float  # after a rewrite of these
     attainable: float  # after a rewrite of all
+    limit: float  # nothing is rewritten for gain where it costs less; above what is attainable by what columns lose
     uses_smaller_target: bool  # whether they are written to half as many files again as usual
 
 
@@ -315,40 +329,39 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
+    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10, 4.0)
     >>> choice = choose(files, *np.zeros((2, 5), bool), 1000, 1000, request)
-    >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
-    ([0, 1, 2], 0.4, 0.2)
+    >>> choice.files.tolist(), round(choice.today), round(choice.expected)
+    ([0, 1, 2], 220, 111)
     """
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
     # Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
-    is_like = files.bytes * partition.read_probability < partition.cost(everything)
+    is_like = partition.costs.sum() * partition.read_probability < partition.mean(partition.cost(everything))
     if is_like.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
-    today = partition.cost(everything)
-    attainable, attained = partition.rewritten(everything)
-    limit = request.max_scan_ratio * attainable
-    chosen = np.flatnonzero(called_for)
-    expected, uses_smaller_target = partition.after(chosen), False
-    # Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to
-    # the rules of sizes.
-    if expected > min(limit, max(today, attainable)) * _AS_MUCH and files.count > 1:
+    today = partition.mean(partition.cost(everything))
+    of_everything, attained, new_files = partition.rewritten(everything)
+    limit = request.max_scan_ratio * partition.judge(of_everything)
+    chosen, uses_smaller_target = np.flatnonzero(called_for), False
+    costs = partition.after(chosen)
+    # A file by itself is left to the rules of sizes.
+    if partition.judge(costs) > min(limit, today) * _AS_MUCH and files.count > 1:
         chosen = np.flatnonzero(must_rewrite)
-        expected = partition.after(chosen)
-        if expected > limit:
+        costs = partition.after(chosen)
+        if partition.judge(costs) > limit:
             attained = partition.average(attained)
             excess = np.divide(partition.read_probability, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([chosen, by_excess[~must_rewrite[by_excess]]])
             # At best, the rows of a set are read for what they are after a rewrite of everything.
-            at_best = today - np.cumsum((files.sizes * (partition.read_probability - attained))[order])
-            at_best[-1] = attainable
-            if found := _best(partition, files.sizes[order], order, at_best, len(chosen), limit, budget):
-                chosen, expected = found
+            new = files.sizes * (1 + request.open_cost * new_files / max(1, files.bytes))
+            at_best = today - np.cumsum((partition.costs * partition.read_probability - new * attained)[order])
+            sizes = files.sizes[order]
+            if found := _best(partition, sizes, order, at_best, of_everything, len(chosen), limit, budget):
+                chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
-    size = max(1, files.bytes)
-    return Choice(chosen, today / size, expected / size, attainable / size, uses_smaller_target)
+    return Choice(chosen, today, partition.mean(costs), partition.mean(of_everything), limit, uses_smaller_target)
 
 
 def _best(
@@ -356,10 +369,11 @@ def _best(
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
     at_best: npt.NDArray[np.float64],
+    of_everything: list[float],
     required: int,
     limit: float,
     budget: int,
-) -> tuple[npt.NDArray[np.int64], float] | None:
+) -> tuple[npt.NDArray[np.int64], list[float]] | None:
     """Return the first files of an order, beyond the required ones, whose cost is furthest below the limit per byte."""
     ends = np.cumsum(sizes)
     found, best, count = None, -1.0, max(1, required)
@@ -369,13 +383,14 @@ def _best(
         size = int(ends[count - 1])
         if size > budget:
             break
-        expected = float(at_best[count - 1])
+        costs = of_everything
         if count < len(order):
             # Growing trees is what takes the time.
-            if (limit - expected) / max(1, size) <= max(best, 0.0):
+            if (limit - float(at_best[count - 1])) / max(1, size) <= max(best, 0.0):
                 continue
-            expected = partition.after(np.sort(order[:count]), for_gain=True)
+            costs = partition.after(np.sort(order[:count]), for_gain=True)
+        expected = partition.judge(costs)
         score = (limit - expected) / max(1, size)
         if expected <= limit and score > best:
-            found, best = (order[:count], expected), score
+            found, best = (order[:count], costs), score
     return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from iceberg_zorder.metrics.scan_fraction import FilterRead
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from tests.airflow.dags import run_tasks
@@ -138,7 +139,7 @@ def test_a_task_that_is_killed_leaves_nothing_behind(
 
     measured = ScanFractions.actual
 
-    def killed(*arguments: Any) -> dict[str, float]:
+    def killed(*arguments: Any) -> dict[str, FilterRead]:
         # All files of the first table are written by now, and none is committed.
         written.append(len(lake.files() - known))
         signal.raise_signal(number)

@@ -54,7 +54,18 @@ class UpkeepCase:
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
+        judged = self.open_cost, self.loss_factor
+        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights, *judged)
+
+    @property
+    def open_cost(self) -> int:
+        """What opening a file costs, in bytes."""
+        return self.target // 10
+
+    @property
+    def loss_factor(self) -> float:
+        """How many times counts what a column loses: once where weights say which columns count."""
+        return 4.0 if len(set(self.weights)) == 1 else 1.0
 
     def choice(self) -> Choice:
         """What is chosen."""
@@ -87,6 +98,8 @@ def partition_document(case: UpkeepCase) -> dict[str, Any]:
         "kept": case.kept,
         "layout": layout_document(case.layout),
         "max_scan_ratio": case.max_scan_ratio,
+        "open_cost": case.open_cost,
+        "loss_factor": case.loss_factor,
     }
 
 
@@ -102,6 +115,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
+            "limit": choice.limit,
             "uses_smaller_target": choice.uses_smaller_target,
         },
     }

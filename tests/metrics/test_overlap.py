@@ -16,7 +16,7 @@ from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.overlap import measure_overlap
 from iceberg_zorder.metrics.scan_fraction import (
     BoundedRows,
-    scan_fraction_of_groups,
+    filter_read,
 )
 from iceberg_zorder.metrics.spread_rows import middles
 
@@ -104,7 +104,7 @@ def key(keys: KeyColumn, place: int) -> Any:
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("kept", [None, 1])
-def test_scan_fraction_of_groups_is_that_of_every_value_in_every_file(seed: int, kept: int | None) -> None:
+def test_filter_read_is_that_of_every_value_in_every_file(seed: int, kept: int | None) -> None:
     rng = random.Random(seed)
     name = "string" if kept else rng.choice([each for each in TYPES if not each.startswith("decimal")])
     make, arrow = TYPES[name]
@@ -125,14 +125,18 @@ def test_scan_fraction_of_groups_is_that_of_every_value_in_every_file(seed: int,
         files += zip(boxes, sizes, strict=True)
         # Each sampled row stands for as many rows of its group, whether it has a value or not.
         looked_for += [(value, rows / len(values)) for value in values if value is not None]
-    found = scan_fraction_of_groups(groups, None if kept is None else lambda key: key[:kept])
+    read = filter_read(groups, None if kept is None else lambda key: key[:kept])
     total = sum(size for _, size in files)
     if not looked_for or not total:
-        assert found is None
+        assert read is None
         return
-    read = 0.0
+    total_read = files_read = 0.0
     for value, weight in looked_for:
         for box, size in files:
             within = box.known and beginning(box.lower) <= beginning(value) <= beginning(box.upper)
-            read += weight * size * (box.is_unknown or within)
-    assert found == pytest.approx(read / total / sum(weight for _, weight in looked_for), rel=1e-9, abs=1e-12)
+            total_read += weight * size * (box.is_unknown or within)
+            files_read += weight * (box.is_unknown or within)
+    weights = sum(weight for _, weight in looked_for)
+    assert read is not None
+    assert read.fraction == pytest.approx(total_read / total / weights, rel=1e-9, abs=1e-12)
+    assert read.files == pytest.approx(files_read / weights, rel=1e-9, abs=1e-12)

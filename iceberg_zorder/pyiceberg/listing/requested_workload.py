@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,8 @@ class RequestedWorkload:
     def read_of(self, files: Sequence[DataFile], *, are_placed: bool = True) -> BytesRead:
         """Tell what the queries read of data files."""
         sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
-        return BytesRead(int(sizes.sum()), self.may_match(files, are_placed=are_placed) @ sizes)
+        read = self.may_match(files, are_placed=are_placed)
+        return BytesRead(int(sizes.sum()), read @ sizes, read.sum(axis=1))
 
     def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
         """Tell which queries may read files that are made of the rows of data files, by what these hold together."""
@@ -116,10 +118,17 @@ class RequestedWorkload:
         total = sum(each.all for each in known)
         if not total:
             return None
-        shares = np.sum([each.read for each in known], axis=0) / total
+        return self._average(np.sum([each.read for each in known], axis=0) / total)
+
+    def mean_cost(self, parts: Iterable[BytesRead | None], open_cost: int) -> float | None:
+        """Average what a query costs in several sets of files, in bytes; None if nothing is known of any."""
+        known = [each.read + open_cost * each.files for each in parts if each is not None]
+        return self._average(np.sum(known, axis=0)) if known else None
+
+    def _average(self, of_queries: npt.NDArray[Any]) -> float:
         weights = np.array([each.weight for each in self.queries])
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
-        return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
+        return float(np.cumsum(weights * of_queries)[-1] / np.cumsum(weights)[-1])
 
 
 def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -> tuple[Predicate, tuple[Box, ...]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +22,14 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.attainable import new_files
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
-from iceberg_zorder.metrics.scan_fraction import BoundedRows, LaidOutSample, scan_fraction_of_groups
+from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, judged_cost, open_cost
+from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read
+from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import (
     PLAN,
     BytesRead,
+    DataFileTask,
     FileGroup,
     GroupResult,
     Progress,
@@ -47,21 +51,20 @@ from iceberg_zorder.pyiceberg.plan.sampling import (
     group_scans,
     reraised,
 )
-from iceberg_zorder.pyiceberg.plan.selection import OPTION, PROPERTY
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import (
     COLUMNS,
     QUERIES,
     Reason,
-    gains_and_losses,
+    costs_less,
     left_out,
     other_layout,
-    reads_less,
-    reads_no_more,
-    why_nothing,
+    who_pays,
+    why_nothing_of,
+    words,
 )
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
-from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, WorkloadScan
+from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 
@@ -69,7 +72,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ScanFractions:
-    """Measures file groups of one plan, all by the same function.
+    """Measures file groups of one plan, all by the same function, among the files that the plan leaves.
 
     The sampled keys of columns are cut to some bytes, and bounds with them, as ``lengths`` says. With a workload,
     groups are judged by its queries instead of by equality with values of the columns.
@@ -82,6 +85,8 @@ class ScanFractions:
         kept: KeptBounds,
         lengths: Sequence[int | None],
         workload: RequestedWorkload | None = None,
+        left: Sequence[DataFileTask] = (),
+        loss_factor: float = LOSS_FACTOR,
     ) -> None:
         self.workload = workload
         self._order = order
@@ -91,6 +96,15 @@ class ScanFractions:
         """The columns in the table's schema as it is now."""
         self.over = QUERIES if workload else COLUMNS
         """What scan fractions are averaged over, for messages."""
+        self._open_cost, self._loss_factor = open_cost(table.properties), loss_factor
+        # Rows are spread over the files in their order: one that every engine finds.
+        files = sorted((task.data_file for task in left), key=lambda file: file.file_path)
+        self._left = self.files(files) if files else None
+        self._left_rows = Sample(())
+        if self._left is not None:
+            rows = min(max(_ROWS_OF_A_FILE * len(files), _LEAST_ROWS), _MOST_ROWS)
+            self._left_rows = spread_rows(self._left, rows)[0]
+        self._read_of_left = workload.read_of(files) if workload and files else None
 
     def files(self, files: Sequence[DataFile]) -> DataFiles:
         """Describe data files by their manifest entries."""
@@ -101,28 +115,23 @@ class ScanFractions:
         files = [task.data_file for task in group.tasks]
         looked_for = sample.held_out if sample.held_out.rows else sample.fitted
         values = Sample(looked_for.columns[len(self._order.partition) :])
-        today = self.files(files)
-        found = SampledGroup(group, sample.layout, values, today, today)
+        today, planned = self.files(files), self.planned_files(sample)
+        measured = SampledGroup(group, sample.layout, values, today, planned)
         if self.workload:
-            found = replace(found, read_today=self.workload.read_of(files), may_find=self.workload.may_find(files))
-        return self.with_layout(replace(found, scan_fractions_before=self.before([found])), sample)
-
-    def with_layout(self, measured: SampledGroup, sample: LaidOutSample, files: int | None = None) -> SampledGroup:
-        """Take a layout for another one of the same group, of so many files if another number is expected."""
-        group, planned, read = measured.group, self.planned_files(sample), None
-        if files is not None:
-            group = replace(group, expected_output_files=files)
-        if self.workload and measured.may_find is not None:
             new = new_data_files(planned, self.fields, [group.like])
-            size, found = self.workload.read_of(new, are_placed=group.like is not None)
-            read = BytesRead(size, np.where(measured.may_find, found, 0))
-        laid_out = replace(measured, group=group, layout=sample.layout, planned=planned, read_planned=read)
-        predicted = self.predicted([laid_out])
-        before, after = self._order.mean(measured.scan_fractions_before), self._order.mean(predicted)
-        if scan := self.workload_scan([laid_out]):
-            before, after = scan.before, scan.predicted
-        means = None if before is None or after is None else (before, after)
-        return replace(laid_out, scan_fractions=predicted, means=means, gains=means is None or reads_less(*means))
+            found = self.workload.read_of(new, are_placed=group.like is not None)
+            may_find = self.workload.may_find(files)
+            planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
+            measured = replace(measured, read_today=self.workload.read_of(files), read_planned=planned_read)
+        before, predicted = self.before([measured]), self.predicted([measured])
+        costs, gains = self._costs(measured, before, predicted)
+        return replace(
+            measured,
+            scan_fractions=fractions(predicted),
+            scan_fractions_before=fractions(before),
+            costs=costs,
+            gains=gains,
+        )
 
     def result(self, sampled: SampledGroup, files: Sequence[DataFile]) -> GroupResult:
         """Measure the new files of a group."""
@@ -138,15 +147,28 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def means(self, groups: Sequence[SampledGroup]) -> tuple[float | None, float | None]:
-        """Average over the workload's queries, or over the columns by their weights: before, and as predicted."""
-        scan = self.workload_scan(groups)
-        if scan is not None:
-            return scan.before, scan.predicted
-        return self._order.mean(self.before(groups)), self._order.mean(self.predicted(groups))
+    def _costs(
+        self, group: SampledGroup, before: Mapping[str, FilterRead], predicted: Mapping[str, FilterRead]
+    ) -> tuple[tuple[float, float] | None, bool]:
+        """Average what a filter costs in a group alone, today and after a rewrite, and judge whether that gains."""
+        if self.workload:
+            read = group.read_today, group.read_planned
+            today, after = (self.workload.mean_cost([each], self._open_cost) for each in read)
+            return (None, True) if today is None or after is None else ((today, after), costs_less(today, after))
+        names = [name for name in before if name in predicted]
+        if not names:
+            return None, True
+        old, new = (
+            [found[name].fraction * files.bytes + self._open_cost * found[name].files for name in names]
+            for found, files in ((before, group.today), (predicted, group.planned))
+        )
+        weight_of = dict(zip((each.name for each in self._order.named), self._order.named_weights, strict=True))
+        weights = [weight_of[name] for name in names]
+        today, after = (judged_cost(each, each, weights, 1) for each in (old, new))
+        return (today, after), costs_less(today, judged_cost(old, new, weights, self._loss_factor))
 
     def workload_scan(self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()) -> WorkloadScan | None:
-        """Tell what the queries of the workload read of groups, and of their new files; None without one."""
+        """Tell what the queries of the workload read of the table, before and after; None without one."""
         if self.workload is None:
             return None
         reads = (
@@ -154,27 +176,39 @@ class ScanFractions:
             [each.read_planned for each in groups],
             [each.read for each in results],
         )
-        return WorkloadScan(len(self.workload.queries), *map(self.workload.mean, reads))
+        means = (self.workload.mean([*each, self._read_of_left] if each else ()) for each in reads)
+        return WorkloadScan(len(self.workload.queries), *means)
 
     def column_scans(
         self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()
     ) -> tuple[ColumnScan, ...]:
-        """Give the scan fractions of file groups by column: before, predicted, and actual if files are written."""
-        before, predicted, actual = self.before(groups), self.predicted(groups), self.actual(results)
-        names = [column.name for column in self._order.named if column.name in before]
-        return tuple(ColumnScan(name, before[name], predicted.get(name), actual.get(name)) for name in names)
+        """Give what filters read of the table, by column: before, predicted, and actual if files are written."""
+        found = self.before(groups), self.predicted(groups), self.actual(results)
+        names = [column.name for column in self._order.named if column.name in found[0]]
+        reads = ((name, [each.get(name) for each in found]) for name in names)
+        return tuple(
+            ColumnScan(
+                name,
+                *(None if each is None else each.fraction for each in of),
+                *(None if each is None else each.files for each in of),
+            )
+            for name, of in reads
+        )
 
-    def before(self, groups: Sequence[SampledGroup]) -> dict[str, float]:
+    def table_files(self, groups: Iterable[DataFiles]) -> TableFiles:
+        """Count the files of the table, given those of its file groups."""
+        all_files = [*groups, *([] if self._left is None else [self._left])]
+        return TableFiles(sum(each.count for each in all_files), sum(each.bytes for each in all_files))
+
+    def before(self, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
         """Measure, by column, among the data files of today."""
         return self._measured([(each, each.today) for each in groups])
 
-    def predicted(self, groups: Sequence[SampledGroup]) -> dict[str, float]:
+    def predicted(self, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
         """Predict by column; without bounds every file is read."""
-        found = self._measured([(each, each.planned) for each in groups], self.kept.cuts)
-        kept = {column.name for column, is_kept in zip(self._order.named, self.kept.are_kept, strict=True) if is_kept}
-        return {name: fraction if name in kept else 1.0 for name, fraction in found.items()}
+        return self._measured([(each, each.planned) for each in groups], self.kept.cuts)
 
-    def actual(self, results: Sequence[GroupResult]) -> dict[str, float]:
+    def actual(self, results: Sequence[GroupResult]) -> dict[str, FilterRead]:
         """Measure, by column, among the files that were written."""
         return self._measured([(each.sampled, each.written) for each in results])
 
@@ -182,8 +216,8 @@ class ScanFractions:
         self,
         groups: Sequence[tuple[SampledGroup, DataFiles]],
         kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
-    ) -> dict[str, float]:
-        """Measure, by column, among data files of file groups; columns without a value are left out.
+    ) -> dict[str, FilterRead]:
+        """Measure, by column, among data files of file groups and those that are left; columns without a value are not.
 
         Where their bounds are not truncated yet, ``kept`` tells for each column what is kept of a key.
         """
@@ -193,10 +227,22 @@ class ScanFractions:
                 BoundedRows(files.columns[place], files.sizes, group.values.columns[place], group.group.rows)
                 for group, files in groups
             ]
-            fraction = scan_fraction_of_groups(bounded, kept[place] if kept else None)
-            if fraction is not None:
-                found[column.name] = fraction
+            if self._left is not None and groups:
+                of_left = self._left.columns[place], self._left.sizes, self._left_rows.columns[place]
+                bounded.append(BoundedRows(*of_left, int(self._left.rows.sum())))
+            read = filter_read(bounded, kept[place] if kept else None)
+            if read is not None:
+                found[column.name] = read
         return found
+
+
+_ROWS_OF_A_FILE = 200
+_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
+
+
+def fractions(found: Mapping[str, FilterRead]) -> dict[str, float]:
+    """Return the scan fractions of columns alone."""
+    return {name: read.fraction for name, read in found.items()}
 
 
 def predicate_scan(
@@ -241,29 +287,6 @@ def _unknown(group: LaidOutSample, columns: Sequence[ClusteringColumn]) -> DataF
     return DataFiles(one, one + group.rows, one + group.size, tuple(bounds))
 
 
-def makes_few(files: int, new_files: int) -> bool:
-    """Tell whether new files are so much fewer that this is worth a rewrite, if filters read no more: half as many.
-
-    Examples
-    --------
-    >>> makes_few(5, 2), makes_few(5, 3)
-    (True, False)
-    """
-    return 2 * new_files <= files
-
-
-@dataclass(frozen=True)
-class MoreFiles:
-    """Into how many files a group may be laid out that would not gain as it was planned."""
-
-    share: int  # one for each so many of its data files, at most; 0 for no more than planned
-    is_by_size: bool  # whether few files are worth a rewrite whatever filters read
-
-
-AS_PLANNED = MoreFiles(0, False)
-"""No more than planned."""
-
-
 def fit_plan(
     work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
 ) -> SampledPlan:
@@ -280,31 +303,32 @@ def fit_plan(
         return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)
     context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
-    is_given = plan.target is not None and plan.target.source in (OPTION, PROPERTY)
-    share = 0 if options.rewrite_all else 2 if is_given else 1
-    more = MoreFiles(share, math.isinf(options.max_scan_ratio))
-    fitted, measure, metrics = fit_layouts(context, plan.groups, more)
+    fitted, measure, metrics = fit_layouts(context, plan.groups)
+    is_asked_for = options.rewrite_all or math.isinf(options.max_scan_ratio)
     chosen, left = list[SampledGroup](), list[SampledGroup]()
     for each in fitted:
-        (chosen if options.rewrite_all or each.group.must_rewrite or each.gains else left).append(each)
+        (chosen if is_asked_for or each.group.must_rewrite or each.gains else left).append(each)
     if left and not chosen:
-        before, predicted = measure.means(left)
-        said = why_nothing(plan.table, len(left), before or 0.0, predicted or 0.0, over=measure.over)
-        plan = replace(plan, message=said + plan.limit_message)
+        found_left = Counter(words(_why_left(each, measure.over)) for each in left for _ in each.group.tasks)
+        plan = replace(plan, message=why_nothing_of(plan.table, found_left) + plan.limit_message)
     snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
+    not_gaining = [replace(each.group, reasons=_why_left(each, measure.over)) for each in left]
+    found = _sampled(plan, chosen, not_gaining)
+    measure = ScanFractions(work.table, order, measure.kept, measure.lengths, work.workload, found.left_tasks)
     found = replace(
-        _sampled(plan, chosen, [_not_gaining(each, measure.over) for each in left]),
+        found,
         order=order,
         kept=measure.kept,
         lengths=measure.lengths,
         # Without a file group nothing is done about the columns whose bounds do not serve.
         metrics=metrics if chosen else metrics.without_fixes(),
-        scan_fractions=measure.predicted(chosen),
-        scan_fractions_before=measure.before(chosen),
+        scans=measure.column_scans(chosen) if chosen else (),
+        before=measure.table_files(each.today for each in chosen) if chosen else None,
+        after=measure.table_files(each.planned for each in chosen) if chosen else None,
         expected_seconds=expected_seconds(snapshots, sum(each.group.input_size for each in chosen)),
         workload=measure.workload_scan(chosen),
     )
-    warnings = _warnings(work, found, measure, snapshots) if chosen else found.metrics.warnings
+    warnings = _warnings(work, found, snapshots) if chosen else found.metrics.warnings
     for warning in warnings:
         if warning not in found.metrics.intended:
             _LOG.warning("%s", warning)
@@ -327,25 +351,21 @@ def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[F
     )
 
 
-def _not_gaining(sampled: SampledGroup, over: str) -> FileGroup:
-    before, predicted = sampled.means or (0.0, 0.0)
-    why = Reason("no-gain", {"before": before, "predicted": predicted, "over": over})
-    return replace(sampled.group, reasons=(why,))
+def _why_left(sampled: SampledGroup, over: str) -> tuple[Reason]:
+    today, after = sampled.costs or (0.0, 0.0)
+    code = "loss-too-large" if costs_less(today, after) else "no-gain"
+    return (Reason(code, {"before": round(today), "predicted": round(after), "over": over}),)
 
 
-def _warnings(
-    work: ResolvedSpec, plan: SampledPlan, measure: ScanFractions, snapshots: Sequence[SnapshotFacts]
-) -> list[str]:
+def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     """Say what the user should know, in sentences."""
     assert plan.order is not None  # noqa: S101
     order, rewrite_all = plan.order, work.options.rewrite_all
     layouts = [each.layout for each in plan.sampled_groups]
     alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
     found = left_out(plan.table, order.ignored, alike)
-    before, predicted = measure.means(plan.sampled_groups)
-    if before is not None and predicted is not None:
-        by_column, means = (plan.scan_fractions_before, plan.scan_fractions), (before, predicted)
-        found += gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=measure.over)
+    if plan.before and plan.after:
+        found += who_pays(plan.scans, plan.before, plan.after, open_cost(work.table.properties))
     found += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     files = sum(group.data_files_count for group in plan.groups)
@@ -360,7 +380,7 @@ def _warnings(
 
 
 def fit_layouts(
-    context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED
+    context: SampleContext, groups: Sequence[FileGroup]
 ) -> tuple[list[SampledGroup], ScanFractions, MetricsFindings]:
     """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
 
@@ -374,8 +394,16 @@ def fit_layouts(
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = MetricsFindings(context.options.metrics_check, tuple(weak))
     lengths = context.sampled_lengths(scans[0].most)
-    measure = ScanFractions(context.table, order, kept.fixed(metrics.fixes), lengths, context.workload)
-    fitted = [_fitted(context, measure, *each, more) for each in drawn]
+    factor = 1.0 if context.options.column_weights else LOSS_FACTOR
+    judged_by = kept.fixed(metrics.fixes), lengths, context.workload
+    measure = ScanFractions(context.table, order, *judged_by, loss_factor=factor)
+    fitted = [
+        measure.group(
+            sample.scan.group,
+            LaidOutSample(layout, sample.fitted, sample.held_out, sample.scan.group.rows, sample.scan.group.input_size),
+        )
+        for sample, layout in drawn
+    ]
     for column in order.named:
         alike = sum(column.name in each.layout.left_out for each in fitted)
         if 0 < alike < len(fitted):
@@ -398,35 +426,6 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
         scan = sample.scan.of_clusters(context.options.sample_seed)
         for denser in draw_samples(replace(context, progress=silent), [scan], 2):
             yield denser, _layout(context, denser, scan.group.expected_output_files)
-
-
-def _fitted(
-    context: SampleContext, measure: ScanFractions, drawn: DrawnSample, layout: Layout, more: MoreFiles
-) -> SampledGroup:
-    """Measure a group by its layout; where filters would read no less, by layouts of more files, and take the best."""
-    group = drawn.scan.group
-    sample = LaidOutSample(layout, drawn.fitted, drawn.held_out, group.rows, group.input_size)
-    found = [measure.group(group, sample)]
-    files = group.expected_output_files
-    most = group.data_files_count // more.share if more.share else 0
-    while files < most and not found[-1].gains:
-        files = min(2 * files, most)
-        sample = replace(sample, layout=_cut(context, drawn, layout, files))
-        found.append(measure.with_layout(found[0], sample, files))
-    if found[-1].gains:
-        return found[-1]
-    compacted = [replace(each, gains=_gains_by_compaction(each, more)) for each in found]
-    # What is rewritten whatever is gained gets the files that were planned.
-    if group.must_rewrite:
-        return compacted[0]
-    best = min(compacted, key=lambda each: each.means[1] if each.means else 0.0)
-    return next((each for each in compacted if each.gains), best)
-
-
-def _gains_by_compaction(sampled: SampledGroup, more: MoreFiles) -> bool:
-    """Tell whether a group becomes few files, and filters are predicted to read no more, or do not count."""
-    are_few = makes_few(sampled.group.data_files_count, sampled.layout.files)
-    return are_few and (more.is_by_size or sampled.means is None or reads_no_more(*sampled.means))
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:

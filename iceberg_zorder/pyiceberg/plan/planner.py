@@ -15,6 +15,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
+from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
@@ -71,7 +72,12 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collecti
     tasks, snapshots = work.listing.tasks(snapshot), snapshots_to(table, snapshot)
     scope, is_filtered = _by_partition(table, tasks), work.spec.where is not None
     target = given_target(table, options) or found_target(
-        options, snapshots, [files.input_size for files in scope], is_filtered=is_filtered
+        options,
+        snapshots,
+        [files.input_size for files in scope],
+        2 if order is None else len(order.named),
+        open_cost(table.properties),
+        is_filtered=is_filtered,
     )
     sizes, most = size_rules(table, options, target), math.inf
     if lost:

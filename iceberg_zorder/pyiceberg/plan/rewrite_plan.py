@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
@@ -15,13 +15,13 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout import layout_hash
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
-from iceberg_zorder.pyiceberg.files import FileGroup, SampledGroup
+from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
-from iceberg_zorder.rewrite.result import PredicateScan, WorkloadScan
+from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
 
 VERSION = 1
 
@@ -68,6 +68,11 @@ class RewritePlan:
     def is_whole(self) -> bool:
         """Whether nothing is left for a later rewrite by the same request."""
         return not any(why.code in WAITING for each in self.left for why in each.reasons)
+
+    @property
+    def left_tasks(self) -> list[DataFileTask]:
+        """The data files that are left."""
+        return [task for each in self.left for task in each.tasks]
 
     @property
     def limit_message(self) -> str:
@@ -119,8 +124,9 @@ class RewritePlan:
             "message": self.message,
             "file_groups": [_chosen(group) for group in self.groups],
             "left": [{**_counts(group), **_reasons(group)} for group in self.left],
-            "scan_fractions": {},
-            "scan_fractions_before": {},
+            "before": None,
+            "after": None,
+            "scans": [],
             "expected_seconds": None,
             "predicates": [],
             "workload": None if spec.queries is None else _shares(WorkloadScan(len(spec.queries), None, None, None)),
@@ -184,18 +190,16 @@ class SampledPlan(RewritePlan):
         The bounds that new files keep, by column, and the bytes at which sampled keys are cut.
     metrics : MetricsFindings
         The columns whose bounds are missing or too short.
-    scan_fractions : Mapping of str to float
-        By column, the share in [0, 1] of the new files' bytes that ``column = value`` is predicted to read, on average
-        over the values of the rows: lower is better. Files that are left do not count. Columns without a value are
-        missing.
-    scan_fractions_before : Mapping of str to float
-        The scan fractions of the old files of the groups, for the same values.
+    scans : tuple of ColumnScan
+        What filters read of the table, by column, before and as predicted. Columns without a value are missing.
+    before, after : TableFiles or None
+        The data files of the table, or those that ``where`` leaves.
     expected_seconds : float or None
         The expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
         What the given conditions read, before and after.
     workload : WorkloadScan or None
-        What the queries of the workload read of the file groups; None without a workload.
+        What the queries of the workload read of the table; None without a workload.
     warnings : tuple of str
         Warnings for the user, one sentence each.
     """
@@ -205,8 +209,9 @@ class SampledPlan(RewritePlan):
     kept: KeptBounds = field(default_factory=lambda: KeptBounds((), ()))
     lengths: tuple[int | None, ...] = ()
     metrics: MetricsFindings = field(default_factory=MetricsFindings)
-    scan_fractions: Mapping[str, float] = field(default_factory=dict)
-    scan_fractions_before: Mapping[str, float] = field(default_factory=dict)
+    scans: tuple[ColumnScan, ...] = ()
+    before: TableFiles | None = None
+    after: TableFiles | None = None
     expected_seconds: float | None = None
     predicates: tuple[PredicateScan, ...] = ()
     workload: WorkloadScan | None = None
@@ -224,8 +229,9 @@ class SampledPlan(RewritePlan):
                 "scan_fractions_before": dict(each.scan_fractions_before),
             }
         return said | {
-            "scan_fractions": dict(self.scan_fractions),
-            "scan_fractions_before": dict(self.scan_fractions_before),
+            "before": None if self.before is None else asdict(self.before),
+            "after": None if self.after is None else asdict(self.after),
+            "scans": [{name: of for name, of in asdict(each).items() if "actual" not in name} for each in self.scans],
             "expected_seconds": self.expected_seconds,
             "predicates": [asdict(each) for each in self.predicates],
             "workload": None if self.workload is None else _shares(self.workload),

@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, ideal_file_size, open_cost
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, single_path, size_of
 from iceberg_zorder.pyiceberg.listing.listing import file_arrays
@@ -37,8 +38,6 @@ from iceberg_zorder.select.group_cuts import cut_groups
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
 
 _PROPERTY_NAME = "write.target-file-size-bytes"
-_SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
-_FILES_OF_A_PARTITION = 32
 _FAR_OFF = 4
 _path = attrgetter("data_file.file_path")
 
@@ -70,29 +69,31 @@ def found_target(
     options: RewriteOptions,
     snapshots: Sequence[SnapshotFacts],
     partition_sizes: Iterable[int],
+    columns: int,
+    open_cost: int,
     *,
     is_filtered: bool = False,
 ) -> TargetSize:
-    """Find the target where none is given.
+    """Find the target where none is given, for a number of clustering columns.
 
     Examples
     --------
-    >>> found_target(RewriteOptions(), [], [2 * 1024**3, 3 * 1024**3, 100])
-    TargetSize(size=100663296, source='data', origin='data')
+    >>> found_target(RewriteOptions(), [], [20 * 1024**3, 30 * 1024**3, 100], 2, 4 * 1024**2)
+    TargetSize(size=33554432, source='data', origin='data')
     >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {"zorder.target-file-size": "20000000 option"})]
-    >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3])
+    >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3], 2, 4 * 1024**2)
     TargetSize(size=20000000, source='last layout', origin='option')
-    >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
+    >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100], 2, 4 * 1024**2)
     TargetSize(size=40000000, source='data', origin='data')
     """
     last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
     target, source = last, LAST_LAYOUT
     if origin == DATA:
-        # A 32nd of the partition that half of all bytes are in, or in smaller ones.
+        # A filter searches the partition that half of all bytes are in, or in smaller ones.
         sizes = sorted(size for size in partition_sizes if size > 0)
         half = sum(sizes) / 2
-        median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), None)
-        ideal = _LARGEST if median is None else min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
+        median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), 0)
+        ideal = ideal_file_size(median, columns, open_cost)
         is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
         if not last or is_far_off:
             target, source = ideal, DATA
@@ -209,7 +210,9 @@ class SizeRules:
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
     """Check the options of sizes, with defaults from a table's properties."""
     # Before a target is found, one that fits the other options: what is wrong with them is wrong whatever is found.
-    target = (given_target(table, options) or found or found_target(options, (), ())).size
+    target = (
+        given_target(table, options) or found or found_target(options, (), (), 1, open_cost(table.properties))
+    ).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
     for why in domain_faults(options, target, least, most, table.specs()):
@@ -316,23 +319,35 @@ class Selector:
         choice = choose(arrays, calls, dues, self._budget, rows, request)
         chosen = tuple(tasks[place] for place in choice.files)
         figures = {
-            "before": choice.today,
-            "attainable": choice.attainable,
+            "before": round(choice.today),
+            "attainable": round(choice.attainable),
             "max_scan_ratio": self._options.max_scan_ratio,
             "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
             "not_counted": self._kept.missing,
         }
         if not chosen:
-            is_above = choice.today > self._options.max_scan_ratio * choice.attainable
-            self._leave(files, tasks, Reason("gain-too-small" if is_above else "scan-ratio-low", figures))
+            reason = Reason("gain-too-small", figures)
+            if choice.today <= self._options.max_scan_ratio * choice.attainable:
+                reason = Reason("scan-ratio-low", figures)
+            elif choice.today <= choice.limit:
+                means = {"before": figures["before"], "predicted": figures["attainable"], "over": figures["over"]}
+                reason = Reason("loss-too-large", means)
+            self._leave(files, tasks, reason)
             return []
         self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("not-worth-adding"))
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
-            why = (Reason("scan-ratio", {**figures, "predicted": choice.expected}),)
-        saved = (choice.today - choice.expected) * arrays.bytes / max(1, size_of(chosen))
-        found = replace(files, tasks=chosen, reasons=why, saved_bytes_per_byte=saved)
-        return [replace(found, uses_smaller_target=choice.uses_smaller_target)]
+            why = (Reason("scan-ratio", {**figures, "predicted": round(choice.expected)}),)
+        saved = (choice.today - choice.expected) / max(1, size_of(chosen))
+        return [
+            replace(
+                files,
+                tasks=chosen,
+                reasons=why,
+                saved_bytes_per_byte=saved,
+                uses_smaller_target=choice.uses_smaller_target,
+            )
+        ]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
@@ -346,6 +361,8 @@ class Selector:
             order.layout_request(self._options.layout),
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],
+            open_cost(self._table.properties),
+            1.0 if self._options.layout.column_weights else LOSS_FACTOR,
             self._workload.asked_of(like, self._options.layout.workload_share) if self._workload else None,
         )
         return file_arrays(files, self._fields, order.named), request

@@ -20,6 +20,7 @@ from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, WorkloadRead
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
 from iceberg_zorder.metrics.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.metrics.scan_fraction import workload_read
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
@@ -198,7 +199,9 @@ def _of_files(
         first.append(data_files[places[0]])
     files = file_arrays(data_files, fields, order.named, partitions=partitions)
     of_partitions = np.bincount(files.partitions, files.sizes).astype(np.int64)
-    target = found_target(options, snapshots, of_partitions, is_filtered=is_filtered)
+    target = found_target(
+        options, snapshots, of_partitions, len(order.named), open_cost(table.properties), is_filtered=is_filtered
+    )
     sizes = size_rules(table, options, target)
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
