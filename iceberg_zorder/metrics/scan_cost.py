@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 OPEN_COST_PROPERTY = "read.split.open-file-cost"
 """Iceberg's table property: so many bytes are read in the time that it takes to open a file."""
-_OPEN_COST, _LEAST_OPEN_COST = 4 * 1024**2, 4 * 1024
+_OPEN_COST = 4 * 1024**2
 _PLANNED_PER_OPENED = 32
-_LARGEST = 512 * 1024**2
+_SMALLEST, _LARGEST = 64 * 1024, 512 * 1024**2
 _NEARLY_LEAST = 1.1
 _ROOT_STEPS = 64
 LOSS_FACTOR = 4.0
@@ -26,17 +26,18 @@ def open_cost(properties: Mapping[str, str]) -> int:
 
     Examples
     --------
-    >>> open_cost({}), open_cost({"read.split.open-file-cost": "0"})
-    (4194304, 4096)
+    >>> open_cost({}), open_cost({"read.split.open-file-cost": "65536"})
+    (4194304, 65536)
     """
     text = properties.get(OPEN_COST_PROPERTY, "")
-    return max(_LEAST_OPEN_COST, int(text)) if text.isdecimal() and len(text) < 19 else _OPEN_COST
+    return max(1, int(text)) if text.isdecimal() and len(text) < 19 else _OPEN_COST
 
 
 def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     """Return the file size for which a filter costs least: (columns - 1) open costs, times a power of two.
 
-    Of sizes that cost at most a tenth more, it is the largest, because fewer files are easier to keep.
+    Of sizes that cost at most a tenth more, it is the largest, because fewer files are easier to keep. It is at least
+    64 KiB, and at most 512 MiB unless open costs are higher.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     >>> ideal_file_size(1024**3, 4, 4 * 1024**2) // 1024**2
     12
     """
-    candidates = [open_cost * max(1, columns - 1)]
+    candidates = [max(_SMALLEST, open_cost * max(1, columns - 1))]
     while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST:
         candidates.append(2 * candidates[-1])
     costs = [_filter_cost(size, each, columns, open_cost) for each in candidates]
