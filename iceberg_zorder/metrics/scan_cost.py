@@ -53,7 +53,7 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     >>> [ideal_file_size(gib * 1024**3, 2, 4 * 1024**2) // 1024**2 for gib in (0, 1, 10, 1024, 10 * 1024, 10**6)]
     [4, 8, 16, 64, 128, 512]
     >>> ideal_file_size(1024**3, 4, 4 * 1024**2) // 1024**2
-    12
+    24
     """
     candidates = [max(_SMALLEST, open_cost * max(1, columns - 1))]
     while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST:
