@@ -29,6 +29,8 @@ class ColumnReport:
         bounds, in [0, 1]; None if no row has a value.
     attainable : float or None
         What a full rewrite is predicted to make of it.
+    files_read, attainable_files_read : float or None
+        The data files that it reads on average, and after a full rewrite.
     files_without_bounds, bytes_without_bounds : int
         Data files that have values and no bounds.
     files_with_alike_bounds, bytes_with_alike_bounds : int
@@ -43,6 +45,8 @@ class ColumnReport:
     metrics_mode: str
     scan_fraction: float | None
     attainable: float | None
+    files_read: float | None
+    attainable_files_read: float | None
     files_without_bounds: int
     bytes_without_bounds: int
     files_with_alike_bounds: int
@@ -120,8 +124,33 @@ class SizeReport:
     largest_bytes: int
     files_below_min: int
     files_above_max: int
-    badly_sized_files: int
     files_after_rewrite: int
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What a rewrite would do now, by the columns, the filter and the branch of a report.
+
+    Parameters
+    ----------
+    files, bytes : int
+        The data files that it would choose.
+    expected_files : int
+        The data files that it would write.
+    saved_bytes : float
+        What a filter would cost less on average, in bytes read and open costs.
+    reason : str
+        Why it would choose them, or why it would do nothing.
+    command : str or None
+        The command for it; None if it would do nothing.
+    """
+
+    files: int
+    bytes: int
+    expected_files: int
+    saved_bytes: float
+    reason: str
+    command: str | None
 
 
 @dataclass(frozen=True)
@@ -133,7 +162,7 @@ class Finding:
     code : str
         What it is; ``docs/report.md`` lists them.
     severity : str
-        ``error`` where files cannot be skipped whatever their layout, ``warning`` where a rewrite pays, else ``info``.
+        ``error`` where files cannot be skipped whatever their layout, ``warning`` where something pays, else ``info``.
     message : str
         A sentence.
     evidence : mapping of str to object
@@ -155,7 +184,9 @@ class ClusteringReport:
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
-    report is by as a rewrite takes it. ``workload`` is what queries read, where they are known.
+    report is by as a rewrite takes it. ``workload`` is what queries read, where they are known. ``recommendation`` is
+    None of an older snapshot. ``cost`` is what a filter costs on average over the columns by their weights, in bytes
+    read and open costs, ``attainable_cost`` after a full rewrite.
     """
 
     version: int
@@ -186,6 +217,14 @@ class ClusteringReport:
     findings: tuple[Finding, ...] = ()
     boxes: FileBoxes | None = field(default=None, repr=False)
     workload: WorkloadRead | None = field(default=None, kw_only=True)
+    recommendation: Recommendation | None = field(default=None, kw_only=True)
+    cost: float | None = field(default=None, kw_only=True)
+    attainable_cost: float | None = field(default=None, kw_only=True)
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """How many times the attainable cost a filter costs; None if either is unknown."""
+        return self.cost / self.attainable_cost if self.cost is not None and self.attainable_cost else None
 
     @property
     def cluster_by(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -112,9 +112,6 @@ class LayoutHistory:
         The data files that others have written since our newest rewrite.
     undone_by_snapshot_id, undone_by_timestamp_ms : int or None
         The first rewrite of another tool after it that has removed more files than all others that there can have been.
-    settled_files : int
-        The data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the
-        order that is reported on: another one would make the same again.
     """
 
     last_layout_snapshot_id: int | None = None
@@ -126,14 +123,12 @@ class LayoutHistory:
     newer_bytes: int = 0
     undone_by_snapshot_id: int | None = None
     undone_by_timestamp_ms: int | None = None
-    settled_files: int = 0
 
 
 def layout_history(
     snapshots: Sequence[SnapshotFacts],
     added_by: npt.NDArray[np.int64],
     files: DataFiles,
-    is_same: Callable[[SnapshotFacts], bool],
 ) -> LayoutHistory:
     """Read the history of a branch.
 
@@ -145,7 +140,7 @@ def layout_history(
     ...     SnapshotFacts(3, 30, "replace", {"deleted-data-files": "2"}),
     ... ]
     >>> files = DataFiles(np.zeros(3, np.int64), np.array([5, 5, 5]), np.array([100, 10, 90]), ())
-    >>> found = layout_history(snapshots, np.array([1, 2, 3]), files, lambda each: True)
+    >>> found = layout_history(snapshots, np.array([1, 2, 3]), files)
     >>> found.last_layout_columns, found.laid_out_bytes, found.newer_files, found.undone_by_snapshot_id
     ('a,b', 100, 2, 3)
     """
@@ -167,7 +162,6 @@ def layout_history(
         int(files.sizes[newer].sum()),
         undone_by.snapshot_id if undone_by else None,
         undone_by.timestamp_ms if undone_by else None,
-        _settled_files(snapshots, added_by, files.partitions, is_same),
     )
 
 
@@ -201,27 +195,3 @@ def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotF
             return each
         others += each.count(_ADDED_FILES)
     return None
-
-
-def _settled_files(
-    snapshots: Sequence[SnapshotFacts],
-    added_by: npt.NDArray[np.int64],
-    partitions: npt.NDArray[np.int64],
-    is_same: Callable[[SnapshotFacts], bool],
-) -> int:
-    """Count the files of partitions that one rewrite of ours wrote whole by the order that is asked about."""
-    rewrite_of: dict[int, int] = {}
-    number, before = 0, None
-    for each in snapshots:
-        layouts = each.summary.get(LAYOUT_HASH)
-        # Partial progress commits one after the other, of the same layouts.
-        if layouts is None or layouts != before:
-            number += 1
-        before = layouts
-        if each.is_layout and is_same(each):
-            rewrite_of[each.snapshot_id] = number
-    rewrites_of: dict[int, set[int | None]] = {}
-    for partition, snapshot_id in zip(partitions.tolist(), added_by.tolist(), strict=True):
-        rewrites_of.setdefault(partition, set()).add(rewrite_of.get(snapshot_id))
-    settled = [each for each, rewrites in rewrites_of.items() if len(rewrites) == 1 and None not in rewrites]
-    return int(np.isin(partitions, settled).sum())

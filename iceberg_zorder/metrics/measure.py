@@ -17,6 +17,7 @@ from iceberg_zorder.metrics.clustering_report import (
     ColumnReport,
     PartitionReport,
     PredicateReport,
+    Recommendation,
     SizeReport,
 )
 from iceberg_zorder.metrics.data_files import (
@@ -27,10 +28,11 @@ from iceberg_zorder.metrics.data_files import (
     dense_ranks,
     file_boxes,
 )
-from iceberg_zorder.metrics.findings import RewriteCommand, find
+from iceberg_zorder.metrics.findings import find
 from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
-from iceberg_zorder.metrics.scan_fraction import LaidOutSample, scan_fraction_of_rows, scan_prediction
+from iceberg_zorder.metrics.scan_cost import judged_cost
+from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
 from iceberg_zorder.metrics.spread_rows import spread_rows
 
 _ROWS_OF_A_FILE = 200
@@ -39,39 +41,20 @@ _LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
 
 @dataclass(frozen=True)
 class FileSizes:
-    """Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition.
+    """What sizes are right, in bytes, and into how many files a rewrite writes a partition.
 
     Parameters
     ----------
     target, least, most : int
         The sizes of new files, and of files that are left alone.
-    min_input_files : int
-        So many files of a partition are rewritten whatever their bytes.
     expected_files : callable
         From the bytes of a partition to the number of its files.
-
-    Examples
-    --------
-    >>> sizes = FileSizes(100, 75, 180, 3, lambda size: 1)
-    >>> sizes.badly_sized(np.array([10, 20, 30, 10, 100, 10, 95, 200]), np.array([0, 0, 0, 1, 1, 2, 2, 3])).tolist()
-    [True, True, True, False, False, False, False, True]
     """
 
     target: int
     least: int
     most: int
-    min_input_files: int
     expected_files: ExpectedFiles
-
-    def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return the files that a rewrite chooses for their size, by the number of the file group that each is of."""
-        outside = (sizes < self.least) | (sizes > self.most)
-        groups_there = int(groups.max(initial=-1)) + 1
-        files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, sizes.dtype)
-        np.add.at(size, groups[outside], sizes[outside])
-        are_enough = (files > 1) & ((files >= self.min_input_files) | (size > self.target))
-        found: npt.NDArray[np.bool_] = outside & (are_enough | (size > self.most))[groups]
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +106,10 @@ class TableFacts:
         Delete files that apply to the data files; deletion vectors are position deletes.
     history : LayoutHistory
         What the snapshots tell.
-    rewrite_command : callable
-        From options to the command that rewrites the table by these columns.
+    open_cost : int
+        What opening a file costs, in bytes.
+    recommendation : Recommendation or None
+        What a rewrite would do now; None of an older snapshot.
     predicates : sequence of PredicateFacts
         What else is looked for.
     """
@@ -145,7 +130,8 @@ class TableFacts:
     position_delete_files: int
     equality_delete_files: int
     history: LayoutHistory
-    rewrite_command: RewriteCommand
+    open_cost: int
+    recommendation: Recommendation | None
     predicates: Sequence[PredicateFacts] = ()
 
 
@@ -155,6 +141,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
     names = tuple(bounds.column.name for bounds in files.columns)
     measured = _Measured(facts)
     partitions = measured.partitions()
+    reads = [measured.read(place) for place in range(len(names))]
+    attainable = [measured.attainable(place) for place in range(len(names))]
     report = ClusteringReport(
         VERSION,
         facts.table,
@@ -170,10 +158,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         measured.overlap.average_depth(files.rows),
         measured.overlap.histogram(),
         int(measured.overlap.measured.sum()),
-        tuple(
-            _column(facts, place, measured.scan_fraction(place), measured.attainable(place))
-            for place in range(len(names))
-        ),
+        tuple(_column(facts, place, *read) for place, read in enumerate(zip(reads, attainable, strict=True))),
         tuple(measured.predicate(each) for each in facts.predicates),
         SizeReport(
             sizes.target,
@@ -184,8 +169,6 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
             int(files.sizes.max(initial=0)),
             int((files.sizes < sizes.least).sum()),
             int((files.sizes > sizes.most).sum()),
-            # Files of old specs are one file group.
-            int(sizes.badly_sized(files.sizes, np.where(facts.of_old_specs, 0, files.partitions + 1)).sum()),
             sum(group.layout.files for group in measured.groups.values()),
         ),
         int(facts.of_old_specs.sum()),
@@ -196,8 +179,11 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         len(partitions),
         tuple(sorted(partitions, key=_saved, reverse=True)),
         sort_order=facts.sort_order,
+        recommendation=facts.recommendation,
+        cost=_mean_cost(facts, reads),
+        attainable_cost=_mean_cost(facts, attainable),
     )
-    findings = find(report, facts.rewrite_command, facts.sql_name)
+    findings = find(report, facts.sql_name)
     return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)
 
 
@@ -219,13 +205,14 @@ class _Measured:
         )
         self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
 
-    def scan_fraction(self, place: int) -> float | None:
+    def read(self, place: int) -> FilterRead | None:
         """Measure a column among all files."""
-        return _scan_fraction(self._facts.files, self._sample, place)
+        return _read(self._facts.files, self._sample, place)
 
-    def attainable(self, place: int) -> float | None:
+    def attainable(self, place: int) -> FilterRead | None:
         """Predict a column among all files."""
-        return _prediction(list(self.groups.values()), place)
+        groups = list(self.groups.values())
+        return scan_prediction(groups, place) if groups else None
 
     def predicate(self, predicate: PredicateFacts) -> PredicateReport:
         """Measure a predicate, and predict it."""
@@ -266,10 +253,10 @@ class _Measured:
         overlap = self.overlap.take(places)
         group = self.groups[number]
         columns = list(enumerate(bounds.column.name for bounds in files.columns))
-        current = {name: _scan_fraction(files, sample, place) for place, name in columns}
+        current = {name: _fraction(_read(files, sample, place)) for place, name in columns}
         attainable = {
             # Of one file nothing is skipped; most partitions are of one, and a prediction takes a while.
-            name: _prediction([group], place) if group.layout.files > 1 else current[name] and 1.0
+            name: _fraction(scan_prediction([group], place)) if group.layout.files > 1 else current[name] and 1.0
             for place, name in columns
         }
         return PartitionReport(
@@ -285,15 +272,24 @@ class _Measured:
         )
 
 
-def _scan_fraction(files: DataFiles, sample: Sample, place: int) -> float | None:
+def _read(files: DataFiles, sample: Sample, place: int) -> FilterRead | None:
     bounds = files.columns[place]
     if not bounds.bounded.any():
-        return 1.0 if bounds.has_values.any() and files.bytes else None
-    return scan_fraction_of_rows(bounds, files.sizes, sample.columns[place])
+        is_read = bounds.has_values.any() and files.bytes
+        return FilterRead(1.0, float(bounds.has_values.sum())) if is_read else None
+    return read_of_rows(bounds, files.sizes, sample.columns[place])
 
 
-def _prediction(groups: Sequence[LaidOutSample], place: int) -> float | None:
-    return scan_prediction(groups, place) if groups else None
+def _fraction(read: FilterRead | None) -> float | None:
+    return None if read is None else read.fraction
+
+
+def _mean_cost(facts: TableFacts, reads: Sequence[FilterRead | None]) -> float | None:
+    """Average what filters cost over the columns by weight; the columns of a prefix count 1."""
+    weights = [1.0] * (len(reads) - len(facts.layout.weights)) + list(facts.layout.weights)
+    known = [(read, weight) for read, weight in zip(reads, weights, strict=True) if read is not None]
+    costs = [read.fraction * facts.files.bytes + facts.open_cost * read.files for read, _ in known]
+    return judged_cost(costs, costs, [weight for _, weight in known], 1) if known else None
 
 
 def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:
@@ -301,7 +297,7 @@ def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float |
     return float(sizes[read].sum()) / total if total else None
 
 
-def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainable: float | None) -> ColumnReport:
+def _column(facts: TableFacts, place: int, read: FilterRead | None, attainable: FilterRead | None) -> ColumnReport:
     bounds, sizes = facts.files.columns[place], facts.files.sizes
     unbounded = bounds.has_values & ~bounds.bounded
     alike = bounds_that_are_alike(bounds, facts.metrics[place])
@@ -311,8 +307,10 @@ def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainab
         ".".join(bounds.column.parts),
         bounds.column.type,
         facts.metrics[place],
-        scan_fraction,
-        attainable,
+        _fraction(read),
+        _fraction(attainable),
+        None if read is None else read.files,
+        None if attainable is None else attainable.files,
         int(unbounded.sum()),
         int(sizes[unbounded].sum()),
         int(alike.sum()),

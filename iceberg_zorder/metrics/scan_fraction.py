@@ -59,8 +59,8 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
     return read / (len(values) * int(weights.sum()))
 
 
-def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
-    """Average the scan fraction of ``column = value`` over the values of rows.
+def read_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> FilterRead | None:
+    """Average what ``column = value`` reads over the values of rows.
 
     Examples
     --------
@@ -69,11 +69,10 @@ def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], ro
     >>> from iceberg_zorder.layout.keys import encode
     >>> lower, upper, rows = (encode(pa.array(each), "long") for each in ([0, 4, None], [3, 9, None], [1, 5]))
     >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, upper, np.ones(3))
-    >>> scan_fraction_of_rows(bounds, np.array([10, 10, 20]), rows)
-    0.75
+    >>> read_of_rows(bounds, np.array([10, 10, 20]), rows)
+    FilterRead(fraction=0.75, files=2.0)
     """
-    found = filter_read([BoundedRows(bounds, sizes, rows, rows.rows)])
-    return None if found is None else found.fraction
+    return filter_read([BoundedRows(bounds, sizes, rows, rows.rows)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +238,8 @@ class LaidOutSample:
         return self.layout.file(sample, tie_breakers)
 
 
-def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> float | None:
-    """Predict the scan fraction of ``column = value``, on average over the values of the rows.
+def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> FilterRead | None:
+    """Predict what ``column = value`` reads, on average over the values of the rows.
 
     The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn
     around it. The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
@@ -255,20 +254,22 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | 
     >>> layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=4))
     >>> nothing = Sample((encode(pa.array([], pa.int64()), "long"),))
     >>> scan_prediction([LaidOutSample(layout, sample, nothing, 400, 8000)], 0)
-    0.25
+    FilterRead(fraction=0.25, files=1.0)
     """
     ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
     count = max((int(each.max(initial=-1)) for each in ranks), default=-1) + 1
-    steps = np.zeros(count + 1, np.int64)
-    always = size = 0
+    # By bytes, and by files.
+    steps = np.zeros((2, count + 1), np.int64)
+    always = np.zeros((2, 1), np.int64)
+    size = 0
     for place, group in enumerate(groups):
         if group.fitted.rows == 0:
-            always += group.size
+            always += np.array([[group.size], [group.layout.files]])
             size += group.size
         else:
             size += _add_files(steps, group, ranks[2 * place : 2 * place + 2])
-    read = (always + np.cumsum(steps[:count])).astype(np.float64)
-    total = weights = 0.0
+    read = (always + np.cumsum(steps[:, :count], axis=1)).astype(np.float64)
+    totals, weights = [0.0, 0.0], 0.0
     for place, group in enumerate(groups):
         is_held_out = group.held_out.rows > 0
         looked_for = ranks[2 * place + is_held_out]
@@ -276,13 +277,19 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | 
         # A row of a group that was sampled thinly stands for more of them.
         weight = group.rows / max(1, len(looked_for))
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
-        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
+        for kind, of in enumerate(read if len(found) else ()):
+            totals[kind] += weight * float(np.cumsum(of[found])[-1])
         weights += weight * len(found)
-    return min(1.0, total / (weights * size)) if weights and size else None
+    if not weights or not size:
+        return None
+    return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights)
 
 
 def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
-    """Add the bytes of each file at the lowest rank that it holds, take them away after the highest, and tell all."""
+    """Add the bytes and the number of files at the lowest rank that each holds, take them away after the highest.
+
+    Returns the bytes of all.
+    """
     files = group.layout.files
     low = np.full(files, np.iinfo(np.int64).max)
     high = np.full(files, -1, np.int64)
@@ -295,6 +302,7 @@ def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequen
         np.maximum.at(high, file[has_value], of_sample[has_value])
     sizes = group.share(group.size, rows)
     known = high >= 0
-    np.add.at(steps, low[known], sizes[known])
-    np.add.at(steps, high[known] + 1, -sizes[known])
+    for of, counts in zip(steps, (sizes, np.ones_like(sizes)), strict=True):
+        np.add.at(of, low[known], counts[known])
+        np.add.at(of, high[known] + 1, -counts[known])
     return int(sizes.sum())

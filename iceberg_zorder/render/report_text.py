@@ -34,10 +34,10 @@ def report_renderable(report: Mapping[str, Any]) -> RenderableType:
     report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
-        parts += [_columns(report["columns"]), *_predicates(report["predicates"]), *_workload(report)]
+        parts += [_columns(report), *_predicates(report["predicates"]), *_workload(report)]
         parts += [*_depths(report)]
         parts += [_files(report), *_partitions(report["partitions"])]
-    return Group(*parts, *_findings(report["findings"]))
+    return Group(*parts, *_findings(report["findings"]), *_nothing_to_do(report["recommendation"]))
 
 
 def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -> RenderableType:
@@ -84,18 +84,27 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> RenderableType:
-    table = _table("column", "column = value reads", "attainable", "ratio", "bounds kept", "files without")
-    for column in columns:
+def _columns(report: Mapping[str, Any]) -> RenderableType:
+    table = _table("a filter on", "reads", "in files", "attainable", "in files", "bounds kept", "files without")
+    for column in report["columns"]:
         table.add_row(
             Text(column["name"]),
-            _percent(column["scan_fraction"]),
-            _percent(column["attainable"]),
-            _ratio(column["scan_fraction"], column["attainable"]),
+            _read(report, column["scan_fraction"]),
+            _files_read(column["files_read"]),
+            _read(report, column["attainable"]),
+            _files_read(column["attainable_files_read"]),
             Text(column["metrics_mode"]),
             f"{column['files_without_bounds']:,}",
         )
     return Padding(table, (1, 0, 0, 0))
+
+
+def _read(report: Mapping[str, Any], share: float | None) -> str:
+    return "-" if share is None else f"{decimal(round(share * report['total_bytes']))} ({_percent(share)})"
+
+
+def _files_read(files: float | None) -> str:
+    return "-" if files is None else f"{files:,.1f}"
 
 
 def _predicates(predicates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
@@ -192,6 +201,11 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]
         if each["command"]:
             # A command that is wrapped cannot be copied.
             yield Text(f"  {each['command']}", style="bold", no_wrap=True, overflow="ignore")
+
+
+def _nothing_to_do(rewrite: Mapping[str, Any] | None) -> Iterator[RenderableType]:
+    if rewrite is not None and rewrite["command"] is None:
+        yield Text(f"\n{rewrite['reason']}")
 
 
 def _number(value: float | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_name
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.metrics.clustering_report import ClusteringReport, Recommendation
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
 from iceberg_zorder.metrics.measure import FileSizes, TableFacts, clustering_report
@@ -84,11 +84,13 @@ def shared_figures(report: ClusteringReport) -> dict[str, Any]:
         "total_rows": report.total_rows,
         "scan_fractions": {each.name: each.scan_fraction for each in report.columns if each.scan_fraction is not None},
         "attainable": {each.name: each.attainable for each in report.columns if each.attainable is not None},
+        "files_read": {each.name: each.files_read for each in report.columns if each.files_read is not None},
+        "cost": report.cost,
+        "attainable_cost": report.attainable_cost,
         "target_file_size_bytes": sizes.target_file_size_bytes,
         "smallest_bytes": sizes.smallest_bytes,
         "median_bytes": sizes.median_bytes,
         "largest_bytes": sizes.largest_bytes,
-        "badly_sized_files": sizes.badly_sized_files,
         "files_after_rewrite": sizes.files_after_rewrite,
         # Who undid a layout is read out of the books of all snapshots, by Python alone.
         "findings": [f"{each.severity} {each.code}" for each in report.findings if each.code != "layout-undone"],
@@ -110,14 +112,18 @@ def report_of(golden: dict[str, Any]) -> ClusteringReport:
         files=files,
         partition_names=[f"p={number}" for number in range(len(set(golden["partitions"])))],
         metrics=[each["metrics"] for each in golden["columns"]],
-        sizes=FileSizes(target, target * 3 // 4, target * 9 // 5, 5, lambda size: max(1, -(-size // target))),
+        sizes=FileSizes(target, target * 3 // 4, target * 9 // 5, lambda size: max(1, -(-size // target))),
         layout=layout_of(golden["layout"]),
         of_old_specs=np.isin(np.arange(files.count), golden["old_specs"]),
         with_deletes=np.isin(np.arange(files.count), golden["with_deletes"]),
         position_delete_files=len(golden["with_deletes"]),
         equality_delete_files=len(golden["with_deletes"]) // 2,
-        history=layout_history(snapshots, added_by, files, lambda each: each.is_by(golden["by"])),
-        rewrite_command=lambda options: f"rewrite {name} {options}".replace("'", ""),
+        history=layout_history(snapshots, added_by, files),
+        open_cost=4 * 1024**2,
+        # A plan is no part of these cases.
+        recommendation=Recommendation(golden["planned_files"], 0, 0, 0.0, "", f"rewrite {name}")
+        if golden["planned_files"]
+        else None,
         predicates=[],
     )
     return clustering_report(facts)

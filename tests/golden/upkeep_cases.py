@@ -21,7 +21,7 @@ from tests.golden.report_cases import BoundsOf, layout_document, layout_of
 
 REPORTS = (
     "one_file", "many_partitions", "hostile", "extremes", "deep", "without_bounds", "alike", "endless", "relaid", "prefix",
-    "compacted_later", "first_layer_compacted", "settled", "unsettled",
+    "compacted_later", "first_layer_compacted",
 )  # fmt: skip
 
 

@@ -60,11 +60,7 @@ def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> Layout
         np.array([(each.partition, each.rows, each.size)[place] for each in files], np.int64) for place in range(3)
     ]
     added_by = np.array([each.added_by for each in files], np.int64)
-    return layout_history(snapshots, added_by, DataFiles(arrays[0], arrays[1], arrays[2], ()), _is_by_a_and_b)
-
-
-def _is_by_a_and_b(layout: SnapshotFacts) -> bool:
-    return layout.is_by("zorder(a, b)")
+    return layout_history(snapshots, added_by, DataFiles(arrays[0], arrays[1], arrays[2], ()))
 
 
 def undone_by(*steps: tuple[str, int, int]) -> int | None:
@@ -93,27 +89,3 @@ def test_who_compacts_all_is_blamed_and_none_before_the_last_layout() -> None:
 def ours(number: int, layouts: str = "", **more: str) -> SnapshotFacts:
     named = {key.replace("_", "."): value for key, value in more.items()}
     return SnapshotFacts(number, number, "replace", OURS | named | ({"zorder.layout-hash": layouts} if layouts else {}))
-
-
-@pytest.mark.parametrize(
-    ("snapshots", "added_by", "settled"),
-    [
-        pytest.param([ours(1, "x")], [1, 1, 1], 3, id="of one rewrite"),
-        pytest.param([ours(1, "x"), ours(2, "y")], [1, 2, 2], 0, id="layers"),
-        pytest.param([ours(1, "x"), ours(2, "x")], [1, 2, 2], 3, id="partial progress"),
-        pytest.param([ours(1), ours(2)], [1, 2, 2], 0, id="without hashes"),
-        pytest.param(
-            [ours(1, "x"), SnapshotFacts(2, 2, "append", {}), ours(3, "x")], [1, 3, 3], 0, id="layers of one file each"
-        ),
-        pytest.param([ours(1, "x"), SnapshotFacts(2, 2, "append", {})], [1, 1, 2], 0, id="newer files"),
-        pytest.param([ours(1, "x"), ours(2, "y", zorder_columns="b,a")], [2, 2, 2], 0, id="by other columns"),
-        pytest.param([ours(2, "y")], [1, 1, 1], 0, id="of a snapshot that is not kept"),
-    ],
-)
-def test_files_are_settled(snapshots: list[SnapshotFacts], added_by: list[int], settled: int) -> None:
-    assert history(snapshots, [File(each, 1, 1) for each in added_by]).settled_files == settled
-
-
-def test_files_are_settled_by_partition() -> None:
-    files = [File(1, 1, 1, 0), File(2, 1, 1, 1), File(2, 1, 1, 2), File(2, 1, 1, 1), File(1, 1, 1, 2)]
-    assert history([ours(1, "x"), ours(2, "y")], files).settled_files == 3

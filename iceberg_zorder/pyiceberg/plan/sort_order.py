@@ -199,21 +199,6 @@ def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report 
     return parse_sort_order(layout.sort_order).renamed(name_of_today).text
 
 
-def is_by_order(table: Table, order: ResolvedSortOrder, cuts: str, layout: SnapshotFacts) -> bool:
-    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike."""
-    schema = _schema_of(table, layout)
-    if layout.cuts != cuts:
-        return False
-    asked = parse_sort_order(order.sort_order)
-    if schema is not None:
-        then = _names(schema)
-        if not all(each in then for each in order.field_ids):
-            return False
-        names = (then[each] for each in order.field_ids)
-        asked = asked.renamed(lambda _: next(names))
-    return layout.is_by(asked.text)
-
-
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
     """Find the schema that a table had when a snapshot was made, where that is known."""
     snapshot = table.snapshot_by_id(layout.snapshot_id)

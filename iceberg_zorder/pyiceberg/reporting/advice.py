@@ -21,7 +21,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.metrics.scan_fraction import scan_fraction_of_rows
+from iceberg_zorder.metrics.scan_fraction import read_of_rows
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
@@ -177,10 +177,10 @@ def _joined(
     rows, _ = spread_rows(files, _JOINED_ROWS)
     found: list[JoinedColumn] = []
     for bounds, values in zip(files.columns, rows.columns, strict=True):
-        fraction = scan_fraction_of_rows(bounds, files.sizes, values) if bounds.bounded.any() else None
-        if fraction is not None:
+        read = read_of_rows(bounds, files.sizes, values) if bounds.bounded.any() else None
+        if read is not None:
             name = bounds.column.parts
-            found.append(JoinedColumn(".".join(name), weights[name], fraction))
+            found.append(JoinedColumn(".".join(name), weights[name], read.fraction))
     return tuple(sorted(found, key=lambda each: -each.weight))
 
 

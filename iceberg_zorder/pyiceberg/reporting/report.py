@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.metrics.clustering_report import ClusteringReport, WorkloadRead
+from iceberg_zorder.metrics.clustering_report import ClusteringReport, Recommendation, WorkloadRead
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
 from iceberg_zorder.metrics.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
 from iceberg_zorder.metrics.scan_cost import open_cost
@@ -33,9 +34,10 @@ from iceberg_zorder.pyiceberg.listing.listing import (
     without_garbage_collection,
 )
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec, branch_snapshot, completed, resolve_spec
 from iceberg_zorder.pyiceberg.plan.selection import found_target, size_rules
-from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, is_by_order, known_sort_order, resolve
+from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, known_sort_order, resolve
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options, sort_order_text
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
@@ -157,12 +159,21 @@ def report_of(
     )
     weights = options.layout.column_weights
     order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
-    listing = Listing(table, where, case_sensitive=case_sensitive)
     conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
     command_where = where if isinstance(where, str) else None
     with without_garbage_collection():
+        listed: list[DataFileTask] = []
+        recommendation = None
+        if snapshot_id is None:
+            # What is rewritten whatever comes of it is not recommended.
+            asked = {"rewrite-all": "false"} if options.rewrite_all else {}
+            spec = RewriteSpec(by, where, asked, name, case_sensitive, any_format=True)
+            command = partial(write_command, CommandArguments(by, command_where, branch), asked)
+            listed, recommendation = _recommended(table, spec, command)
+        if snapshot and not listed:
+            listed = Listing(table, where, case_sensitive=case_sensitive).tasks(snapshot)
         # Rows are spread over the files in their order: one that every engine finds.
-        tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
+        tasks = sorted(listed, key=lambda task: task.data_file.file_path)
         facts = TableFacts(
             table=display_name(table),
             sql_name=sql_name(table),
@@ -170,12 +181,36 @@ def report_of(
             snapshot_id=snapshot.snapshot_id if snapshot else None,
             where=None if where is None else str(where),
             sort_order=by,
-            rewrite_command=partial(write_command, CommandArguments(by, command_where, branch)),
+            open_cost=open_cost(table.properties),
+            recommendation=recommendation,
             **_of_files(table, order, options, snapshots, conditions, tasks, is_filtered=where is not None),
         )
         found = clustering_report(facts)
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
         return found if queries is None else replace(found, workload=_read(queries, tasks))
+
+
+def _recommended(
+    table: Table, spec: RewriteSpec, command: Callable[[], str]
+) -> tuple[list[DataFileTask], Recommendation]:
+    """Plan a rewrite as the command would; returns the data files that were planned, and what it would do."""
+    try:
+        plan = select(resolve_spec(table, completed(table, spec)))
+    except InvalidInputError as error:
+        return [], Recommendation(0, 0, 0, 0.0, str(error), None)
+    groups, tasks = plan.groups, [task for each in (*plan.groups, *plan.left) for task in each.tasks]
+    if not groups:
+        return tasks, Recommendation(0, 0, 0, 0.0, plan.message or "", None)
+    reasons = Counter(each.reason for each in groups)
+    more = f", and {len(reasons) - 1:,} other reasons" if len(reasons) > 1 else ""
+    return tasks, Recommendation(
+        sum(each.data_files_count for each in groups),
+        sum(each.input_size for each in groups),
+        sum(each.expected_output_files for each in groups),
+        sum(each.saved_bytes_per_byte * each.input_size for each in groups),
+        reasons.most_common(1)[0][0] + more,
+        command(),
+    )
 
 
 def _of_files(
@@ -206,7 +241,6 @@ def _of_files(
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
     by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
-    is_same = partial(is_by_order, table, order, options.layout.cuts)
     return {
         "files": files,
         "partition_names": [_partition_name(table, file) for file in first],
@@ -215,7 +249,6 @@ def _of_files(
             sizes.target_file_size,
             sizes.min_file_size,
             sizes.max_file_size,
-            options.min_input_files,
             sizes.expected_output_files,
         ),
         "layout": order.layout_request(options.layout),
@@ -223,7 +256,7 @@ def _of_files(
         "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
         "position_delete_files": len(deletes) - by_equality,
         "equality_delete_files": by_equality,
-        "history": layout_history(snapshots, added_by, files, is_same),
+        "history": layout_history(snapshots, added_by, files),
         "predicates": [
             PredicateFacts(
                 text,
