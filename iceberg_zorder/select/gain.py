@@ -21,6 +21,7 @@ from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, den
 from iceberg_zorder.metrics.scan_cost import judged_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample
 from iceberg_zorder.metrics.spread_rows import spread_rows
+from iceberg_zorder.rewrite.messages import costs_less
 from iceberg_zorder.workload.boxes import END, Box, KeyRange, query_boxes, value_ranges
 
 
@@ -178,10 +179,15 @@ class PartitionRows:
         """Average costs over the columns."""
         return judged_cost(costs, costs, self._weights, 1)
 
-    def judge(self, costs: Sequence[float]) -> float:
-        """Average the costs of all files after a rewrite over the columns, what a column loses counting more."""
+    def judge(self, today: Sequence[float], costs: Sequence[float]) -> float:
+        """Average what files cost after a rewrite over the columns, what a column loses since today counting more."""
         factor = 1.0 if self._workload else self._request.loss_factor
-        return judged_cost(self.cost(np.arange(self._files.count)), costs, self._weights, factor)
+        return judged_cost(today, costs, self._weights, factor)
+
+    def gains(self, files: _Array) -> bool:
+        """Return whether a rewrite of some files is predicted to make filters on these cost less."""
+        today = self.cost(files)
+        return len(files) > 0 and costs_less(self.mean(today), self.judge(today, self.rewritten(files)[0]))
 
     def average(self, of_rows: _Floats) -> _Floats:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
@@ -340,25 +346,27 @@ def choose(
     is_like = partition.costs.sum() * partition.read_probability < partition.mean(partition.cost(everything))
     if is_like.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
-    today = partition.mean(partition.cost(everything))
+    of_today = partition.cost(everything)
+    today = partition.mean(of_today)
     of_everything, attained, new_files = partition.rewritten(everything)
-    limit = request.max_scan_ratio * partition.judge(of_everything)
+    limit = request.max_scan_ratio * partition.judge(of_today, of_everything)
     chosen, uses_smaller_target = np.flatnonzero(called_for), False
-    costs = partition.after(chosen)
-    # A file by itself is left to the rules of sizes.
-    if partition.judge(costs) > min(limit, today) * _AS_MUCH and files.count > 1:
-        chosen = np.flatnonzero(must_rewrite)
-        costs = partition.after(chosen)
-        if partition.judge(costs) > limit:
+    costs, gains = partition.after(chosen), partition.gains(chosen)
+    if not gains or partition.judge(of_today, costs) > limit * _AS_MUCH:
+        required = np.flatnonzero(must_rewrite)
+        of_required = partition.after(required)
+        if not gains:
+            chosen, costs = required, of_required
+        if partition.judge(of_today, of_required) > limit:
             attained = partition.average(attained)
             excess = np.divide(partition.read_probability, attained, out=np.zeros(files.count), where=attained > 0)
             by_excess = np.argsort(-excess, kind="stable")
-            order = np.concatenate([chosen, by_excess[~must_rewrite[by_excess]]])
+            order = np.concatenate([required, by_excess[~must_rewrite[by_excess]]])
             # At best, the rows of a set are read for what they are after a rewrite of everything.
             new = files.sizes * (1 + request.open_cost * new_files / max(1, files.bytes))
             at_best = today - np.cumsum((partition.costs * partition.read_probability - new * attained)[order])
             sizes = files.sizes[order]
-            if found := _best(partition, sizes, order, at_best, of_everything, len(chosen), limit, budget):
+            if found := _best(partition, sizes, order, at_best, of_today, of_everything, len(required), limit, budget):
                 chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
     return Choice(chosen, today, partition.mean(costs), partition.mean(of_everything), limit, uses_smaller_target)
@@ -369,6 +377,7 @@ def _best(
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
     at_best: npt.NDArray[np.float64],
+    of_today: list[float],
     of_everything: list[float],
     required: int,
     limit: float,
@@ -389,7 +398,7 @@ def _best(
             if (limit - float(at_best[count - 1])) / max(1, size) <= max(best, 0.0):
                 continue
             costs = partition.after(np.sort(order[:count]), for_gain=True)
-        expected = partition.judge(costs)
+        expected = partition.judge(of_today, costs)
         score = (limit - expected) / max(1, size)
         if expected <= limit and score > best:
             found, best = (order[:count], costs), score
