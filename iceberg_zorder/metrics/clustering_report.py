@@ -29,7 +29,7 @@ class ColumnReport:
         bounds, in [0, 1]; None if no row has a value.
     attainable : float or None
         What a full rewrite is predicted to make of it.
-    files_read, attainable_files_read : float or None
+    average_file_count, attainable_file_count : float or None
         The data files that it reads on average, and after a full rewrite.
     files_without_bounds, bytes_without_bounds : int
         Data files that have values and no bounds.
@@ -45,8 +45,8 @@ class ColumnReport:
     metrics_mode: str
     scan_fraction: float | None
     attainable: float | None
-    files_read: float | None
-    attainable_files_read: float | None
+    average_file_count: float | None
+    attainable_file_count: float | None
     files_without_bounds: int
     bytes_without_bounds: int
     files_with_alike_bounds: int

@@ -90,9 +90,9 @@ def _columns(report: Mapping[str, Any]) -> RenderableType:
         table.add_row(
             Text(column["name"]),
             _read(report, column["scan_fraction"]),
-            _files_read(column["files_read"]),
+            _files_read(column["average_file_count"]),
             _read(report, column["attainable"]),
-            _files_read(column["attainable_files_read"]),
+            _files_read(column["attainable_file_count"]),
             Text(column["metrics_mode"]),
             f"{column['files_without_bounds']:,}",
         )

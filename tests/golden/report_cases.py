@@ -84,7 +84,9 @@ def shared_figures(report: ClusteringReport) -> dict[str, Any]:
         "total_rows": report.total_rows,
         "scan_fractions": {each.name: each.scan_fraction for each in report.columns if each.scan_fraction is not None},
         "attainable": {each.name: each.attainable for each in report.columns if each.attainable is not None},
-        "files_read": {each.name: each.files_read for each in report.columns if each.files_read is not None},
+        "average_file_count": {
+            each.name: each.average_file_count for each in report.columns if each.average_file_count is not None
+        },
         "cost": report.cost,
         "attainable_cost": report.attainable_cost,
         "target_file_size_bytes": sizes.target_file_size_bytes,
