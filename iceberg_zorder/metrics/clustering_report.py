@@ -30,7 +30,7 @@ class ColumnReport:
     attainable : float or None
         What a full rewrite is predicted to make of it.
     average_file_count, attainable_file_count : float or None
-        The data files that it reads on average, and after a full rewrite.
+        How many data files the same filters read on average, today and as predicted of a full rewrite.
     files_without_bounds, bytes_without_bounds : int
         Data files that have values and no bounds.
     files_with_alike_bounds, bytes_with_alike_bounds : int
@@ -186,7 +186,8 @@ class ClusteringReport:
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
     report is by as a rewrite takes it. ``workload`` is what queries read, where they are known. ``recommendation`` is
     None of an older snapshot. ``cost`` is what a filter costs on average over the columns by their weights, in bytes
-    read and open costs, ``attainable_cost`` after a full rewrite.
+    read and open costs, ``attainable_cost`` after a full rewrite. ``snapshot_timestamp_ms`` is when the
+    snapshot was committed.
     """
 
     version: int
@@ -220,6 +221,7 @@ class ClusteringReport:
     recommendation: Recommendation | None = field(default=None, kw_only=True)
     cost: float | None = field(default=None, kw_only=True)
     attainable_cost: float | None = field(default=None, kw_only=True)
+    snapshot_timestamp_ms: int | None = field(default=None, kw_only=True)
 
     @property
     def cost_ratio(self) -> float | None:

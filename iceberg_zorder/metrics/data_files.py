@@ -261,14 +261,22 @@ class FileBoxes:
 
     Parameters
     ----------
-    axes : tuple of Axis
-        One or two.
+    bounds : tuple of ColumnBounds
+        The bounds of the files that are shown, by one column or two.
+    rows : tuple of KeyColumn
+        Of the same columns, the keys of rows that make the scale: a place is the share of these rows below.
     sizes : ndarray of int64, shape (files,)
         Bytes of all files.
     """
 
-    axes: tuple[Axis, ...]
+    bounds: tuple[ColumnBounds, ...]
+    rows: tuple[KeyColumn, ...]
     sizes: npt.NDArray[np.int64]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The boxes by each column. Replace ``rows`` by those of other boxes to show both on one scale."""
+        return tuple(_axis(bounds, rows) for bounds, rows in zip(self.bounds, self.rows, strict=True))
 
 
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
@@ -287,8 +295,7 @@ def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
     """
     count = min(files.count, MOST_BOXES)
     shown = files.take(np.arange(count) * files.count // max(count, 1))
-    axes = tuple(_axis(bounds, keys) for bounds, keys in zip(shown.columns[:2], sample.columns, strict=False))
-    return FileBoxes(axes, files.sizes)
+    return FileBoxes(shown.columns[:2], sample.columns[:2], files.sizes)
 
 
 def _axis(bounds: ColumnBounds, rows: KeyColumn) -> Axis:

@@ -139,7 +139,7 @@ def report_of(
 ) -> ClusteringReport:
     """Report on a table as it was loaded."""
     name = branch or MAIN_BRANCH
-    snapshot = branch_snapshot(table, name, "report on data files")
+    snapshot = head = branch_snapshot(table, name, "report on data files")
     if snapshot_id is not None:
         snapshot = table.snapshot_by_id(snapshot_id)
         if snapshot is None:
@@ -147,6 +147,8 @@ def report_of(
                 f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
             )
     snapshots = snapshots_to(table, snapshot)
+    # A rewrite of today decides what is attainable, so that reports on two snapshots can be compared.
+    newest = snapshots_to(table, head)
     of_table = partial(known_sort_order, table, snapshots, case_sensitive=case_sensitive)
     by = of_table() if columns is None else sort_order_text(display_name(table), columns)
     if by is None:
@@ -183,9 +185,9 @@ def report_of(
             sort_order=by,
             open_cost=open_cost(table.properties),
             recommendation=recommendation,
-            **_of_files(table, order, options, snapshots, conditions, tasks, is_filtered=where is not None),
+            **_of_files(table, order, options, snapshots, newest, conditions, tasks, is_filtered=where is not None),
         )
-        found = clustering_report(facts)
+        found = replace(clustering_report(facts), snapshot_timestamp_ms=snapshot.timestamp_ms if snapshot else None)
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
         return found if queries is None else replace(found, workload=_read(queries, tasks))
 
@@ -218,6 +220,7 @@ def _of_files(
     order: ResolvedSortOrder,
     options: RewriteOptions,
     snapshots: Sequence[SnapshotFacts],
+    newest: Sequence[SnapshotFacts],
     conditions: Sequence[tuple[str, Listing]],
     tasks: Sequence[DataFileTask],
     *,
@@ -235,7 +238,7 @@ def _of_files(
     files = file_arrays(data_files, fields, order.named, partitions=partitions)
     of_partitions = np.bincount(files.partitions, files.sizes).astype(np.int64)
     target = found_target(
-        options, snapshots, of_partitions, len(order.named), open_cost(table.properties), is_filtered=is_filtered
+        options, newest, of_partitions, len(order.named), open_cost(table.properties), is_filtered=is_filtered
     )
     sizes = size_rules(table, options, target)
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)

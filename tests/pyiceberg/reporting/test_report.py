@@ -62,6 +62,9 @@ def test_figures_are_those_of_the_metadata(catalog: SqlCatalog) -> None:
     by_name = {column.name: column for column in found.columns}
     assert by_name["a"].scan_fraction == pytest.approx(1 / 8, rel=0.05)
     assert by_name["s"].scan_fraction == pytest.approx(1, rel=0.01)
+    # Files of one size each, nearly.
+    assert by_name["a"].average_file_count == pytest.approx(1, rel=0.05)
+    assert by_name["s"].average_file_count == pytest.approx(8, rel=0.01)
     for predicate, row_filter in zip(
         found.predicates, ["a = 2500", "a >= 6000 and s > 'https://example.com/009'", "x is null"], strict=True
     ):
@@ -91,11 +94,22 @@ def test_attainable_is_what_a_rewrite_attains(catalog: SqlCatalog, monkeypatch: 
     assert after.total_file_count == pytest.approx(before.file_sizes.files_after_rewrite, abs=1)
     for attained, predicted in zip(after.columns, before.columns, strict=True):
         assert predicted.attainable == pytest.approx(attained.scan_fraction, rel=0.1)
+        assert predicted.attainable_file_count == pytest.approx(attained.average_file_count, rel=0.1)
     for attained_by, predicted_by in zip(after.predicates, before.predicates, strict=True):
         assert predicted_by.attainable == pytest.approx(attained_by.scan_fraction, rel=0.25)
     assert "rewrite-pays" not in codes(after)
     assert "never-laid-out" not in codes(after)
     assert after.history.laid_out_files == after.total_file_count
+
+
+def test_reports_on_two_snapshots_promise_files_of_one_size(catalog: SqlCatalog) -> None:
+    table = days(catalog, 8)
+    first = table.current_snapshot()
+    assert first is not None
+    rewrite_data_files(table, ["a", "s"], options={"rewrite-all": True, "target-file-size-bytes": 9600})
+    before, after = report(table, ["a", "s"], snapshot_id=first.snapshot_id), report(table)
+    assert before.file_sizes.target_file_size_bytes == after.file_sizes.target_file_size_bytes == 9600
+    assert before.snapshot_timestamp_ms == first.timestamp_ms
 
 
 @pytest.mark.parametrize("remembered", ["column-weights=a=20,b=1", "cuts=even"])
