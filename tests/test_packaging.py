@@ -102,7 +102,7 @@ def classes(jar: ZipFile) -> set[str]:
 def test_wheel_carries_the_package_and_nothing_else(wheel: ZipFile) -> None:
     modules = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "iceberg_zorder").rglob("*.py")}
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    pages = {f"render/{name}" for name in ("advice_page.html", "bars.html", "page.css", "report_page.html")}
+    pages = {f"render/{name}" for name in ("advice_page.html", "page.css", "page.js", "parts.html", "report_page.html")}
     data = {"py.typed", *pages}
     assert names == modules | {f"iceberg_zorder/{name}" for name in data} | {JAR}
     assert "iceberg-zorder = iceberg_zorder.cli.app:main" in text(wheel, ".dist-info/entry_points.txt").splitlines()

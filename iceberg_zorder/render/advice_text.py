@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable, printable_lines
+from iceberg_zorder.render.figures import files_read, less
 
 _SHOWN = 8
 """So many of the candidates are shown, beside the best of each kind."""
@@ -24,6 +25,7 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
         ("Or on the command line:", advice["command"]),
     )
     advice = all_printable(advice)
+    yield Text(answer(advice))
     yield Text(headline(advice))
     yield Text("\n".join(basis(advice)))
     if advice["candidates"]:
@@ -59,6 +61,32 @@ def headline(advice: Mapping[str, Any]) -> str:
     if pick is None:
         return f"{advice['table']}: do nothing, because {advice['reason']}"
     return f"{advice['table']}: {layout_text(pick)}, because {advice['reason']}"
+
+
+def answer(advice: Mapping[str, Any]) -> str:
+    """Say in a sentence or two what to do, and what queries read.
+
+    Examples
+    --------
+    >>> today = {"kind": "today", "bytes_per_query": 310e6, "files_per_query": 64.0, "files": 64}
+    >>> pick = {"kind": "sort", "columns": ["a"], "bytes_per_query": 41e6, "files_per_query": 8.0, "files": 60}
+    >>> answer({"pick": pick, "today": today})
+    'Sort by a: a query reads 41.0 MB in 8 of 60 files, 86.8% less than the 310.0 MB in 64 of 64 files of today.'
+    >>> answer({"pick": None, "today": today})
+    'Leave the table as it is: a query reads 310.0 MB in 64 of 64 files.'
+    """
+    pick, today = advice["pick"], advice["today"]
+    if pick is None:
+        return f"Leave the table as it is: a query reads {read_text(today)}."
+    name = layout_text(pick)
+    do = f"Cluster by {name}" if name.startswith(("zorder", "hilbert", "cuts")) else f"{name[0].upper()}{name[1:]}"
+    change = less(pick["bytes_per_query"], today["bytes_per_query"])
+    return f"{do}: a query reads {read_text(pick)}, {change} than the {read_text(today)} of today."
+
+
+def read_text(layout: Mapping[str, Any]) -> str:
+    """Write what a query reads of a layout on average."""
+    return files_read(layout["bytes_per_query"], layout["files_per_query"], layout["files"])
 
 
 def layout_text(layout: Mapping[str, Any]) -> str:

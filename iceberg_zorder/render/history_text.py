@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable
+from iceberg_zorder.render.figures import percent
 
 
 def history_renderable(history: Mapping[str, Any]) -> RenderableType:
@@ -45,7 +46,7 @@ def history_renderable(history: Mapping[str, Any]) -> RenderableType:
 def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
     when = datetime.fromtimestamp(each["timestamp_ms"] / 1000, timezone.utc)
     reads = (
-        f"{name} {_percent(each['predicted'].get(name))}, {_percent(value)}" for name, value in each["actual"].items()
+        f"{name} {percent(each['predicted'].get(name))}, {percent(value)}" for name, value in each["actual"].items()
     )
     return (
         f"{when:%Y-%m-%d %H:%M}",
@@ -54,7 +55,3 @@ def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
         "\n".join(reads) or "-",
         each["reason"] or "-",
     )
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.1f}%"

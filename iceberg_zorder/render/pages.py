@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-import io
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib.resources import files
-from typing import Any
+from itertools import count as counter
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from jinja2 import Environment, FunctionLoader, Template
-from matplotlib.collections import PatchCollection
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from rich.filesize import decimal
 
+from iceberg_zorder import __version__
 from iceberg_zorder.printable import printable_lines
-from iceberg_zorder.render.advice_text import basis, cost_text, headline, layout_text, shown_layouts
+from iceberg_zorder.render.advice_text import answer as advised
+from iceberg_zorder.render.advice_text import basis, cost_text, layout_text, read_text, shown_layouts
+from iceberg_zorder.render.figures import count, files_read, less, moment, number, percent, size
+from iceberg_zorder.render.report_text import answer, snapshot_text
 
 
 def template(name: str) -> Template:
     """Read a template."""
     environment = Environment(loader=FunctionLoader(_read), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
-        size=lambda size: decimal(round(size)),
-        percent=lambda share: "–" if share is None else f"{100 * share:.1f}%",
-        decimals=lambda number: "–" if number is None else f"{number:,.2f}",
+        size=size, percent=percent, number=number, thousands="{:,}".format, zipped=partial(zip, strict=True)
     )
-    environment.globals["style"] = _read("page.css")
+    environment.globals |= {
+        "style": _read("page.css"),
+        "script": _read("page.js"),
+        "version": __version__,
+        "now": moment(round(1000 * time.time())),
+        "next_id": counter().__next__,
+    }
     return environment.get_template(name)
 
 
@@ -36,110 +42,150 @@ def _read(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-_INK = "#123457"
-"""Stands for the text's colour, which the page decides."""
-_BOX = "#d9480f"
-_FEW = 600
-"""Of more boxes than that no edges are drawn, and they are drawn as pixels."""
-_INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-# Text stays text, and names with a dollar are no formulas.
-_SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif"}
+class Bar(NamedTuple):
+    """A bar: its name, its length as a share of the longest there may be, its text, its class and a remark."""
 
-
-def boxes_chart(axes: Sequence[Any]) -> str:
-    """Draw the files' boxes, ``Axis`` of ``metrics/data_files.py``; each place is the share of the rows below."""
-    with mpl.rc_context(_SETTINGS | dict.fromkeys(_INKED, _INK)), warnings.catch_warnings():
-        # It is for the browser to find glyphs; the warnings would have them on the terminal.
-        warnings.filterwarnings("ignore", "Glyph")
-        figure = Figure(figsize=(5.2, 4.6), layout="constrained")
-        chart = figure.add_subplot()
-        chart.spines[["top", "right"]].set_visible(False)
-        first = axes[0]
-        count = len(first.lower)
-        low, high = np.arange(count) / count, (np.arange(count) + 1) / count
-        name, ticks = "data file", list[tuple[float, str]]()
-        if len(axes) > 1:
-            low, high, name, ticks = axes[1].lower, axes[1].upper, axes[1].name, list(axes[1].ticks)
-        boxes = [
-            Rectangle((x, y), max(right - x, 0.002), max(top - y, 0.002))
-            for x, right, y, top in zip(first.lower, first.upper, low, high, strict=True)
-        ]
-        many, alpha = count > _FEW, max(0.02, min(0.35, 8 / count))
-        chart.add_collection(PatchCollection(boxes, facecolor=_BOX, alpha=alpha, edgecolor="none", rasterized=many))
-        if not many:
-            chart.add_collection(PatchCollection(boxes, facecolor="none", edgecolor=_BOX, linewidth=0.8))
-        chart.set(xlim=(0, 1), ylim=(0, 1), xlabel=first.name, ylabel=name)
-        texts = [text for _, text in first.ticks]
-        chart.set_xticks([place for place, _ in first.ticks], texts, rotation=20, ha="right", fontsize=7)
-        chart.set_yticks([place for place, _ in ticks], [text for _, text in ticks], fontsize=7)
-        written = io.StringIO()
-        figure.savefig(written, format="svg", transparent=True, dpi=144, metadata={"Date": None, "Creator": None})
-    text = written.getvalue()
-    return text[text.index("<svg") :].replace(_INK, "currentColor")
+    name: str
+    share: float
+    text: str
+    kind: str = "now"
+    mark: str = ""
 
 
 _MOST_PARTITIONS = 30
 _SIZE_CLASSES = 12
-Bar = tuple[str, float, str, str]
-"""The name of a bar, its length as a share, what stands behind it, and its class."""
+_NEARLY = 0.98
+"""Above this ratio to the other figure none is marked as the better one."""
 
 
 def report_page(reports: Sequence[tuple[Mapping[str, Any], Any | None]]) -> str:
-    """Write a page."""
+    """Write a page on a report, or on an older and a newer one."""
+    told = [report for report, _ in reports]
+    names = ("Before", "Now")[-len(told) :]
+    boxes = [each for _, each in reports if each is not None]
     page = template("report_page.html").render(
-        reports=[report for report, _ in reports],
-        charts=[[] if boxes is None else _charts(report, boxes) for report, boxes in reports],
+        report=told[-1],
+        answer=answer(told[-1], told[0] if len(told) > 1 else None) if told[-1]["total_file_count"] else "",
+        snapshots=list(zip(names, map(snapshot_text, told), strict=True)),
+        sides=list(zip(names, told, strict=True)),
+        reads=list(_reads(list(zip(names, told, strict=True)))),
+        # One scale for all, by the rows of the newest.
+        pictures=[(name, replace(each, rows=boxes[-1].rows).axes) for name, each in zip(names, boxes, strict=False)],
+        charts=[*_depths(told), *_sizes(boxes, told[-1]["file_sizes"]["target_file_size_bytes"])],
         most_partitions=_MOST_PARTITIONS,
     )
     # Charts have names and values, too.
     return printable_lines(page)
 
 
-def _charts(report: Mapping[str, Any], boxes: Any) -> list[tuple[str, str, list[Bar]]]:
-    depths = report["file_depth_histogram"]
-    most = max(depths.values(), default=1)
-    return [
-        ("Boxes of the data files, by the share of the rows below", boxes_chart(boxes.axes), []),
-        ("What column = value reads, and what is attainable", "", list(_scans(report["columns"]))),
-        ("Data files by depth, up to", "", [(f"{int(at):,}", n / most, f"{n:,}", "") for at, n in depths.items()]),
-        ("Data files by size, up to", "", list(_sizes(boxes.sizes, report["file_sizes"]["target_file_size_bytes"]))),
+def _reads(sides: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, list[Bar]]]:
+    """Return what each filter reads, as bars on one scale: the bytes of the larger table."""
+    newest = sides[-1][1]
+    whole = max(1, *(report["total_bytes"] for _, report in sides))
+    for column in newest["columns"]:
+        found = [(name, each, _named(each["columns"], "name", column["name"])) for name, each in sides]
+        yield f"A filter on {column['name']}", list(_bars(found, "average_file_count", whole))
+    for predicate in newest["predicates"]:
+        found = [(name, each, _named(each["predicates"], "predicate", predicate["predicate"])) for name, each in sides]
+        yield predicate["predicate"], list(_bars(found, "total_file_count", whole))
+    if workload := newest.get("workload"):
+        title = f"The {count(workload['queries'], 'query', 'queries')} of the workload, on average"
+        found = [(name, each, each.get("workload")) for name, each in sides]
+        yield title, list(_bars(found, "average_file_count", whole))
+
+
+def _named(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[str, Any] | None:
+    return next((each for each in rows if each[key] == name), None)
+
+
+def _bars(
+    found: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]], files_key: str, whole: int
+) -> Iterator[Bar]:
+    reads = [
+        (name, row["scan_fraction"] * report["total_bytes"], row, report)
+        for name, report, row in found
+        if row is not None and row["scan_fraction"] is not None
     ]
+    ordered = sorted(read for _, read, _, _ in reads)
+    for name, read, row, report in reads:
+        is_best = len(reads) > 1 and read == ordered[0] < _NEARLY * ordered[1]
+        text = f"{files_read(read, row[files_key], report['total_file_count'])} ({percent(row['scan_fraction'])})"
+        mark = less(read, ordered[1]) if is_best else ""
+        yield Bar(name, read / whole, text, name.lower(), mark)
+    _, newest, last = found[-1]
+    if last and (share := last.get("attainable")) is not None:
+        read, of = share * newest["total_bytes"], newest["file_sizes"]["files_after_rewrite"]
+        files = last.get("attainable_file_count")
+        text = size(read) if files is None else files_read(read, files, of)
+        yield Bar("Attainable", read / whole, f"{text} ({percent(share)})", "attainable")
 
 
-def _scans(columns: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
-    for column in columns:
-        for name, share, kind in ((column["name"], column["scan_fraction"], ""), ("", column["attainable"], "other")):
-            yield name, share or 0.0, "–" if share is None else f"{100 * share:.1f}%", kind
+def _depths(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[list[Bar]]]]:
+    """Count the files by depth, each report by the same classes and on the same scale."""
+    found = [report["file_depth_histogram"] for report in reports]
+    depths = sorted({depth for each in found for depth in each})
+    most = max((files for each in found for files in each.values()), default=1)
+    if depths:
+        sides = [
+            [_counted(_depth_class(int(at)), each.get(at, 0), most, kind) for at in depths]
+            for kind, each in _kinds(found)
+        ]
+        yield "Data files by depth", sides
 
 
-def _sizes(sizes: Any, target: int) -> Iterator[Bar]:
-    """Count the files of each class; that of the target is marked."""
-    sizes = np.maximum(sizes, 1)
-    edges = np.geomspace(
-        min(int(sizes.min()), target) * 0.999, max(int(sizes.max()), target) * 1.001, _SIZE_CLASSES + 1
-    )
-    counts, _ = np.histogram(sizes, edges)
-    for low, high, count in zip(edges.tolist(), edges[1:].tolist(), counts.tolist(), strict=False):
-        is_target = low <= target < high
-        text = f"{count:,}{' (target)' if is_target else ''}"
-        yield decimal(round(high)), count / max(1, int(counts.max())), text, "other" if is_target else ""
+def _depth_class(highest: int) -> str:
+    """Name a class of depths: above 16 each is twice as wide as the last."""
+    return str(highest) if highest <= 16 else f"{highest // 2 + 1:,} – {highest:,}"
+
+
+def _sizes(boxes: Sequence[Any], target: int) -> Iterator[tuple[str, list[list[Bar]]]]:
+    """Count the files by size in the same way; the class of the target is marked."""
+    found = [np.maximum(each.sizes, 1) for each in boxes]
+    if not found:
+        return
+    least = min(int(each.min()) for each in found)
+    largest = max(int(each.max()) for each in found)
+    edges = np.geomspace(min(least, target) * 0.999, max(largest, target) * 1.001, _SIZE_CLASSES + 1)
+    counts = [np.histogram(each, edges)[0].tolist() for each in found]
+    most = max(map(max, counts))
+    classes = [
+        (f"{size(low)} – {size(high)}", " (target)" if low <= target < high else "") for low, high in pairwise(edges)
+    ]
+    sides = [
+        [_counted(name, files, most, kind, note) for (name, note), files in zip(classes, each, strict=True)]
+        for kind, each in _kinds(counts)
+    ]
+    yield "Data files by size", sides
+
+
+def _kinds(sides: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    return zip(("before", "now")[-len(sides) :], sides, strict=True)
+
+
+def _counted(name: str, files: int, most: int, kind: str, note: str = "") -> Bar:
+    return Bar(name, files / max(1, most), f"{files:,}{note}", kind)
 
 
 def advice_page(advice: Mapping[str, Any]) -> str:
     """Write a page."""
-    whole = max(1, advice["table_bytes"])
-    layouts = [{**each, "name": layout_text(each)} for each in (advice["today"], *advice["candidates"])]
-    shares = [(each, each["bytes_per_query"] / whole) for each in shown_layouts(advice)]
+    shown = shown_layouts(advice)
+    most = max(each["bytes_per_query"] for each in shown) or 1
     page = template("advice_page.html").render(
         advice=advice,
-        headline=headline(advice),
+        answer=advised(advice),
         basis=basis(advice),
         cost=cost_text(advice) if advice["cost"] else "",
-        whole=whole,
-        layouts=layouts,
-        shares=[
-            (layout_text(each), share, f"{100 * share:.1f}%", "" if each["kind"] == "today" else "other")
-            for each, share in shares
+        whole=max(1, advice["table_bytes"]),
+        layouts=[{**each, "name": layout_text(each)} for each in (advice["today"], *advice["candidates"])],
+        bars=[
+            Bar(
+                layout_text(each),
+                each["bytes_per_query"] / most,
+                f"{read_text(each)} ({percent(each['bytes_per_query'] / max(1, advice['table_bytes']))})",
+                "before" if each["kind"] == "today" else "now" if each == advice["pick"] else "attainable",
+                "advised" if each == advice["pick"] else "",
+            )
+            for each in shown
         ],
     )
     return printable_lines(page)

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.bar import Bar
 from rich.console import Console, Group, RenderableType
-from rich.filesize import decimal
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable
+from iceberg_zorder.render.figures import count, files_read, less, moment, number, percent, size
 
 WIDTH = 100
 _MOST_PARTITIONS = 10
@@ -29,12 +29,71 @@ def report_text(report: Mapping[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in written.splitlines())
 
 
-def report_renderable(report: Mapping[str, Any]) -> RenderableType:
-    """Make of a report what rich shows."""
+def snapshot_text(report: Mapping[str, Any]) -> str:
+    """Name the snapshot of a report, with its time."""
+    when = moment(report["snapshot_timestamp_ms"])
+    name = "no snapshot" if report["snapshot_id"] is None else f"snapshot {report['snapshot_id']}"
+    return f"{name} of {when}" if when else name
+
+
+def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
+    r"""Say in a sentence what filters read, and what they read before or would read after a rewrite.
+
+    Examples
+    --------
+    >>> column = {"name": "user_id", "scan_fraction": 1.0, "average_file_count": 64.0}
+    >>> column |= {"attainable": 0.132, "attainable_file_count": 8.4}
+    >>> found = {"columns": [column], "total_bytes": 310_000_000, "total_file_count": 64}
+    >>> found["file_sizes"] = {"files_after_rewrite": 60}
+    >>> print(answer(found).replace(". ", ".\n"))
+    A filter on user_id reads 310.0 MB in 64 of 64 files (100.0%).
+    A full rewrite is predicted to make that 40.9 MB in 8.4 of 60 files: 86.8% less.
+    >>> column = column | {"scan_fraction": 0.132, "average_file_count": 8.4}
+    >>> print(answer(found | {"columns": [column]}, found).replace(". ", ".\n"))
+    A filter on user_id reads 40.9 MB in 8.4 of 64 files (13.2%): 86.8% less.
+    It was 310.0 MB in 64 of 64 files (100.0%).
+    """
+    columns = [each for each in report["columns"] if each["scan_fraction"] is not None]
+    if not columns:
+        return "No filter on these columns finds a value."
+    names = [each["name"] for each in columns]
+    read, files = _average(columns, "scan_fraction"), _average(columns, "average_file_count")
+    one = len(names) == 1
+    who = f"A filter on {names[0]} reads" if one else f"Filters on {', '.join(names[:-1])} or {names[-1]} read"
+    when = "" if one else " on average"
+    now = read * report["total_bytes"]
+    said = f"{who} {files_read(now, files, report['total_file_count'])}{when} ({percent(read)})"
+    if before is not None:
+        columns = [each for each in before["columns"] if each["scan_fraction"] is not None]
+        if not columns:
+            return f"{said}."
+        was, files = _average(columns, "scan_fraction"), _average(columns, "average_file_count")
+        earlier = was * before["total_bytes"]
+        told = f"It was {files_read(earlier, files, before['total_file_count'])} ({percent(was)})."
+        return f"{said}: {less(now, earlier)}. {told}"
+    if any(each["attainable"] is None for each in columns):
+        return f"{said}."
+    after = _average(columns, "attainable") * report["total_bytes"]
+    if after > now:
+        return f"{said}. A full rewrite is predicted to read no less."
+    files = _average(columns, "attainable_file_count")
+    of = report["file_sizes"]["files_after_rewrite"]
+    return f"{said}. A full rewrite is predicted to make that {files_read(after, files, of)}: {less(after, now)}."
+
+
+def _average(columns: Sequence[Mapping[str, Any]], key: str) -> float:
+    found: float = sum(each[key] for each in columns) / len(columns)
+    return found
+
+
+def report_renderable(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> RenderableType:
+    """Make of a report what rich shows, with an earlier one beside it."""
     report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
-        parts += [_columns(report), *_predicates(report["predicates"]), *_workload(report)]
+        parts.append(Text(f"\n{answer(report, None if before is None else all_printable(before))}"))
+    if report["total_file_count"]:
+        parts += [_columns(report), *_predicates(report), *_workload(report)]
         parts += [*_depths(report)]
         parts += [_files(report), *_partitions(report["partitions"])]
     return Group(*parts, *_findings(report["findings"]), *_nothing_to_do(report["recommendation"]))
@@ -46,32 +105,34 @@ def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -
     table = _table(f"compared with snapshot {before['snapshot_id']}", "before", "now")
     both = (before, after)
     table.add_row("data files", *(f"{each['total_file_count']:,}" for each in both))
-    table.add_row("size", *(decimal(each["total_bytes"]) for each in both))
+    table.add_row("size", *(size(each["total_bytes"]) for each in both))
     table.add_row("average depth", *(_number(each["average_depth"]) for each in both))
     table.add_row("average overlaps", *(_number(each["average_overlaps"]) for each in both))
     for old, new in zip(before["columns"], after["columns"], strict=True):
-        table.add_row(Text(f"{new['name']} = value reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
+        row = (_read(*each) for each in ((before, old), (after, new)))
+        table.add_row(Text(f"a filter on {new['name']} reads"), *row)
     for old, new in zip(before["predicates"], after["predicates"], strict=True):
-        table.add_row(Text(f"{new['predicate']} reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
+        row = (_read(*each) for each in ((before, old), (after, new)))
+        table.add_row(Text(f"{new['predicate']} reads"), *row)
     if all(each.get("workload") for each in both):
-        table.add_row("the workload reads", *(_percent(each["workload"]["scan_fraction"]) for each in both))
+        table.add_row("the workload reads", *(_read(each, each["workload"]) for each in both))
     return Padding(table, (1, 0, 0, 0))
 
 
 def _heading(report: Mapping[str, Any]) -> Text:
-    snapshot = "no snapshot" if report["snapshot_id"] is None else f"snapshot {report['snapshot_id']}"
+    snapshot = snapshot_text(report)
     where = "" if report["where"] is None else f" where {report['where']}"
     text = Text(f"{report['table']} (branch {report['branch']}, {snapshot}){where}\n", style="bold")
     partitions = f", {report['total_partition_count']:,} partitions" if report["total_partition_count"] > 1 else ""
     text.append(
-        f"{_count(report['total_file_count'], 'data file')} of {decimal(report['total_bytes'])} with "
+        f"{count(report['total_file_count'], 'data file')} of {size(report['total_bytes'])} with "
         f"{report['total_rows']:,} rows{partitions}, by {', '.join(report['cluster_by_keys'])}",
         style="not bold",
     )
     if report["average_depth"] is not None:
         text.append(
             f"\naverage depth {report['average_depth']:.2f} (1: no file lies over another), average overlaps "
-            f"{report['average_overlaps']:.2f}, {_count(report['total_constant_file_count'], 'constant file')}",
+            f"{report['average_overlaps']:.2f}, {count(report['total_constant_file_count'], 'constant file')}",
             style="not bold",
         )
     return text
@@ -85,39 +146,28 @@ def _table(*headings: str) -> Table:
 
 
 def _columns(report: Mapping[str, Any]) -> RenderableType:
-    table = _table("a filter on", "reads", "in files", "attainable", "in files", "bounds kept", "files without")
+    table = _table("a filter on", "reads", "of all", "files", "attainable", "of all", "files", "ratio")
     for column in report["columns"]:
+        share, attainable = column["scan_fraction"], column["attainable"]
         table.add_row(
             Text(column["name"]),
-            _read(report, column["scan_fraction"]),
-            _files_read(column["average_file_count"]),
-            _read(report, column["attainable"]),
-            _files_read(column["attainable_file_count"]),
-            Text(column["metrics_mode"]),
-            f"{column['files_without_bounds']:,}",
+            *(_bytes(report, share), percent(share), number(column["average_file_count"])),
+            *(_bytes(report, attainable), percent(attainable), number(column["attainable_file_count"])),
+            _ratio(share, attainable),
         )
     return Padding(table, (1, 0, 0, 0))
 
 
-def _read(report: Mapping[str, Any], share: float | None) -> str:
-    return "-" if share is None else f"{decimal(round(share * report['total_bytes']))} ({_percent(share)})"
-
-
-def _files_read(files: float | None) -> str:
-    return "-" if files is None else f"{files:,.1f}"
-
-
-def _predicates(predicates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    if not predicates:
+def _predicates(report: Mapping[str, Any]) -> Iterator[RenderableType]:
+    if not report["predicates"]:
         return
-    table = _table("predicate", "reads", "attainable", "ratio", "files")
-    for each in predicates:
+    table = _table("predicate", "reads", "of all", "files", "attainable", "of all", "ratio")
+    for each in report["predicates"]:
+        share, attainable = each["scan_fraction"], each["attainable"]
         table.add_row(
             Text(each["predicate"]),
-            _percent(each["scan_fraction"]),
-            _percent(each["attainable"]),
-            _ratio(each["scan_fraction"], each["attainable"]),
-            f"{each['total_file_count']:,}",
+            *(_bytes(report, share), percent(share), f"{each['total_file_count']:,}"),
+            *(_bytes(report, attainable), percent(attainable), _ratio(share, attainable)),
         )
     yield Padding(table, (1, 0, 0, 0))
 
@@ -125,13 +175,14 @@ def _predicates(predicates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableT
 def _workload(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     if not (found := report.get("workload")):
         return
+    files = f"{number(found['average_file_count'])} of {count(report['total_file_count'], 'file')}"
     yield Text(
-        f"\nthe {_count(found['queries'], 'query', 'queries')} of the workload read "
-        f"{_percent(found['scan_fraction'])} of the bytes on average, {found['average_file_count']:,.1f} files"
+        f"\nthe {count(found['queries'], 'query', 'queries')} of the workload read "
+        f"{_bytes(report, found['scan_fraction'])} in {files} on average ({percent(found['scan_fraction'])})"
     )
     table = _table("those that read most in all", "of the queries", "reads", "files")
     for each in found["costliest"]:
-        share, reads = _percent(each["share"]), _percent(each["scan_fraction"])
+        share, reads = percent(each["share"]), percent(each["scan_fraction"])
         table.add_row(Text(each["filter"]), share, reads, f"{each['total_file_count']:,}")
     yield Padding(table, (1, 0, 0, 0))
 
@@ -149,24 +200,24 @@ def _depths(report: Mapping[str, Any]) -> Iterator[RenderableType]:
 def _files(report: Mapping[str, Any]) -> Text:
     sizes, history = report["file_sizes"], report["history"]
     lines = [
-        f"\nfile sizes {decimal(sizes['smallest_bytes'])} to {decimal(sizes['largest_bytes'])}, median "
-        f"{decimal(sizes['median_bytes'])}; {sizes['files_below_min']:,} below "
-        f"{decimal(sizes['min_file_size_bytes'])}, {sizes['files_above_max']:,} above "
-        f"{decimal(sizes['max_file_size_bytes'])}",
-        f"a rewrite makes {_count(sizes['files_after_rewrite'], 'file')} of about "
-        f"{decimal(sizes['target_file_size_bytes'])} at most",
+        f"\nfile sizes {size(sizes['smallest_bytes'])} to {size(sizes['largest_bytes'])}, median "
+        f"{size(sizes['median_bytes'])}; {sizes['files_below_min']:,} below "
+        f"{size(sizes['min_file_size_bytes'])}, {sizes['files_above_max']:,} above "
+        f"{size(sizes['max_file_size_bytes'])}",
+        f"a rewrite makes {count(sizes['files_after_rewrite'], 'file')} of about "
+        f"{size(sizes['target_file_size_bytes'])} at most",
     ]
     if report["files_with_deletes"] or report["files_of_old_specs"]:
         lines.append(
-            f"{_count(report['files_with_deletes'], 'file')} with deletes (by position in "
-            f"{_count(report['position_delete_files'], 'file')}, by equality in {report['equality_delete_files']:,}), "
+            f"{count(report['files_with_deletes'], 'file')} with deletes (by position in "
+            f"{count(report['position_delete_files'], 'file')}, by equality in {report['equality_delete_files']:,}), "
             f"{report['files_of_old_specs']:,} of old partition specs"
         )
     if history["last_layout_snapshot_id"] is not None:
         lines.append(
             f"laid out by {history['last_layout_columns']} in snapshot {history['last_layout_snapshot_id']}: "
-            f"{_count(history['laid_out_files'], 'file')} of {decimal(history['laid_out_bytes'])}; since then "
-            f"{_count(history['newer_files'], 'file')} of {decimal(history['newer_bytes'])}"
+            f"{count(history['laid_out_files'], 'file')} of {size(history['laid_out_bytes'])}; since then "
+            f"{count(history['newer_files'], 'file')} of {size(history['newer_bytes'])}"
         )
     return Text("\n".join(lines))
 
@@ -177,13 +228,13 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Iterator[RenderableT
     table = _table("partition, worst first", "files", "size", "depth", "reads (attainable)")
     for each in partitions[:_MOST_PARTITIONS]:
         reads = (
-            f"{name} {_percent(fraction)} ({_percent(each['attainable'].get(name))})"
+            f"{name} {percent(fraction)} ({percent(each['attainable'].get(name))})"
             for name, fraction in each["scan_fractions"].items()
         )
         table.add_row(
             Text(each["partition"]),
             f"{each['total_file_count']:,}",
-            decimal(each["bytes"]),
+            size(each["bytes"]),
             _number(each["average_depth"]),
             Text("\n".join(reads)),
         )
@@ -208,17 +259,18 @@ def _nothing_to_do(rewrite: Mapping[str, Any] | None) -> Iterator[RenderableType
         yield Text(f"\n{rewrite['reason']}")
 
 
+def _read(report: Mapping[str, Any], of: Mapping[str, Any]) -> str:
+    share = of["scan_fraction"]
+    return "-" if share is None else f"{_bytes(report, share)} ({percent(share)})"
+
+
+def _bytes(report: Mapping[str, Any], share: float | None) -> str:
+    return "-" if share is None else size(share * report["total_bytes"])
+
+
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}"
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}%"
-
-
 def _ratio(share: float | None, attainable: float | None) -> str:
     return f"{share / attainable:.1f}x" if share is not None and attainable else "-"
-
-
-def _count(count: int, what: str, several: str | None = None) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {several or f'{what}s'}"

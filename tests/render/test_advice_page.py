@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from html import unescape
 
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.pages import advice_page
 
 EVIL = "<script>document.title='evil'</script>\x1b[31m"
+SHOWN = EVIL.replace("\x1b", "\\x1b")
 
 
 def layout(kind: str, read: float) -> JudgedLayout:
@@ -45,13 +47,21 @@ ADVICE = Advice(
 
 def test_the_page_escapes_names_and_loads_nothing() -> None:
     page = advice_page(ADVICE.to_dict())
-    assert "<script" not in page
+    assert page.count("<script") == page.count("<script>for (const button") == 1, "only ours"
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page
-    assert re.findall(r"style=\"width: ([0-9.]+)%", page) == ["90.0", "20.0", "50.0"]
+    assert re.findall(r"style=\"width: ([0-9.]+)%", page) == ["100.0", "22.22", "55.56"], "on one scale"
     assert re.findall(r"(?:src|href)=\"(?!#|data:)", page) == []
     assert "1.0 GB" in page
-    assert "CALL" in page
+
+
+def test_the_page_says_first_what_to_do_and_marks_it() -> None:
+    page = advice_page(ADVICE.to_dict())
+    said = "a query reads 200.0 MB in 3.5 of 64 files, 77.8% less than the 900.0 MB in 3.5 of 64 files of today."
+    assert page.index(said) < page.index("<section>")
+    assert page.count('<span class="mark">advised</span>') == 2, "in the chart and in the table"
+    commands = [unescape(each) for each in re.findall(r"<pre>(.*?)</pre><button", page, re.DOTALL)]
+    assert commands == [f"CALL `{SHOWN}`\nnext", "do it", f"ALTER TABLE `{SHOWN}`"], "whole"
 
 
 def test_text_obeys_nothing_and_what_is_pasted_is_not_wrapped() -> None:
@@ -79,5 +89,7 @@ def test_to_do_nothing_has_a_page_without_layouts() -> None:
         warnings=(),
     )
     page = advice_page(nothing.to_dict())
-    assert "do nothing, because it reads less" in page
-    assert 'class="bars"' not in page
+    assert "Leave the table as it is: a query reads 900.0 MB in 3.5 of 64 files." in page
+    assert "Why: it reads less." in page
+    assert 'class="bars' not in page
+    assert 'class="command"' not in page

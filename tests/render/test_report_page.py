@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from matplotlib.image import imread
 from playwright.sync_api import Page, sync_playwright
 from pyiceberg.catalog.sql import SqlCatalog
 
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
-from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.pyiceberg import report
+from iceberg_zorder.render.figures import size
 from iceberg_zorder.render.pages import report_page
 
 CHROMIUM = shutil.which("chromium")
@@ -28,44 +27,56 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ClusteringReport, ClusteringReport]]:
-    """A table with hostile names and values, before and after a rewrite."""
-    directory = tmp_path_factory.mktemp("page")
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}")
-    catalog.create_namespace("db")
-    name = f"$x_1$ {EVIL}"
-    schema = pa.schema([(name, pa.string()), ("day", pa.date32()), ("p", pa.string())])
-    table = catalog.create_table(
-        ("db", "<b>bold</b> & co"), schema, properties={"write.metadata.metrics.default": "full"}
-    )
-    rng = np.random.default_rng(0)
-    for _ in range(12):
-        values = [f"{EVIL[: number % 40]}{number:05d}" for number in rng.integers(0, 99_999, 500)]
-        days = pa.array(rng.integers(19_000, 20_000, 500).astype(np.int32)).cast(pa.date32())
-        table.append(pa.table([values, days, ["<i>" if row % 2 else "b" for row in range(500)]], schema))
-    by, quoted = [f"`{name}`", "day"], EVIL.replace("'", "\\'")
-    before = report(table, by, predicates=[f"`{name}` > '{quoted}'"])
-    rewrite_data_files(table, by, options={"rewrite-all": True, "target-file-size-bytes": 4_000})
-    workload = {"version": 1, "queries": [{"filter": f"`{name}` > '{quoted}'", "weight": 1}]}
-    yield before, report(table, by, predicates=["day = DATE '2022-02-02'"], workload=workload)
-    catalog.close()
-
-
 def page_of(*reports: ClusteringReport) -> str:
     return report_page([(each.to_dict(), each.boxes) for each in reports])
 
 
 def test_page_escapes_names_and_loads_nothing(reports: tuple[ClusteringReport, ClusteringReport]) -> None:
     page = page_of(*reports)
-    assert re.findall(r"<(?:script|b)\b", page, re.IGNORECASE) == []
+    assert re.findall(r"<(?:script|b)\b", page, re.IGNORECASE) == ["<script"], "only ours"
     assert page.count("<svg") == 2
-    assert page.count('class="bars"') == 6
+    assert page.count('<ul class="bars') == 2 + 1 + 1 + 2 * 2, "columns, condition, workload, depths and sizes of both"
     assert page.count("(target)") == 2
     assert re.findall(r"(?:src|href)\s*=\s*(?![\"'](?:#|data:))", page) == []
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; co" in page
     for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         ElementTree.fromstring(svg)
+
+
+def test_page_says_first_what_filters_read_before_and_now(
+    reports: tuple[ClusteringReport, ClusteringReport],
+) -> None:
+    before, after = reports
+    page = page_of(before, after)
+    now, was = (
+        size(sum((each.scan_fraction or 0) * of.total_bytes for each in of.columns) / 2) for of in (after, before)
+    )
+    start = page[: page.index("<section>")]
+    assert start.index(f"read {now} in ") < start.index(f"It was {was} in 12 of 12 files")
+    assert page.count('<span class="mark">') == len(after.columns), "what reads less"
+
+
+def test_both_sides_have_one_scale(reports: tuple[ClusteringReport, ClusteringReport]) -> None:
+    page = page_of(*reports)
+    ticks = re.findall(r'<div class="along dim">(.*?)</div>', page)
+    assert len(ticks) == 2
+    assert ticks[0] == ticks[1]
+    for title in ("Data files by depth", "Data files by size"):
+        chart = page[page.index(f"<h2>{title}</h2>") :].partition("</section>")[0]
+        classes = [re.findall(r"<li><span>(.*?)</span>", side) for side in chart.split("<h3>")[1:]]
+        assert len(classes) == 2
+        assert classes[0] == classes[1]
+    # The same report twice is drawn twice alike.
+    same = page_of(reports[1], reports[1])
+    one, other = re.findall(r"<svg.*?</svg>", same, re.DOTALL)
+    assert re.findall("<rect.*?/>", one) == re.findall("<rect.*?/>", other)
+
+
+def test_commands_are_whole_and_can_be_copied(reports: tuple[ClusteringReport, ClusteringReport]) -> None:
+    shown = re.findall(r"<pre>(.*?)</pre><button type=\"button\" class=\"copy\"", page_of(reports[0]), re.DOTALL)
+    assert [unescape(each) for each in shown] == list(
+        dict.fromkeys(each.command for each in reports[0].findings if each.command)
+    )
 
 
 def test_page_of_a_table_without_files_has_no_charts(tmp_path: Path) -> None:
@@ -85,6 +96,8 @@ def test_browser_shows_it(
 ) -> None:
     path = tmp_path / "report.html"
     path.write_text(page_of(*reports), encoding="utf-8")
+    from matplotlib.image import imread
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = browser.new_context(color_scheme=colours, viewport={"width": width, "height": 900})  # type: ignore[arg-type]
@@ -116,9 +129,15 @@ def check(page: Page, colours: str) -> None:
         assert box is not None
         assert box["width"] > 150
         assert box["height"] > 60
-    # Text in charts has the colour of the page's text.
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    drawn = page.evaluate("[...document.querySelectorAll('svg text')].map(each => getComputedStyle(each).fill)")
-    assert len(drawn) > 20
-    assert set(drawn) <= {ink}, colours
-    assert page.locator("svg text", has_text="$x_1$").count() > 0
+        assert "data files by `$x_1$" in str(charts.nth(chart).get_attribute("aria-label"))
+    # Nothing is clipped, but the headings of tables that are hidden on small screens.
+    clipped = """[...document.querySelectorAll('body *')].filter(each => each.scrollWidth > each.clientWidth + 1
+        && !['inline', 'contents'].includes(getComputedStyle(each).display) && !each.closest('thead')).length"""
+    assert page.evaluate(clipped) == 0, colours
+    # Terms explain themselves to the keyboard, too.
+    page.locator(".term").first.focus()
+    assert page.locator(".tip").first.is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator(".tip").first.is_visible()
+    page.locator(".copy").first.press("Enter")
+    page.wait_for_function("['Copied', 'Selected'].includes(document.querySelector('.copy').textContent)")

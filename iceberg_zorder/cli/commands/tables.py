@@ -116,7 +116,7 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
     def render(console: Console) -> None:
         width = min(WIDTH, console.width)
         # Tables fit, and a command that is cropped cannot be pasted.
-        console.print(report_renderable(after), width=width, crop=False)
+        console.print(report_renderable(after, earlier), width=width, crop=False)
         if earlier is not None:
             console.print(comparison_renderable(earlier, after), width=width)
 
@@ -128,11 +128,8 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
 
 def check_page(page: Path) -> None:
     """Refuse a page before anything is read for it, if it cannot be written."""
-    for needed in ("jinja2", "matplotlib"):
-        if not find_spec(needed):
-            raise InvalidInputError(
-                f"Cannot write --html {page}, because {needed} is not installed: pip install '.[html]'"
-            )
+    if not find_spec("jinja2"):
+        raise InvalidInputError(f"Cannot write --html {page}, because jinja2 is not installed: pip install '.[html]'")
     if not page.parent.is_dir():
         raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
 
