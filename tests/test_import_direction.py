@@ -12,9 +12,9 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 # Each room may import from rooms before it, and from none after or beside it.
 STAGES = [
     {"errors", "printable"},
+    {"render"},
     {"layout", "sample"},
     {"rewrite"},
-    {"render"},
     {"metrics", "sort", "workload"},
     {"advice", "select"},
     {"maintain.policy"},

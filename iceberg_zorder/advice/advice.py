@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from iceberg_zorder.render.fragments import advice_fragment
+
 SETS = ("sort", "zorder")
 """The kinds of layouts by a set of columns, which need nothing else to be known."""
 
@@ -186,3 +188,6 @@ class Advice:
     def to_json(self) -> str:
         """Write it as JSON on one line."""
         return json.dumps(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return advice_fragment(self.to_dict())

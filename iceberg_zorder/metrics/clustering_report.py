@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from iceberg_zorder.metrics.data_files import FileBoxes
 from iceberg_zorder.metrics.history import LayoutHistory
+from iceberg_zorder.render.fragments import report_fragment
 from iceberg_zorder.render.report_text import report_text
 
 VERSION = 1
@@ -246,3 +247,6 @@ class ClusteringReport:
 
     def __str__(self) -> str:
         return report_text(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return report_fragment(self.to_dict())

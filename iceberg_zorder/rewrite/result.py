@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from iceberg_zorder.render.fragments import result_fragment
 
 from rich.filesize import decimal
 
@@ -161,3 +163,6 @@ class RewriteResult:
     def nothing_to_do(self) -> bool:
         """Whether the planner chose no data file."""
         return self.rewritten_data_files_count == 0 and self.failed_data_files_count == 0
+
+    def _repr_html_(self) -> str:
+        return result_fragment(asdict(self))

@@ -19,6 +19,7 @@ from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
+from iceberg_zorder.render.fragments import plan_fragment
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
@@ -174,6 +175,9 @@ class RewritePlan:
 
     def __str__(self) -> str:
         return plan_text(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return plan_fragment(self.to_dict())
 
 
 @dataclass(frozen=True, eq=False)
