@@ -25,8 +25,8 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
         ("Or on the command line:", advice["command"]),
     )
     advice = all_printable(advice)
-    yield Text(answer(advice))
-    yield Text(headline(advice))
+    yield Text(f"{advice['table']}: {answer(advice)}")
+    yield Text(f"Why: {advice['reason']}.")
     yield Text("\n".join(basis(advice)))
     if advice["candidates"]:
         yield _layouts(advice)
@@ -47,20 +47,6 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
 def _to_paste(text: str) -> Text:
     # A line that is wrapped cannot be pasted.
     return Text(printable_lines(text), no_wrap=True)
-
-
-def headline(advice: Mapping[str, Any]) -> str:
-    """Say what is advised, and why.
-
-    Examples
-    --------
-    >>> headline({"table": "lake.db.t", "pick": None, "reason": "nothing is read"})
-    'lake.db.t: do nothing, because nothing is read'
-    """
-    pick = advice["pick"]
-    if pick is None:
-        return f"{advice['table']}: do nothing, because {advice['reason']}"
-    return f"{advice['table']}: {layout_text(pick)}, because {advice['reason']}"
 
 
 def answer(advice: Mapping[str, Any]) -> str:

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render import advice_text, report_text
-from iceberg_zorder.render.figures import count, files_read, number, percent, size
+from iceberg_zorder.render.figures import count, percent, size
 
 _MOST_ROWS = 10
 
 
 def report_fragment(report: Mapping[str, Any]) -> str:
     """Show a report: what a filter on each column reads, and the findings."""
-    whole, files = report["total_bytes"], report["total_file_count"]
-    after = report["file_sizes"]["files_after_rewrite"]
-    rows = [
-        (
-            each["name"],
-            "-"
-            if (share := each["scan_fraction"]) is None
-            else files_read(share * whole, each["average_file_count"], files),
-            percent(share),
-            "-"
-            if (attainable := each["attainable"]) is None
-            else files_read(attainable * whole, each["attainable_file_count"], after),
-            percent(attainable),
-        )
-        for each in report["columns"]
-    ]
-    said = report_text.answer(report) if files else "The table has no data files."
+    said = report_text.answer(report) if report["total_file_count"] else "The table has no data files."
     findings = [f"{each['severity'].capitalize()} {each['code']}: {each['message']}" for each in report["findings"]]
-    headings = ("a filter on", "reads", "of all", "attainable", "of all")
-    return _fragment(report["table"], [said, *findings], headings, rows)
+    rows = list(report_text.column_rows(report))
+    return _fragment(report["table"], [said, *findings], report_text.COLUMN_HEADINGS, rows)
 
 
 def advice_fragment(advice: Mapping[str, Any]) -> str:
@@ -58,14 +42,15 @@ def plan_fragment(plan: Mapping[str, Any]) -> str:
     expected = sum((each["layout"] or {}).get("data_files_count", each["expected_data_files_count"]) for each in groups)
     others = f" Leaves {count(left, 'data file')} as they are." if left else ""
     said = [plan["message"] or f"Rewrites {count(files, 'data file')} ({size(read)}) into about {expected:,}.{others}"]
-    if before := plan["scan_fractions_before"]:
-        shares = [(name, percent(before[name]), percent(plan["scan_fractions"].get(name))) for name in before]
-        return _fragment(plan["table"], said, ("a filter on", "reads of these files", "predicted"), shares)
-    rows = [
+    headings: Sequence[str] = ("partition", "data files", "size", "reason")
+    rows: list[Sequence[str]] = [
         (each["partition"] or "-", f"{each['data_files_count']:,}", size(each["bytes"]), each["reason"])
         for each in groups
     ]
-    return _fragment(plan["table"], said, ("partition", "data files", "size", "reason"), rows)
+    if before := plan["scan_fractions_before"]:
+        headings = ("a filter on", "reads of these files", "predicted")
+        rows = [(name, percent(before[name]), percent(plan["scan_fractions"].get(name))) for name in before]
+    return _fragment(plan["table"], said, headings, rows)
 
 
 def result_fragment(result: Mapping[str, Any]) -> str:
@@ -101,11 +86,11 @@ def _fragment(title: str, said: Sequence[str], headings: Sequence[str], rows: Se
         body = "\n".join(_row(row, "td") for row in rows[:_MOST_ROWS])
         parts.append(f"<table><thead>{_row(headings, 'th')}</thead><tbody>{body}</tbody></table>")
     if len(rows) > _MOST_ROWS:
-        parts.append(f"<p>and {number(len(rows) - _MOST_ROWS)} more</p>")
+        parts.append(f"<p>and {len(rows) - _MOST_ROWS:,} more</p>")
     return "<div>{}</div>".format("\n".join(parts))
 
 
-def _row(cells: Iterable[str], tag: str) -> str:
+def _row(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{_text(cell)}</{tag}>' for cell in cells)}</tr>"
 
 

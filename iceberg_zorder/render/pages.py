@@ -60,110 +60,84 @@ _NEARLY = 0.98
 
 def report_page(reports: Sequence[tuple[Mapping[str, Any], Any | None]]) -> str:
     """Write a page on a report, or on an older and a newer one."""
-    told = [report for report, _ in reports]
-    names = ("Before", "Now")[-len(told) :]
-    boxes = [each for _, each in reports if each is not None]
+    names = ("Before", "Now")[-len(reports) :]
+    sides = [(name, report) for name, (report, _) in zip(names, reports, strict=True)]
+    boxes = {name: each for name, (_, each) in zip(names, reports, strict=True) if each is not None}
+    newest = sides[-1][1]
     page = template("report_page.html").render(
-        report=told[-1],
-        answer=answer(told[-1], told[0] if len(told) > 1 else None) if told[-1]["total_file_count"] else "",
-        snapshots=list(zip(names, map(snapshot_text, told), strict=True)),
-        sides=list(zip(names, told, strict=True)),
-        reads=list(_reads(list(zip(names, told, strict=True)))),
+        report=newest,
+        answer=answer(newest, *(report for _, report in sides[:-1])) if newest["total_file_count"] else "",
+        snapshots=[(name, snapshot_text(report)) for name, report in sides],
+        sides=sides,
+        reads=list(_reads(sides)),
         # One scale for all, by the rows of the newest.
-        pictures=[(name, replace(each, rows=boxes[-1].rows).axes) for name, each in zip(names, boxes, strict=False)],
-        charts=[*_depths(told), *_sizes(boxes, told[-1]["file_sizes"]["target_file_size_bytes"])],
+        pictures=[(name, replace(each, rows=[*boxes.values()][-1].rows).axes) for name, each in boxes.items()],
+        charts=[_depths(sides), _sizes(boxes, newest["file_sizes"]["target_file_size_bytes"])] if boxes else [],
         most_partitions=_MOST_PARTITIONS,
     )
     # Charts have names and values, too.
     return printable_lines(page)
 
 
-def _reads(sides: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, list[Bar]]]:
+_Side = tuple[str, Mapping[str, Any]]
+
+
+def _reads(sides: Sequence[_Side]) -> Iterator[tuple[str, list[Bar]]]:
     """Return what each filter reads, as bars on one scale: the bytes of the larger table."""
     newest = sides[-1][1]
     whole = max(1, *(report["total_bytes"] for _, report in sides))
-    for column in newest["columns"]:
-        found = [(name, each, _named(each["columns"], "name", column["name"])) for name, each in sides]
-        yield f"A filter on {column['name']}", list(_bars(found, "average_file_count", whole))
-    for predicate in newest["predicates"]:
-        found = [(name, each, _named(each["predicates"], "predicate", predicate["predicate"])) for name, each in sides]
-        yield predicate["predicate"], list(_bars(found, "total_file_count", whole))
+    asked = (("columns", "name", "A filter on "), ("predicates", "predicate", ""))
+    for rows, key, title in asked:
+        for row in newest[rows]:
+            found = [next((each for each in report[rows] if each[key] == row[key]), None) for _, report in sides]
+            yield f"{title}{row[key]}", list(_bars(sides, found, whole))
     if workload := newest.get("workload"):
         title = f"The {count(workload['queries'], 'query', 'queries')} of the workload, on average"
-        found = [(name, each, each.get("workload")) for name, each in sides]
-        yield title, list(_bars(found, "average_file_count", whole))
+        yield title, list(_bars(sides, [report.get("workload") for _, report in sides], whole))
 
 
-def _named(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[str, Any] | None:
-    return next((each for each in rows if each[key] == name), None)
-
-
-def _bars(
-    found: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]], files_key: str, whole: int
-) -> Iterator[Bar]:
-    reads = [
-        (name, row["scan_fraction"] * report["total_bytes"], row, report)
-        for name, report, row in found
-        if row is not None and row["scan_fraction"] is not None
-    ]
-    ordered = sorted(read for _, read, _, _ in reads)
-    for name, read, row, report in reads:
-        is_best = len(reads) > 1 and read == ordered[0] < _NEARLY * ordered[1]
-        text = f"{files_read(read, row[files_key], report['total_file_count'])} ({percent(row['scan_fraction'])})"
-        mark = less(read, ordered[1]) if is_best else ""
+def _bars(sides: Sequence[_Side], found: Sequence[Mapping[str, Any] | None], whole: int) -> Iterator[Bar]:
+    known = [(side, row) for side, row in zip(sides, found, strict=True) if row and row["scan_fraction"] is not None]
+    reads = [row["scan_fraction"] * report["total_bytes"] for (_, report), row in known]
+    for ((name, report), row), read in zip(known, reads, strict=True):
+        files = row["average_file_count"] if "average_file_count" in row else row["total_file_count"]
+        text = f"{files_read(read, files, report['total_file_count'])} ({percent(row['scan_fraction'])})"
+        mark = less(read, max(reads)) if read < _NEARLY * max(reads) else ""
         yield Bar(name, read / whole, text, name.lower(), mark)
-    _, newest, last = found[-1]
-    if last and (share := last.get("attainable")) is not None:
-        read, of = share * newest["total_bytes"], newest["file_sizes"]["files_after_rewrite"]
-        files = last.get("attainable_file_count")
+    (_, newest), last = sides[-1], found[-1] or {}
+    if (share := last.get("attainable")) is not None:
+        read, files = share * newest["total_bytes"], last.get("attainable_file_count")
+        of = newest["file_sizes"]["files_after_rewrite"]
         text = size(read) if files is None else files_read(read, files, of)
         yield Bar("Attainable", read / whole, f"{text} ({percent(share)})", "attainable")
 
 
-def _depths(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[list[Bar]]]]:
-    """Count the files by depth, each report by the same classes and on the same scale."""
-    found = [report["file_depth_histogram"] for report in reports]
+def _depths(sides: Sequence[_Side]) -> tuple[str, list[list[Bar]]]:
+    found = [report["file_depth_histogram"] for _, report in sides]
     depths = sorted({depth for each in found for depth in each})
-    most = max((files for each in found for files in each.values()), default=1)
-    if depths:
-        sides = [
-            [_counted(_depth_class(int(at)), each.get(at, 0), most, kind) for at in depths]
-            for kind, each in _kinds(found)
-        ]
-        yield "Data files by depth", sides
+    # Above 16 each class is twice as wide as the last.
+    names = [f"{at}" if at <= 16 else f"{at // 2 + 1:,} – {at:,}" for at in map(int, depths)]
+    return "Data files by depth", _counts(names, [[each.get(at, 0) for at in depths] for each in found])
 
 
-def _depth_class(highest: int) -> str:
-    """Name a class of depths: above 16 each is twice as wide as the last."""
-    return str(highest) if highest <= 16 else f"{highest // 2 + 1:,} – {highest:,}"
-
-
-def _sizes(boxes: Sequence[Any], target: int) -> Iterator[tuple[str, list[list[Bar]]]]:
-    """Count the files by size in the same way; the class of the target is marked."""
-    found = [np.maximum(each.sizes, 1) for each in boxes]
-    if not found:
-        return
-    least = min(int(each.min()) for each in found)
-    largest = max(int(each.max()) for each in found)
-    edges = np.geomspace(min(least, target) * 0.999, max(largest, target) * 1.001, _SIZE_CLASSES + 1)
-    counts = [np.histogram(each, edges)[0].tolist() for each in found]
-    most = max(map(max, counts))
-    classes = [
-        (f"{size(low)} – {size(high)}", " (target)" if low <= target < high else "") for low, high in pairwise(edges)
+def _sizes(boxes: Mapping[str, Any], target: int) -> tuple[str, list[list[Bar]]]:
+    sizes = [np.maximum(each.sizes, 1) for each in boxes.values()]
+    every = np.append(np.concatenate(sizes), target)
+    edges = np.geomspace(every.min() * 0.999, every.max() * 1.001, _SIZE_CLASSES + 1)
+    names = [
+        f"{size(low)} – {size(high)}{' (target)' if low <= target < high else ''}" for low, high in pairwise(edges)
     ]
-    sides = [
-        [_counted(name, files, most, kind, note) for (name, note), files in zip(classes, each, strict=True)]
-        for kind, each in _kinds(counts)
+    return "Data files by size", _counts(names, [np.histogram(each, edges)[0].tolist() for each in sizes])
+
+
+def _counts(names: Sequence[str], sides: Sequence[Sequence[int]]) -> list[list[Bar]]:
+    """Show for each side how many files each class has, on one scale."""
+    most = max(1, *map(max, sides))
+    kinds = ("before", "now")[-len(sides) :]
+    return [
+        [Bar(name, files / most, f"{files:,}", kind) for name, files in zip(names, each, strict=True)]
+        for kind, each in zip(kinds, sides, strict=True)
     ]
-    yield "Data files by size", sides
-
-
-def _kinds(sides: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    return zip(("before", "now")[-len(sides) :], sides, strict=True)
-
-
-def _counted(name: str, files: int, most: int, kind: str, note: str = "") -> Bar:
-    return Bar(name, files / max(1, most), f"{files:,}{note}", kind)
 
 
 def advice_page(advice: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ def test_fragments_of_a_hostile_table_are_escaped(hostile: Hostile, kind: str) -
 
 def test_reports_and_plans_say_figures(hostile: Hostile) -> None:
     assert " read " in Shown(hostile.before).texts[1]
-    assert " in 12 of 12 files on average" in Shown(hostile.before).texts[1]
+    assert " in 12 of 12 files (" in Shown(hostile.before).texts[1]
     assert f"$x_1$ {EVIL}" in "".join(Shown(hostile.before).texts)
     size = decimal(hostile.before.total_bytes)
     assert Shown(hostile.plan).texts[1] == f"Rewrites 12 data files ({size}) into about 1."
