@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rich.filesize import decimal
-
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, Finding
+from iceberg_zorder.render.figures import size
 from iceberg_zorder.rewrite.metrics_check import least_mode, longest_mode, set_mode
 
 _MANY = 0.05
@@ -75,8 +74,8 @@ def _of_rewrite(report: ClusteringReport) -> Iterator[Finding]:
         yield Finding(
             "rewrite-pays",
             "warning",
-            f"A rewrite of {_files(rewrite.files)} ({decimal(rewrite.bytes)}) into {rewrite.expected_files:,} is "
-            f"predicted to save a filter {decimal(round(rewrite.saved_bytes))} on average, in bytes read and open "
+            f"A rewrite of {_files(rewrite.files)} ({size(rewrite.bytes)}) into {rewrite.expected_files:,} is "
+            f"predicted to save a filter {size(rewrite.saved_bytes)} on average, in bytes read and open "
             f"costs: {rewrite.reason}.",
             {key: of for key, of in asdict(rewrite).items() if key != "command"},
             rewrite.command,

@@ -14,7 +14,9 @@ Examples
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
+from typing import Any
 
 from rich.filesize import decimal
 
@@ -44,6 +46,24 @@ def count(value: int, what: str, several: str | None = None) -> str:
 def files_read(read: float, files: float, of: int) -> str:
     """Write what a filter reads of a table."""
     return f"{size(read)} in {number(files)} of {count(of, 'file')}"
+
+
+def scan_row(scan: Mapping[str, Any], before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, str, str]:
+    """Write a ``ColumnScan``: the column, and what a filter on it reads before and after, as predicted or actually.
+
+    Examples
+    --------
+    >>> scan = {"column": "a", "before": 1.0, "files_before": 4, "predicted": 0.25, "files_predicted": 1.04}
+    >>> scan_row(scan, {"files": 4, "bytes": 8_000_000}, {"files": 4, "bytes": 8_000_000})
+    ('a', '8.0 MB in 4 of 4 files', '2.0 MB in 1 of 4 files')
+    """
+    kind = "predicted" if scan.get("actual") is None else "actual"
+    figures = ((scan["before"], scan["files_before"], before), (scan[kind], scan[f"files_{kind}"], after))
+    was, becomes = (
+        "an unknown part" if None in (share, files) else files_read(share * of["bytes"], files, of["files"])
+        for share, files, of in figures
+    )
+    return scan["column"], was, becomes
 
 
 def less(now: float, before: float) -> str:

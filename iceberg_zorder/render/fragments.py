@@ -8,9 +8,10 @@ from typing import Any
 
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render import advice_text, report_text
-from iceberg_zorder.render.figures import count, percent, size
+from iceberg_zorder.render.figures import count, percent, scan_row, size
 
 _MOST_ROWS = 10
+_SCANS = ("a filter on", "read before", "reads after")
 
 
 def report_fragment(report: Mapping[str, Any]) -> str:
@@ -47,9 +48,8 @@ def plan_fragment(plan: Mapping[str, Any]) -> str:
         (each["partition"] or "-", f"{each['data_files_count']:,}", size(each["bytes"]), each["reason"])
         for each in groups
     ]
-    if before := plan["scan_fractions_before"]:
-        headings = ("a filter on", "reads of these files", "predicted")
-        rows = [(name, percent(before[name]), percent(plan["scan_fractions"].get(name))) for name in before]
+    if plan["scans"]:
+        headings, rows = _SCANS, [scan_row(each, plan["before"], plan["after"]) for each in plan["scans"]]
     return _fragment(plan["table"], said, headings, rows)
 
 
@@ -64,12 +64,8 @@ def result_fragment(result: Mapping[str, Any]) -> str:
     )
     if failed := result["failed_data_files_count"]:
         said.append(f"{count(failed, 'data file')} could not be rewritten.")
-    rows = [
-        (each["column"], *(percent(each[key]) for key in ("before", "predicted", "actual")))
-        for each in result["scan_fractions"]
-    ]
-    headings = ("a filter on", "reads of these files", "predicted", "now")
-    return _fragment("", [*said, *filter(None, [result["message"]])], headings, rows)
+    rows = [scan_row(each, result["before"], result["after"]) for each in result["scan_fractions"]]
+    return _fragment("", [*said, *filter(None, [result["message"]])], _SCANS, rows)
 
 
 def _fragment(title: str, said: Sequence[str], headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

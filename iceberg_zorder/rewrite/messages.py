@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.filesize import decimal
-
 from iceberg_zorder.printable import printable
+from iceberg_zorder.render.figures import size
 from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 
 COLUMNS, QUERIES = "columns", "queries"
@@ -121,7 +120,7 @@ def _words(reason: Reason) -> str:
     missing = ", ".join(f"{name} (metrics mode {mode})" for name, mode in of.get("not_counted", {}).items())
     without = f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {missing}"
     filter_ = "a query of the workload" if of.get("over") == QUERIES else "a filter"
-    cost = {name: decimal(round(of.pop(name))) for name in ("before", "attainable", "predicted") if name in of}
+    cost = {name: size(of.pop(name)) for name in ("before", "attainable", "predicted") if name in of}
     ratio = ""
     if "attainable" in cost:
         how = "at most" if reason.code == "scan-ratio-low" else "above"
@@ -168,8 +167,8 @@ def who_pays(scans: Sequence[ColumnScan], before: TableFiles, after: TableFiles,
     >>> of = TableFiles(64, 640_000_000)
     >>> scans = [ColumnScan("ts", 0.02, 0.14, None, 1, 9), ColumnScan("user_id", 1.0, 0.125, None, 64, 8)]
     >>> who_pays(scans, of, of, 4_000_000)
-    ['ts pays for user_id: a filter on ts reads 89.6 MB in 9.0 of 64 files (was 12.8 MB in 1.0 of 64), a filter on \
-user_id reads 80.0 MB in 8.0 of 64 files (was 640.0 MB in 64 of 64).']
+    ['ts pays for user_id: a filter on ts reads 89.6 MB in 9 of 64 files (was 12.8 MB in 1 of 64 files), a filter on \
+user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
     >>> who_pays(scans[1:], of, of, 4_000_000)
     []
     """
@@ -241,7 +240,7 @@ def plan_text(plan: Mapping[str, Any]) -> str:
       target file size 16,777,216 bytes, from the data
       rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
 predicted scan fraction a 12.5% (50.0% today)
-      a filter on a reads 1.5 kB in 1.0 of 2 files (was 3.1 kB in 3.0 of 6)
+      a filter on a reads 1.5 kB in 1 of 2 files (was 3.1 kB in 3 of 6 files)
       expected to take 12.3 seconds, judging by earlier rewrites
     """
     where = "" if plan["where"] is None else f" where {plan['where']}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from iceberg_zorder.render.figures import scan_row
 from iceberg_zorder.render.fragments import result_fragment
-
-from rich.filesize import decimal
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class ColumnScan:
     --------
     >>> scan = ColumnScan("user_id", 1.0, 0.15, 0.13, 64, 12.4, 12)
     >>> scan.text(TableFiles(64, 310_000_000), TableFiles(60, 300_000_000))
-    'a filter on user_id reads 39.0 MB in 12 of 60 files (was 310.0 MB in 64 of 64)'
+    'a filter on user_id reads 39.0 MB in 12 of 60 files (was 310.0 MB in 64 of 64 files)'
     """
 
     column: str
@@ -52,24 +51,8 @@ class ColumnScan:
 
     def text(self, before: TableFiles, after: TableFiles) -> str:
         """Return the figures as words, the actual ones if there are any."""
-        share, files = self.predicted, self.files_predicted
-        if self.actual is not None:
-            share, files = self.actual, self.files_actual
-        was = read_text(self.before, self.files_before, before)
-        return f"a filter on {self.column} reads {read_text(share, files, after, 'files')} (was {was})"
-
-
-def read_text(share: float | None, files: float | None, of: TableFiles, noun: str = "") -> str:
-    """Return what is read as words: bytes, in so many of all files.
-
-    Examples
-    --------
-    >>> read_text(0.25, 1.04, TableFiles(4, 8_000_000), "files")
-    '2.0 MB in 1.0 of 4 files'
-    """
-    if share is None or files is None:
-        return "an unknown part"
-    return f"{decimal(round(share * of.bytes))} in {files:,.{int(files < 9.95)}f} of {of.files:,} {noun}".rstrip()
+        column, was, becomes = scan_row(asdict(self), asdict(before), asdict(after))
+        return f"a filter on {column} reads {becomes} (was {was})"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog:
     done = run_here(asked, {"HOME": str(home), "COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     commands = [line.strip() for line in done.stdout.splitlines() if "iceberg-zorder rewrite" in line]
-    words = ["--by", "`user id`,ts", "--where", where, "--option", "rewrite-all=true", *found]
+    words = ["--by", "`user id`,ts", "--where", where, *found]
     assert [shlex.split(each) for each in commands] == [["iceberg-zorder", "rewrite", "db.events", *words]]
     assert max(len(line) for line in done.stdout.splitlines() if line.strip() not in commands) <= 80
     findings = json.loads(run_here((*asked, "--output", "json"), {"HOME": str(home)}).stdout)["findings"]

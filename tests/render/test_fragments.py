@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.filesize import decimal
 
-from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
+from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult, TableFiles
 from tests.render.conftest import EVIL, Hostile
 from tests.render.test_advice_page import ADVICE
 
@@ -50,7 +50,7 @@ def test_reports_and_plans_say_figures(hostile: Hostile) -> None:
     size = decimal(hostile.before.total_bytes)
     assert Shown(hostile.plan).texts[1] == f"Rewrites 12 data files ({size}) into about 1."
     assert Shown(hostile.plan).texts[-4:] == ["-", "12", size, "rewrite-all is true"]
-    assert "predicted" in Shown(hostile.sampled).texts
+    assert "reads after" in Shown(hostile.sampled).texts
 
 
 def test_advice_says_what_to_do() -> None:
@@ -62,13 +62,14 @@ def test_advice_says_what_to_do() -> None:
 
 
 def test_results_say_what_was_done() -> None:
-    scans = (ColumnScan(EVIL, 1.0, 0.13, 0.132),)
-    shown = Shown(RewriteResult(64, 60, 310_000_000, 2, 0, f"{EVIL} gets worse.", scans))
+    scans = (ColumnScan(EVIL, 1.0, 0.13, 0.132, 64, 9, 9.4),)
+    before, after = TableFiles(64, 310_000_000), TableFiles(60, 300_000_000)
+    shown = Shown(RewriteResult(64, 60, 310_000_000, 2, 0, f"{EVIL} gets worse.", scans, before=before, after=after))
     assert set(shown.tags) <= TAGS
     assert shown.texts[:3] == [
         "Rewrote 64 data files (310.0 MB) into 60.",
         "2 data files could not be rewritten.",
         f"{EVIL} gets worse.",
     ]
-    assert shown.texts[-4:] == [EVIL, "100.0%", "13.0%", "13.2%"]
+    assert shown.texts[-3:] == [EVIL, "310.0 MB in 64 of 64 files", "39.6 MB in 9.4 of 60 files"]
     assert Shown(RewriteResult(0, 0, 0, 0, 0, "Nothing to do.")).texts == ["Nothing to do."]
