@@ -384,7 +384,7 @@ def history(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Show a table's rewrites, as the snapshots that are kept tell: when, why, and what filters read for it.
+    """Show a table's rewrites, and what filters read of the whole table before and after, by the snapshots kept.
 
     Exit codes: 0 done; 1 failed; 2 refused.
     """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from iceberg_zorder.metrics.history import DURATION, SnapshotFacts
+from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
 
@@ -18,37 +20,71 @@ REASON = "zorder.reason"
 """In a snapshot's summary: why maintenance has rewritten the table."""
 
 
-def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[dict[str, Any]]:
-    """List the rewrites of ours among snapshots, one a commit; ``docs/maintenance.md`` tells the keys.
+@dataclass(frozen=True)
+class PastRewrite:
+    """A rewrite of ours: its commits, oldest first. There are several with partial progress."""
+
+    commits: tuple[SnapshotFacts, ...]
+
+    @property
+    def first(self) -> SnapshotFacts:
+        """Its first commit, whose parent is the table before the rewrite."""
+        return self.commits[0]
+
+    @property
+    def last(self) -> SnapshotFacts:
+        """Its last commit."""
+        return self.commits[-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe it by the keys that ``docs/maintenance.md`` lists."""
+        fractions = _fractions(self.last.summary)
+        total = {key: sum(each.count(of) for each in self.commits) for key, of in _COUNTS.items()}
+        seconds = [each.count(DURATION) / 1000 for each in self.commits if DURATION in each.summary]
+        return {
+            "snapshot_id": self.last.snapshot_id,
+            "parent_id": self.first.parent_id,
+            "commits": len(self.commits),
+            "timestamp_ms": self.last.timestamp_ms,
+            "sort_order": self.last.sort_order,
+            "reason": self.last.summary.get(REASON),
+            **total,
+            "seconds": sum(seconds) if seconds else None,
+            **{
+                when: {column: each[when] for column, each in fractions.items() if when in each}
+                for when in ("predicted", "actual")
+            },
+        }
+
+
+_COUNTS = {
+    "rewritten_files": "deleted-data-files",
+    "rewritten_bytes": "removed-files-size",
+    "added_files": "added-data-files",
+    "added_bytes": "added-files-size",
+}
+
+
+def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[PastRewrite]:
+    """List the rewrites of ours among the snapshots of a branch, by their last commit, oldest first.
 
     Examples
     --------
-    >>> summary = {"zorder.columns": "a,b", "deleted-data-files": "5", "added-data-files": "2",
+    >>> summary = {"zorder.columns": "a,b", "zorder.rewrite-id": "x", "deleted-data-files": "5",
     ...            "zorder.scan-fractions": '{"a": {"predicted": 0.5}, "b": {"predicted": NaN}}'}
-    >>> found = rewrites_of([SnapshotFacts(1, 10, "append", {}), SnapshotFacts(2, 20, "replace", summary)])
-    >>> [(each["snapshot_id"], each["sort_order"], each["rewritten_files"], each["predicted"]) for each in found]
-    [(2, 'zorder(a, b)', 5, {'a': 0.5})]
+    >>> snapshots = [SnapshotFacts(1, 10, "append", {}), SnapshotFacts(2, 20, "replace", summary, 1),
+    ...              SnapshotFacts(3, 30, "replace", summary, 2)]
+    >>> found = [each.to_dict() for each in rewrites_of(snapshots)]
+    >>> [(each["snapshot_id"], each["parent_id"], each["rewritten_files"], each["predicted"]) for each in found]
+    [(3, 1, 10, {'a': 0.5})]
     """
-    return [_rewrite(each) for each in snapshots if each.is_rewrite]
-
-
-def _rewrite(of: SnapshotFacts) -> dict[str, Any]:
-    fractions = _fractions(of.summary)
-    return {
-        "snapshot_id": of.snapshot_id,
-        "timestamp_ms": of.timestamp_ms,
-        "sort_order": of.sort_order,
-        "reason": of.summary.get(REASON),
-        "rewritten_files": of.count("deleted-data-files"),
-        "rewritten_bytes": of.count("removed-files-size"),
-        "added_files": of.count("added-data-files"),
-        "added_bytes": of.count("added-files-size"),
-        "seconds": of.count(DURATION) / 1000 if DURATION in of.summary else None,
-        **{
-            when: {column: each[when] for column, each in fractions.items() if when in each}
-            for when in ("predicted", "actual")
-        },
-    }
+    found: dict[str | int, PastRewrite] = {}
+    for each in snapshots:
+        if each.is_rewrite:
+            rewrite = each.summary.get(REWRITE_ID) or each.snapshot_id
+            earlier = found.pop(rewrite).commits if rewrite in found else ()
+            found[rewrite] = PastRewrite((*earlier, each))
+    return [*found.values()]
 
 
 def _fractions(summary: Mapping[str, str]) -> dict[str, dict[str, float]]:

@@ -44,6 +44,7 @@ class SnapshotFacts:
     timestamp_ms: int
     operation: str
     summary: Mapping[str, str]
+    parent_id: int | None = None
 
     @cached_property
     def is_layout(self) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg import report, rewrite_data_files
 from tests.cli.processes import run_without_spark
 
 
@@ -41,14 +41,30 @@ def test_text_and_json_tell_of_each_rewrite(home: Path, catalog: Catalog) -> Non
         assert each["actual"] == pytest.approx({scan.column: scan.actual for scan in result.scan_fractions}, abs=1e-6)
         told = {scan.column: scan.predicted for scan in result.scan_fractions}
         assert each["predicted"] == pytest.approx(told, abs=1e-6)
-        assert each["reason"] is None
+        assert (each["reason"], each["commits"]) == (None, 1)
         assert each["seconds"] > 0
-    snapshots = [each.snapshot_id for each in catalog.load_table("db.t").snapshots()]
-    assert [each["snapshot_id"] for each in found["rewrites"]] == [snapshots[6], snapshots[8]]
+    table = catalog.load_table("db.t")
+    snapshots = [each.snapshot_id for each in table.snapshots()]
+    assert [(each["parent_id"], each["snapshot_id"]) for each in found["rewrites"]] == [
+        (snapshots[5], snapshots[6]),
+        (snapshots[7], snapshots[8]),
+    ]
+    # The trend is that of reports on the whole table, by one sort order.
+    assert found["measured_by"] == "hilbert(b, a)"
+    states = [each[when] for each in found["rewrites"] for when in ("before", "after")]
+    for state, snapshot_id in zip(states, snapshots[5:], strict=True):
+        expected = report(table, "hilbert(b, a)", snapshot_id=snapshot_id)
+        assert (state["snapshot_id"], state["files"]) == (snapshot_id, expected.total_file_count)
+        assert state["scan_fractions"] == {each.name: each.scan_fraction for each in expected.columns}
+        assert state["scan_fraction"] == pytest.approx(sum(state["scan_fractions"].values()) / 2)
+        assert state["cost_ratio"] == expected.cost_ratio
+    assert found["now"] == states[-1]
 
     done = run_without_spark(home, "db.t", command="history")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"{first.rewritten_data_files_count} into {first.added_data_files_count}" in done.stdout
+    assert done.returncode == 0
+    assert f"{first.rewritten_data_files_count} files" in done.stdout
+    assert all(str(each) in done.stdout for each in snapshots[5:])
+    assert "now" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     done = run_without_spark(home, "db.t", "--limit", "1", "--output", "json", command="history")
     assert [each["sort_order"] for each in json.loads(done.stdout)["rewrites"]] == ["hilbert(b, a)"]

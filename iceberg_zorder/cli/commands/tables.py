@@ -19,12 +19,11 @@ from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import Engine, NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.maintain.past_rewrites import rewrites_of
 from iceberg_zorder.printable import printable
 from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_table
-from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot, remember
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
+from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
 from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
@@ -150,11 +149,10 @@ def show_properties(table: str, properties: Mapping[str, str], output: Output) -
 
 
 def history(table: NamedTable, branch: str | None, limit: int, output: Output) -> int:
-    """Show the rewrites of a table; only its metadata is read."""
-    with failures(f"read the history of {table.name}", output):
+    """Show the rewrites of a table, and how well it was clustered before and after; only its metadata is read."""
+    with failures(f"read the history of {table.name}", output), output.progress() as say:
+        say(f"Reading the metadata of {table.name}")
         loaded = load_table(table.catalog, table.identifier)
-        head = branch_snapshot(loaded, branch or "main", "read the history")
-        rewrites = rewrites_of(snapshots_to(loaded, head)) if head else []
-    found = {"table": table.name, "branch": branch or "main", "rewrites": rewrites[-limit:]}
-    output.show(found, lambda console: console.print(history_renderable(found)))
+        found = {"table": table.name, **rewrite_history(loaded, branch, limit=limit)}
+    output.show(found, lambda console: console.print(history_renderable(found), width=min(WIDTH, console.width)))
     return 0

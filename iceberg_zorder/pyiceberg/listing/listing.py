@@ -78,7 +78,7 @@ def snapshots_to(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
     for each in reversed([*ancestors(table, head)]):
         summary = dict(each.summary.additional_properties) if each.summary else {}
         operation = each.summary.operation.value if each.summary else "append"
-        found.append(SnapshotFacts(each.snapshot_id, each.timestamp_ms, operation, summary))
+        found.append(SnapshotFacts(each.snapshot_id, each.timestamp_ms, operation, summary, each.parent_snapshot_id))
     return found
 
 
