@@ -30,6 +30,7 @@ STAGES = [
     {"pyiceberg.plan"},
     {"pyiceberg.run"},
     {"pyiceberg.reporting", "pyiceberg.rewrite"},
+    {"pyiceberg.undo"},
     {"pyiceberg.maintain"},
     {"pyiceberg"},
     {"spark"},

@@ -401,6 +401,37 @@ def history(
 
 
 @app.command(cls=_Command)
+def undo(
+    table: Table,
+    snapshot: Annotated[
+        int | None, typer.Option(metavar="ID", help="A snapshot of the rewrite.", show_default="the newest rewrite")
+    ] = None,
+    branch: Annotated[str | None, typer.Option(help="The branch to move back.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be undone; write nothing.")] = False,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Undo a rewrite, and rewrites after it: move the branch back to the snapshot before it; only metadata is changed.
+
+    If others have written since, it is refused: the message tells what would be lost, and the SQL that does it anyway.
+    Exit codes: 0 done; 1 failed; 2 refused; 3 another operation was in the way; 4 nobody knows whether it was undone.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import named_table
+
+        found = named_table(table, "undo a rewrite of", catalog, uri, warehouse)
+        return tables.undo(found, snapshot, branch, shown, dry_run=dry_run)
+
+    _exit_after(work, f"the undo on {table}", shown)
+
+
+@app.command(cls=_Command)
 def workload(
     table: Table,
     from_: QueryFiles,

@@ -8,6 +8,8 @@ sample              add layouts and predictions to a plan
 SampledPlan         a plan with layouts and predictions
 execute             execute a plan
 report              report how well a table is clustered, and what a rewrite would reach
+undo                undo a rewrite, unless others have changed the table since
+UndoResult          the result: the snapshots that were undone, and what filters read again
 advise              advise by which columns to cluster a table, from its workload
 """
 
@@ -15,16 +17,19 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.reporting.advice import advise
 from iceberg_zorder.pyiceberg.reporting.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files, sample
+from iceberg_zorder.pyiceberg.undo import UndoResult, undo
 from iceberg_zorder.rewrite.result import RewriteResult
 
 __all__ = [
     "RewritePlan",
     "RewriteResult",
     "SampledPlan",
+    "UndoResult",
     "advise",
     "execute",
     "plan_rewrite",
     "report",
     "rewrite_data_files",
     "sample",
+    "undo",
 ]

@@ -136,14 +136,19 @@ def is_rest(catalog: Catalog) -> bool:
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
-    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata."""
+    """Ask the catalog to make a new snapshot the head of a branch; the table object then has the new metadata."""
+    move_branch(table, branch, snapshot.parent_snapshot_id, snapshot.snapshot_id, AddSnapshotUpdate(snapshot=snapshot))
+
+
+def move_branch(table: Table, branch: str, head: int | None, new_head: int, *before: AddSnapshotUpdate) -> None:
+    """Ask the catalog to move a branch to another snapshot, if its head is still the given one."""
     ref = table.metadata.refs[branch]
     # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
-    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": snapshot.snapshot_id}
-    required = {"ref": branch, "snapshot-id": snapshot.parent_snapshot_id}
+    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": new_head}
+    required = {"ref": branch, "snapshot-id": head}
     # What a Transaction does at its end, after it has made up the updates itself.
     table._do_commit(
-        updates=(AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(update)),
+        updates=(*before, SetSnapshotRefUpdate.model_validate(update)),
         requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
     )
 

@@ -19,11 +19,12 @@ from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import Engine, NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.printable import printable
+from iceberg_zorder.printable import printable, printable_lines
 from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_table
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
+from iceberg_zorder.pyiceberg.undo import undo as undo_rewrite
 from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
@@ -155,4 +156,15 @@ def history(table: NamedTable, branch: str | None, limit: int, output: Output) -
         loaded = load_table(table.catalog, table.identifier)
         found = {"table": table.name, **rewrite_history(loaded, branch, limit=limit)}
     output.show(found, lambda console: console.print(history_renderable(found), width=min(WIDTH, console.width)))
+    return 0
+
+
+def undo(table: NamedTable, snapshot_id: int | None, branch: str | None, output: Output, *, dry_run: bool) -> int:
+    """Undo a rewrite."""
+    with failures(f"undo a rewrite of {table.name}", output), output.progress() as say:
+        say(f"Reading the metadata of {table.name}")
+        loaded = load_table(table.catalog, table.identifier)
+        done = undo_rewrite(loaded, snapshot_id=snapshot_id, branch=branch, dry_run=dry_run)
+    text = Text(printable_lines(done.message))
+    output.show({**asdict(done), "message": done.message}, lambda console: console.print(text, soft_wrap=True))
     return 0

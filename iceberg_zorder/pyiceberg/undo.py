@@ -1,0 +1,256 @@
+"""Undo rewrites: move a branch back to the snapshot before them, unless others have changed it since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.maintain.past_rewrites import PastRewrite, rewrites_of
+from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
+from iceberg_zorder.pyiceberg.catalog import is_not_committed, refresh, renewed, retry_commit
+from iceberg_zorder.pyiceberg.commit.replacement import REFUSALS
+from iceberg_zorder.pyiceberg.compat import move_branch
+from iceberg_zorder.pyiceberg.files import display_name, sql_name
+from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
+from iceberg_zorder.pyiceberg.reporting.report import report
+
+
+@dataclass(frozen=True)
+class UndoResult:
+    """What an undo did, or would do.
+
+    Parameters
+    ----------
+    table, branch : str
+        The table and the branch.
+    dry_run : bool
+        Whether nothing was done.
+    snapshot_id : int
+        The snapshot that the branch is at afterwards.
+    undone : tuple of int
+        The snapshots that were undone, oldest first.
+    files, undone_files : int
+        The data files of the whole table afterwards, and before; 0 if the columns of the rewrite are gone.
+    scan_fractions, undone_scan_fractions : mapping of str to float
+        By column the share of the whole table's bytes that ``column = value`` reads afterwards, and before, in [0, 1].
+    """
+
+    table: str
+    branch: str
+    dry_run: bool
+    snapshot_id: int
+    undone: tuple[int, ...]
+    files: int
+    scan_fractions: Mapping[str, float]
+    undone_files: int
+    undone_scan_fractions: Mapping[str, float]
+
+    @property
+    def message(self) -> str:
+        """What was done, what filters read again, and how to keep the rewrite from being repeated."""
+        reads = ", ".join(
+            f"{name} {of:.1%} (was {self.undone_scan_fractions[name]:.1%})"
+            for name, of in self.scan_fractions.items()
+            if name in self.undone_scan_fractions
+        )
+        of_files = f"{_counted(self.files, 'data file')} (was {self.undone_files:,})"
+        return (
+            f"{'Would undo' if self.dry_run else 'Undid'} {_counted(len(self.undone), 'snapshot')} of {self.table}: "
+            f"branch {self.branch} {'would be' if self.dry_run else 'is'} at snapshot {self.snapshot_id}"
+            f"{f', with {of_files}' if self.files else ''}.\n"
+            + (f"The share of the table that column = value reads: {reads}.\n" if reads else "")
+            + "The next rewrite by the same columns and options does the same again, and so does the next pass of "
+            "maintenance: change columns or options first, or set the table's property maintenance.disabled = 'true'."
+        )
+
+
+def undo(
+    table: Table, *, snapshot_id: int | None = None, branch: str | None = None, dry_run: bool = False
+) -> UndoResult:
+    """Undo a rewrite, and the rewrites after it: move the branch back to the snapshot before it.
+
+    All commits of a rewrite with partial progress are undone. Nothing is read but metadata, and no file is deleted.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table. The call refreshes its metadata.
+    snapshot_id : int, optional
+        A snapshot of the rewrite, by default the branch's newest rewrite by iceberg-zorder.
+    branch : str, optional
+        The branch, by default main.
+    dry_run : bool, optional
+        Whether to do nothing, and to return what would be done.
+
+    Returns
+    -------
+    UndoResult
+        What was undone, and what filters read again.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such rewrite, the snapshot before it has expired, or anything but rewrites by iceberg-zorder
+        has come since. The message then says what would be lost, and has the SQL that does it anyway.
+    RewriteConflictError
+        When another operation commits meanwhile; nothing was undone.
+    UnknownOutcomeError
+        When the catalog gives no clear answer.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.pyiceberg import rewrite_data_files
+    >>> table = lake.load_table("db.events")  # of five files
+    >>> before = table.current_snapshot().snapshot_id
+    >>> rewrite_data_files(table, ["user_id", "ts"], options={"rewrite-all": True}).added_data_files_count
+    1
+    >>> undone = undo(table)
+    >>> undone.snapshot_id == before == table.current_snapshot().snapshot_id, undone.files
+    (True, 5)
+    """
+    name = branch or MAIN_BRANCH
+    with renewed(table):
+        refresh(table)
+        head = branch_snapshot(table, name, "undo a rewrite")
+        snapshots = snapshots_to(table, head)
+        rewrite = _wanted(table, name, snapshots, snapshot_id)
+        target = _before(table, name, snapshots, rewrite)
+        since = snapshots[snapshots.index(rewrite.first) :]
+        then, now = (_measured(table, rewrite, each) for each in (target, snapshots[-1].snapshot_id))
+        if not dry_run:
+            _move(table, name, snapshots[-1].snapshot_id, target)
+        undone = tuple(each.snapshot_id for each in since)
+        return UndoResult(display_name(table), name, dry_run, target, undone, *then, *now)
+
+
+def rollback_sql(table: Table, branch: str, snapshot_id: int) -> str:
+    """Write the statement of Spark SQL that moves a branch to a snapshot, whatever came since."""
+    if branch == MAIN_BRANCH:
+        of_catalog = quoted_name(table.name())
+        return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot('{of_catalog}', {snapshot_id})"
+    return (
+        f"ALTER TABLE {sql_name(table)} CREATE OR REPLACE BRANCH {quoted_name((branch,))} AS OF VERSION {snapshot_id}"
+    )
+
+
+def _wanted(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], snapshot_id: int | None) -> PastRewrite:
+    """Find the rewrite of a snapshot, or the newest one."""
+    rewrites, name = rewrites_of(snapshots), display_name(table)
+    if snapshot_id is None:
+        if not rewrites:
+            raise InvalidInputError(
+                f"Cannot undo a rewrite of {name}, because no snapshot of branch {branch} that is kept is of a rewrite "
+                "by iceberg-zorder"
+            )
+        return rewrites[-1]
+    found = [each for each in rewrites if snapshot_id in (commit.snapshot_id for commit in each.commits)]
+    if found:
+        return found[0]
+    operation = next((each.operation for each in snapshots if each.snapshot_id == snapshot_id), None)
+    why = (
+        f"the history of branch {branch} has no such snapshot"
+        if operation is None
+        else f"it is no rewrite by iceberg-zorder (its operation is {operation})"
+    )
+    raise InvalidInputError(f"Cannot undo snapshot {snapshot_id} of {name}, because {why}: see iceberg-zorder history")
+
+
+def _before(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], rewrite: PastRewrite) -> int:
+    """Return the snapshot before a rewrite; raises InvalidInputError if the branch cannot go back to it."""
+    what, target = f"Cannot undo snapshot {rewrite.last.snapshot_id} of {display_name(table)}", rewrite.first.parent_id
+    if target is None or table.snapshot_by_id(target) is None:
+        raise InvalidInputError(f"{what}, because the snapshot before it has expired")
+    since = snapshots[snapshots.index(rewrite.first) :]
+    if others := [each for each in since if not each.is_rewrite]:
+        raise InvalidInputError(
+            f"{what}, because {_lost(others)}. This rolls back all the same, and loses that: "
+            f"{rollback_sql(table, branch, target)}"
+        )
+    return target
+
+
+def _lost(others: Sequence[SnapshotFacts]) -> str:
+    """Say what snapshots by others have changed, which a roll-back would lose."""
+    # A replace snapshot moves rows, and changes none.
+    changes = [each for each in others if each.operation != REPLACE]
+
+    def total(*keys: str) -> int:
+        return sum(each.count(key) for each in changes for key in keys)
+
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.operation for each in others).items())
+    added, files = total("added-records"), total("added-data-files")
+    deleted = total("deleted-records", "added-position-deletes", "added-equality-deletes")
+    found = [f"{_counted(added, 'row')} added in {_counted(files, 'data file')}"] if files else []
+    found += [f"{_counted(deleted, 'row or key', 'rows or keys')} deleted"] if deleted else []
+    came = "has come since" if len(others) == 1 else "have come since"
+    return (
+        f"{_counted(len(others), 'snapshot')} by others {came} ({kinds}) with {' and '.join(found) or 'no row changed'}"
+    )
+
+
+def _measured(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int, Mapping[str, float]]:
+    """Return the number of data files, and what filters read by the columns of a rewrite, unless these are gone."""
+    try:
+        found = report(table, rewrite.last.sort_order, snapshot_id=snapshot_id)
+    except InvalidInputError:
+        return 0, {}
+    known = {each.name: each.scan_fraction for each in found.columns if each.scan_fraction is not None}
+    return found.total_file_count, known
+
+
+def _move(table: Table, branch: str, head: int, target: int) -> None:
+    """Move a branch from one snapshot to another, unless another operation commits first."""
+    name, is_unclear = display_name(table), False
+
+    def attempt() -> None:
+        nonlocal is_unclear
+        refresh(table)
+        ref = table.metadata.refs.get(branch)
+        # An attempt that was not confirmed may have been granted.
+        if ref is not None and ref.snapshot_id == target:
+            return
+        if ref is None or ref.snapshot_id != head:
+            raise RewriteConflictError(
+                f"Cannot undo the rewrite of {name}, because another operation changed branch {branch} meanwhile. "
+                "Nothing was undone: run it again to see what would be lost."
+            )
+        try:
+            move_branch(table, branch, head, target)
+        except NotImplementedError as error:
+            raise InvalidInputError(
+                f"Cannot undo the rewrite of {name}, because PyIceberg does not write tables of format version "
+                f"{table.format_version} to this catalog. Nothing but rewrites has come since, so run in Spark SQL: "
+                f"{rollback_sql(table, branch, target)}"
+            ) from error
+        except Exception as error:
+            is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
+            raise
+
+    try:
+        retry_commit(table.metadata.properties, attempt)
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        if is_unclear:
+            raise UnknownOutcomeError(
+                f"Cannot tell whether the rewrite of {name} was undone, because the catalog gave no clear answer: if "
+                f"branch {branch} is at snapshot {target}, it was."
+            ) from error
+        if isinstance(error, CommitFailedException):
+            raise RewriteConflictError(
+                f"Cannot undo the rewrite of {name}, because other operations committed first at every attempt. "
+                "Nothing was undone."
+            ) from error
+        raise
+
+
+def _counted(count: int, what: str, several: str | None = None) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {several or f'{what}s'}"

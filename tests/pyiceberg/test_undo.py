@@ -1,0 +1,192 @@
+"""Undo: a branch goes back to the snapshot before rewrites of ours, and never loses what others have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.table import CommitTableResponse, Table
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg import undo
+from tests.pyiceberg.committing import (
+    Interrupted,
+    commit,
+    commit_files,
+    files_of,
+    head_id,
+    head_of,
+    ids,
+    make_catalog,
+    make_table,
+    position_deletes,
+    rewritten,
+    rows_of,
+)
+
+
+class Unclear(Interrupted):
+    """A catalog that answers to a commit that it does not know what became of it; whether it carries it out."""
+
+    is_unclear = False
+    carries_out = True
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        if not self.is_unclear:
+            return super().commit_table(table, requirements, updates)
+        if self.carries_out:
+            super().commit_table(table, requirements, updates)
+        raise CommitStateUnknownException("no answer")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Unclear]:
+    made = make_catalog(tmp_path, Unclear)
+    yield made
+    made.close()
+
+
+def rewrite(table: Table, rewrite_id: str = "", branch: str = "main") -> int:
+    """Commit the rewrite of the first data file."""
+    head = table.refresh().snapshot_by_name(branch)
+    assert head is not None
+    told = {"zorder.columns": "id", **({"zorder.rewrite-id": rewrite_id} if rewrite_id else {})}
+    replacement = rewritten(table, files_of(table, head.snapshot_id)[:1])
+    return commit(table, replacement, head, snapshot_properties=told, branch=branch)
+
+
+def two_files(catalog: SqlCatalog, **table: Any) -> Table:
+    return make_table(catalog, rows_of([1, 2, 3]), rows_of([4, 5, 6]), **table)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_all_commits_of_a_rewrite_are_undone(catalog: Unclear, version: int) -> None:
+    table = two_files(catalog, version=version)
+    before, files = head_id(table), files_of(table)
+    undone = (rewrite(table, "x"), rewrite(table, "x"))
+    told = undo(table, dry_run=True)
+    assert (told.dry_run, told.snapshot_id, told.undone) == (True, before, undone)
+    assert head_id(table) == undone[-1], "a dry run writes nothing"
+    assert told.message.startswith(f"Would undo 2 snapshots of lake.db.t: branch main would be at snapshot {before}")
+    done = undo(table, snapshot_id=undone[0])
+    assert (done.snapshot_id, done.undone) == (before, undone)
+    assert (head_id(table), files_of(table), ids(table)) == (before, files, [1, 2, 3, 4, 5, 6])
+    assert "id 50.0% (was 50.0%)" in done.message
+    assert "maintenance.disabled" in done.message
+    table.append(rows_of([7]))
+    assert ids(table) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_the_newest_rewrite_or_those_since_one(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    before = head_id(table)
+    rewrites = [rewrite(table, each) for each in "xyz"]
+    assert undo(table).undone == (rewrites[2],)
+    assert head_id(table) == rewrites[1]
+    assert undo(table, snapshot_id=rewrites[0]).undone == tuple(rewrites[:2])
+    assert head_id(table) == before
+    with pytest.raises(InvalidInputError, match="because no snapshot of branch main that is kept is of a rewrite by"):
+        undo(table)
+
+
+def test_what_others_have_written_since_is_not_lost(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    before, ours = head_id(table), rewrite(table, "x")
+    table.append(rows_of([7]))
+    with pytest.raises(InvalidInputError) as refused:
+        undo(table)
+    assert str(refused.value) == (
+        f"Cannot undo snapshot {ours} of lake.db.t, because 1 snapshot by others has come since (1 append) with 1 row "
+        "added in 1 data file. This rolls back all the same, and loses that: CALL "
+        f"lake.system.rollback_to_snapshot('db.t', {before})"
+    )
+    path = files_of(table)[0].file_path
+    commit_files(table, position_deletes(table, [(path, 0), (path, 1)]))
+    with pytest.raises(InvalidInputError, match="1 append, 1 overwrite.* and 2 rows or keys deleted"):
+        undo(table)
+    assert len(ids(table)) == 5
+
+
+def test_another_compactor_is_not_undone(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    rewrite(table, "x")
+    commit(table, rewritten(table, files_of(table)), head_id(table), snapshot_properties={})
+    with pytest.raises(
+        InvalidInputError, match=r"1 snapshot by others has come since \(1 replace\) with no row changed"
+    ):
+        undo(table)
+
+
+def test_a_branch(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    before = head_id(table)
+    with table.manage_snapshots() as change:
+        change.create_branch(before, "audit", max_snapshot_age_ms=7_000_000)
+        change.create_tag(before, "fixed")
+    ours = rewrite(table, "x", branch="audit")
+    assert undo(table, branch="audit").undone == (ours,)
+    ref = table.refresh().refs()["audit"]
+    assert (ref.snapshot_id, ref.max_snapshot_age_ms) == (before, 7_000_000)
+    rewrite(table, "y", branch="audit")
+    commit_files(table, rewritten(table, files_of(table)).added[0], branch="audit")
+    with pytest.raises(InvalidInputError, match=f"lake.db.t CREATE OR REPLACE BRANCH audit AS OF VERSION {before}"):
+        undo(table, branch="audit")
+    for name in ("fixed", "nope"):
+        with pytest.raises(InvalidInputError, match=f"Cannot undo a rewrite for branch {name}, because"):
+            undo(table, branch=name)
+
+
+def test_what_cannot_be_undone(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    before, ours = head_id(table), rewrite(table, "x")
+    with pytest.raises(InvalidInputError, match="has no such snapshot"):
+        undo(table, snapshot_id=7)
+    with pytest.raises(InvalidInputError, match=r"it is no rewrite by iceberg-zorder \(its operation is append\)"):
+        undo(table, snapshot_id=before)
+    table.maintenance.expire_snapshots().by_id(before).commit()
+    with pytest.raises(InvalidInputError, match="because the snapshot before it has expired"):
+        undo(table, snapshot_id=ours)
+
+
+def test_a_writer_that_commits_meanwhile_wins(catalog: Unclear, tmp_path: Path) -> None:
+    table = two_files(catalog)
+    rewrite(table, "x")
+    other_catalog = make_catalog(tmp_path, SqlCatalog)
+    catalog.first = [lambda: other_catalog.load_table("db.t").append(rows_of([7]))]
+    with pytest.raises(RewriteConflictError, match="another operation changed branch main meanwhile"):
+        undo(table)
+    assert ids(table) == [1, 2, 3, 4, 5, 6, 7]
+    other_catalog.close()
+
+
+def test_a_change_of_properties_meanwhile_is_not_in_the_way(catalog: Unclear, tmp_path: Path) -> None:
+    table = two_files(catalog)
+    before = head_id(table)
+    rewrite(table, "x")
+    other_catalog = make_catalog(tmp_path, SqlCatalog)
+
+    def change() -> None:
+        with other_catalog.load_table("db.t").transaction() as transaction:
+            transaction.set_properties({"owner": "me"})
+
+    catalog.first = [change]
+    undo(table)
+    assert (head_id(table), table.properties["owner"]) == (before, "me")
+    other_catalog.close()
+
+
+@pytest.mark.parametrize("carries_out", [True, False])
+def test_a_catalog_without_a_clear_answer(catalog: Unclear, carries_out: bool) -> None:
+    table = two_files(catalog)
+    before, ours = head_id(table), rewrite(table, "x")
+    catalog.is_unclear, catalog.carries_out = True, carries_out
+    if carries_out:
+        assert undo(table).snapshot_id == before
+    else:
+        with pytest.raises(UnknownOutcomeError, match=f"if branch main is at snapshot {before}, it was"):
+            undo(table)
+    assert head_of(table.refresh()).snapshot_id == (before if carries_out else ours)
