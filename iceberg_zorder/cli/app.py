@@ -432,6 +432,41 @@ def undo(
 
 
 @app.command(cls=_Command)
+def check(
+    table: Table,
+    max_ratio: Annotated[
+        float, typer.Option(min=1, help="So many times what a rewrite would leave, filters may read on average.")
+    ] = 1.5,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Clustering columns, or a sort order, as for report.", show_default="as for report"),
+    ] = None,
+    branch: Annotated[str | None, typer.Option(help="The branch to check.")] = None,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Check in one line whether a table is clustered well enough, for CI and alerts; only metadata is read.
+
+    Exit codes: 0 it is; 1 it is not, or the check failed (JSON then has an error); 2 refused.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands import tables
+        from iceberg_zorder.cli.table import named_table
+
+        asked = tables.asked_for(by, None, {}, branch)
+        del asked["options"]
+        found = named_table(table, "check", catalog, uri, warehouse)
+        return tables.check(tables.engine_of("pyiceberg", found, {}), asked, max_ratio, shown)
+
+    _exit_after(work, f"the check of {table}", shown)
+
+
+@app.command(cls=_Command)
 def workload(
     table: Table,
     from_: QueryFiles,

@@ -168,3 +168,18 @@ def undo(table: NamedTable, snapshot_id: int | None, branch: str | None, output:
     text = Text(printable_lines(done.message))
     output.show({**asdict(done), "message": done.message}, lambda console: console.print(text, soft_wrap=True))
     return 0
+
+
+def check(engine: Engine, asked: Mapping[str, Any], most: float, output: Output) -> int:
+    """Tell whether a table is clustered well enough; returns 1 if it is not."""
+    report, _ = engine.report(asked, None, output)
+    ratio = report.cost_ratio
+    is_ok = ratio is None or ratio <= most
+    if ratio is None:
+        said = "has nothing to measure"
+    else:
+        said = f"filters read {ratio:.2f} times what a rewrite would leave them to read (at most {most:g} is asked for)"
+    text = Text(printable(f"{'ok' if is_ok else 'not ok'}: {report.table}: {said}"))
+    found = {"table": report.table, "branch": report.branch, "ratio": ratio, "max_ratio": most, "ok": is_ok}
+    output.show(found, lambda console: console.print(text, soft_wrap=True))
+    return 0 if is_ok else FAILED

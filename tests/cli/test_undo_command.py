@@ -1,0 +1,66 @@
+"""The commands ``undo`` and ``check`` in this process, on the snapshots of a real table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from tests.cli.processes import run_without_spark
+from tests.cli.test_history_command import appended
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """A table of six appends, rewritten since."""
+    appended(catalog, "db.undone")
+    made = catalog.load_table("db.undone")
+    rewrite_data_files(made, "a, b", options={"target-file-size-bytes": 20_000, "rewrite-all": True})
+    return made
+
+
+def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
+    snapshots = [each.snapshot_id for each in table.snapshots()]
+    ratio = report(table).cost_ratio
+    done = run_without_spark(home, "db.undone", "--quiet", command="check")
+    assert ratio is not None
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"ok: files.db.undone: filters read {ratio:.2f} times what a rewrite would leave them to read (at most 1.5 is "
+        "asked for)\n"
+    )
+    done = run_without_spark(home, "db.undone", "--dry-run", command="undo")
+    assert (done.returncode, table.refresh().metadata.current_snapshot_id) == (0, snapshots[-1])
+    assert done.stdout.startswith("Would undo 1 snapshot of files.db.undone: branch main would be at snapshot")
+    done = run_without_spark(
+        home, "db.undone", "--snapshot", str(snapshots[-1]), "--output", "json", "--quiet", command="undo"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["table"], found["branch"], found["dry_run"]) == ("files.db.undone", "main", False)
+    assert (found["snapshot_id"], found["undone"], found["files"]) == (snapshots[-2], [snapshots[-1]], 6)
+    assert found["scan_fractions"]["a"] > found["undone_scan_fractions"]["a"]
+    assert table.refresh().metadata.current_snapshot_id == snapshots[-2]
+
+    done = run_without_spark(home, "db.undone", command="undo")
+    assert done.returncode == 2
+    assert "because no snapshot of branch main that is kept is of a rewrite by iceberg-zorder" in done.stderr
+    option = ("--by", "a, b", "--max-ratio", "1.01", "--output", "json", "--quiet")
+    with table.transaction() as change:
+        change.set_properties({"write.target-file-size-bytes": "20000"})
+    done = run_without_spark(home, "db.undone", *option, command="check")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["ok"], found["max_ratio"]) == (1, False, 1.01)
+    assert found["ratio"] == report(table, "a, b").cost_ratio
+
+
+def test_a_check_of_nothing_is_well_and_of_no_columns_refused(home: Path, catalog: Catalog) -> None:
+    appended(catalog, "db.empty", appends=0)
+    done = run_without_spark(home, "db.empty", "--by", "a", "--quiet", command="check")
+    assert (done.returncode, done.stdout) == (0, "ok: files.db.empty: has nothing to measure\n")
+    for arguments in (("db.empty",), ("db.empty", "--by", "a", "--max-ratio", "0.9"), ("db.empty", "--by", "x")):
+        assert run_without_spark(home, *arguments, command="check").returncode == 2
