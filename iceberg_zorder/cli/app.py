@@ -539,6 +539,31 @@ def advise(
 
 
 @app.command(cls=_Command)
+def init(
+    to: Annotated[
+        Path | None, typer.Option(help="A new file that the policy is written to.", show_default="stdout")
+    ] = None,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Write a policy for maintain, with the tables that a catalog has, and the columns that are known of each.
+
+    Exit codes: 0 done; 1 failed; 2 refused, as where the file is there already.
+    """
+    shown = Output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands.maintain import init as write_policy
+
+        return write_policy(to, shown, catalog, uri, warehouse)
+
+    _exit_after(work, "the new policy", shown)
+
+
+@app.command(cls=_Command)
 def maintain(
     policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
     watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,

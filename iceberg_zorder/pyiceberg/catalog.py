@@ -20,6 +20,7 @@ from threading import Lock
 from typing import NoReturn, TypeVar, cast
 
 import requests
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -122,6 +123,14 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
         # The uri may hold a password.
         why = f"its uri starts with '{str(uri).partition(':')[0]}:', which tells no type: set 'type'"
     raise InvalidInputError(f"Cannot find catalog '{name}', because {why}")
+
+
+@contextmanager
+def open_catalog(catalog: CatalogConfiguration) -> Iterator[Catalog]:
+    """Open a catalog, and close its connections at the end; raises CatalogUnreachedError."""
+    properties = cast(dict[str, str], catalog.properties)
+    with reaching(catalog.name, properties.get("uri")), load_catalog(catalog.name, **properties) as opened:
+        yield opened
 
 
 def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> bool:

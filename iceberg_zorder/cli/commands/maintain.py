@@ -1,9 +1,10 @@
-"""The command ``maintain``: read a policy, and run passes over its tables."""
+"""The commands ``maintain`` and ``init``: run passes over the tables of a policy, and write a first policy."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from iceberg_zorder.cli.failure import FAILED
+from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.interruption import Interrupted, Signals
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.pyiceberg_engine import warnings
+from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.events import JsonLog, Listener
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
@@ -25,6 +27,8 @@ from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.passes import now, policy_tables
+from iceberg_zorder.pyiceberg.catalog import catalog_properties, open_catalog
+from iceberg_zorder.pyiceberg.maintain.first_policy import first_policy
 from iceberg_zorder.render.pass_text import pass_renderables
 
 if TYPE_CHECKING:
@@ -72,6 +76,28 @@ def run(
             if not watch:
                 return FAILED if report.has_failed else 0
             time.sleep(max(0.0, began + policy.interval.total_seconds() - time.monotonic()))
+
+
+def init(to: Path | None, output: Output, catalog: str | None, uri: str | None, warehouse: str | None) -> int:
+    """Write a first policy for the tables of a catalog, to standard output or to a new file."""
+    configuration = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    if to is not None and to.exists():
+        raise InvalidInputError(f"Cannot write {to}, because there is such a file: name a new one")
+    with failures(f"write a policy for catalog {configuration.name}", output), output.progress() as say:
+        say(f"Reading the metadata of the tables of {configuration.name}")
+        with open_catalog(configuration) as opened:
+            text = first_policy(opened, configuration, "policy.yaml" if to is None else str(to))
+
+    def render(console: Console) -> None:
+        if to is None:
+            console.file.write(text)
+
+    if to is not None:
+        replace_text(to, text, flag="--to")
+        output.note(f"Wrote {to}: look what it would do by iceberg-zorder maintain {shlex.quote(str(to))} --dry-run")
+    found = {"catalog": configuration.name, "policy": text, "file": None if to is None else str(to)}
+    output.show(found, render)
+    return 0
 
 
 def _show(report: PassReport, output: Output) -> None:
