@@ -1,8 +1,8 @@
 """The application ``iceberg-zorder``: arguments in, exit code out.
 
-Exit codes: 0 done (also when there was nothing to do), 1 failed, 2 refused before anything was begun (wrong usage, or
-what the table does not allow), 3 a conflict with another operation, 4 nobody knows whether it was committed, 130 ended
-by Ctrl-C, 143 by SIGTERM.
+Exit codes: 0 done (also when there was nothing to do), 1 failed (or a check was not passed), 2 refused before anything
+was begun (wrong usage, or what the table does not allow), 3 a conflict with another operation, 4 nobody knows whether
+it was committed, 130 ended by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def open_catalog(catalog: CatalogConfiguration) -> Iterator[Catalog]:
 def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> bool:
     """Return whether a catalog has all of some tables; not where it does not say, as loading one then says why."""
     # Libraries of catalogs raise what they like.
-    with suppress(Exception), load_catalog(catalog.name, **cast(dict[str, str], catalog.properties)) as source:
+    with suppress(Exception), open_catalog(catalog) as source:
         return all(map(source.table_exists, identifiers))
     return False
 

@@ -14,7 +14,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, Unkno
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.maintain.past_rewrites import PastRewrite, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
-from iceberg_zorder.pyiceberg.catalog import is_not_committed, refresh, renewed, retry_commit
+from iceberg_zorder.pyiceberg.catalog import is_not_committed, refresh, retry_commit
 from iceberg_zorder.pyiceberg.commit.replacement import REFUSALS
 from iceberg_zorder.pyiceberg.compat import move_branch
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
@@ -117,25 +117,24 @@ def undo(
     (True, 5)
     """
     name = branch or MAIN_BRANCH
-    with renewed(table):
-        refresh(table)
-        head = branch_snapshot(table, name, "undo a rewrite")
-        snapshots = snapshots_to(table, head)
-        rewrite = _wanted(table, name, snapshots, snapshot_id)
-        target = _before(table, name, snapshots, rewrite)
-        since = snapshots[snapshots.index(rewrite.first) :]
-        then, now = (_measured(table, rewrite, each) for each in (target, snapshots[-1].snapshot_id))
-        if not dry_run:
-            _move(table, name, snapshots[-1].snapshot_id, target)
-        undone = tuple(each.snapshot_id for each in since)
-        return UndoResult(display_name(table), name, dry_run, target, undone, *then, *now)
+    refresh(table)
+    head = branch_snapshot(table, name, "undo a rewrite")
+    snapshots = snapshots_to(table, head)
+    rewrite = _wanted(table, name, snapshots, snapshot_id)
+    target = _before(table, name, snapshots, rewrite)
+    since = snapshots[snapshots.index(rewrite.first) :]
+    then, now = (_measured(table, rewrite, each) for each in (target, snapshots[-1].snapshot_id))
+    if not dry_run:
+        _move(table, name, snapshots[-1].snapshot_id, target)
+    undone = tuple(each.snapshot_id for each in since)
+    return UndoResult(display_name(table), name, dry_run, target, undone, *then, *now)
 
 
 def rollback_sql(table: Table, branch: str, snapshot_id: int) -> str:
     """Write the statement of Spark SQL that moves a branch to a snapshot, whatever came since."""
     if branch == MAIN_BRANCH:
-        of_catalog = quoted_name(table.name())
-        return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot('{of_catalog}', {snapshot_id})"
+        name = quoted_name(table.name()).replace("'", "\\'")
+        return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot('{name}', {snapshot_id})"
     return (
         f"ALTER TABLE {sql_name(table)} CREATE OR REPLACE BRANCH {quoted_name((branch,))} AS OF VERSION {snapshot_id}"
     )

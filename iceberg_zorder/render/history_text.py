@@ -65,7 +65,7 @@ def _lines(history: Mapping[str, Any]) -> Iterator[RenderableType]:
         if each["before"] and each["after"]:
             then, now = (each[key]["scan_fractions"] for key in ("before", "after"))
             said.append(", ".join(f"{name} {then[name]:.1%} to {now[name]:.1%}" for name in now if name in then))
-        yield Padding(Text("\n".join(said)), (0, 0, 0, 2), expand=False)
+        yield from (Padding(Text(line), (0, 0, 0, 2), expand=False) for line in said)
     if history["now"] and history["now"]["snapshot_id"] != last:
         yield _state("now", history["now"]["snapshot_id"], history["now"])
 

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
 from tests.cli.processes import run_without_spark
 from tests.cli.test_history_command import appended
 
@@ -24,7 +24,12 @@ def table(catalog: Catalog) -> Table:
 
 
 def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
+    def planned() -> int:
+        plan = plan_rewrite(table, "a, b", options={"target-file-size-bytes": 20_000})
+        return sum(len(group.tasks) for group in plan.groups)
+
     snapshots = [each.snapshot_id for each in table.snapshots()]
+    assert planned() == 0
     ratio = report(table).cost_ratio
     done = run_without_spark(home, "db.undone", "--quiet", command="check")
     assert ratio is not None
@@ -45,6 +50,7 @@ def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
     assert (found["snapshot_id"], found["undone"], found["files"]) == (snapshots[-2], [snapshots[-1]], 6)
     assert found["scan_fractions"]["a"] > found["undone_scan_fractions"]["a"]
     assert table.refresh().metadata.current_snapshot_id == snapshots[-2]
+    assert planned() == 6, "as the message says, the next call does the same again"
 
     done = run_without_spark(home, "db.undone", command="undo")
     assert done.returncode == 2

@@ -9,7 +9,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import undo
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
+from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (
     commit,
@@ -72,3 +75,32 @@ def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog,
     spark.sql(f"DELETE FROM {name} WHERE id = 3")
     spark.sql(f"CALL {catalog.name}.system.rewrite_manifests('db.t')")
     assert spark_ids(spark, catalog) == ids(table) == [1, 2, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_rewrite_by_spark_is_undone(spark: SparkSession, catalog: SqlCatalog, version: int) -> None:
+    name = f"{catalog.name}.db.t"
+    spark.sql(
+        f"CREATE TABLE {name} USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('format-version' = '{version}') AS "
+        "SELECT id, id % 4 AS p FROM range(0, 400, 1, 4)"
+    )
+    spark.sql(f"DELETE FROM {name} WHERE id = 7")
+    table = catalog.load_table("db.t")
+    before, rows = head_id(table), spark_ids(spark, catalog)
+    options = {"rewrite-all": True, "partial-progress.enabled": True, "partial-progress.max-commits": 4}
+    rewrite_data_files(spark, name, ["id"], options=options)
+    assert len(table.refresh().snapshots()) == 6, "there is a commit for each partition"
+    if version == 2:
+        assert len(undo(table).undone) == 4
+    else:
+        # PyIceberg does not write such metadata; the statement that it gives instead does the same.
+        with pytest.raises(
+            InvalidInputError, match="because PyIceberg does not write tables of format version 3"
+        ) as no:
+            undo(table)
+        assert len(undo(table, dry_run=True).undone) == 4
+        spark.sql(str(no.value).rpartition(": ")[2])
+    assert head_id(table) == before
+    assert spark_ids(spark, catalog) == rows
+    spark.sql(f"INSERT INTO {name} VALUES (400, 0)")
+    assert spark_ids(spark, catalog) == [*rows, 400]
