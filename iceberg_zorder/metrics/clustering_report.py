@@ -230,13 +230,6 @@ class ClusteringReport:
         return self.cost / self.attainable_cost if self.cost is not None and self.attainable_cost else None
 
     @property
-    def cost_ratio(self) -> float | None:
-        """How many times the attainable a filter reads, on average over the columns; None if that is unknown."""
-        known = [(each.scan_fraction, each.attainable) for each in self.columns if each.scan_fraction is not None]
-        attainable = sum(each for _, each in known if each is not None)
-        return sum(now for now, each in known if each is not None) / attainable if attainable else None
-
-    @property
     def cluster_by(self) -> str:
         """The columns as a sort order."""
         return ", ".join(self.cluster_by_keys)
