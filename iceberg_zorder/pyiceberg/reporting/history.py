@@ -15,7 +15,7 @@ from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
 from iceberg_zorder.pyiceberg.reporting.report import report
 
-_MOST_MEASURED = 10
+_MOST_MEASURED = 5
 """For how many of the newest rewrites the table is measured: each takes two reports, from manifests."""
 
 
