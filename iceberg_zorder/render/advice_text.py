@@ -65,7 +65,8 @@ def answer(advice: Mapping[str, Any]) -> str:
     if pick is None:
         return f"Leave the table as it is: a query reads {read_text(today)}."
     name = layout_text(pick)
-    do = f"Cluster by {name}" if name.startswith(("zorder", "hilbert", "cuts")) else f"{name[0].upper()}{name[1:]}"
+    verb = {"zorder": "Cluster by ", "workload": "Rewrite with "}.get(pick["kind"], "")
+    do = f"{verb}{name}" if verb else f"{name[0].upper()}{name[1:]}"
     change = less(pick["bytes_per_query"], today["bytes_per_query"])
     return f"{do}: a query reads {read_text(pick)}, {change} than the {read_text(today)} of today."
 
