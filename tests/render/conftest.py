@@ -37,15 +37,22 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
         ("db", "<b>bold</b> & co"), schema, properties={"write.metadata.metrics.default": "full"}
     )
     rng = np.random.default_rng(0)
-    for _ in range(12):
+
+    def rows() -> pa.Table:
         values = [f"{EVIL[: number % 40]}{number:05d}" for number in rng.integers(0, 99_999, 500)]
         days = pa.array(rng.integers(19_000, 20_000, 500).astype(np.int32)).cast(pa.date32())
-        table.append(pa.table([values, days, ["<i>" if row % 2 else "b" for row in range(500)]], schema))
+        return pa.table([values, days, ["<i>" if row % 2 else "b" for row in range(500)]], schema)
+
+    for _ in range(12):
+        table.append(rows())
     by, quoted = [f"`{name}`", "day"], EVIL.replace("'", "\\'")
     before = report(table, by, predicates=[f"`{name}` > '{quoted}'"])
     plan = plan_rewrite(table, by, options={"rewrite-all": True})
     sampled = sample(table, plan)
     rewrite_data_files(table, by, options={"rewrite-all": True, "target-file-size-bytes": 4_000})
+    # Small files have come since, so that the page has a command.
+    for _ in range(6):
+        table.append(rows())
     workload = {"version": 1, "queries": [{"filter": f"`{name}` > '{quoted}'", "weight": 1}]}
     after = report(table, by, predicates=["day = DATE '2022-02-02'"], workload=workload)
     yield Hostile(before, after, plan, sampled)
