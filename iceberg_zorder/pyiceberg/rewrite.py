@@ -143,12 +143,10 @@ def plan_rewrite(
     --------
     >>> table = lake.load_table("db.events")  # of five files
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
-    >>> plan.groups[0].reason, plan.left
-    ('5 files below min-file-size-bytes 12,582,912', ())
-    >>> print(sample(table, plan).message)
-    Nothing to rewrite in lake.db.events: filters on its 1 file groups are not predicted to read less: scan fraction \
-on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
-    >>> sampled = sample(table, plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}))
+    >>> plan.groups, plan.left[0].reason
+    ((), 'a filter costs 4.2 MB, at most max-scan-ratio 1.2 times the attainable 4.2 MB')
+    >>> plan = plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True})
+    >>> sampled = sample(table, plan)
     >>> [(scan.column, scan.predicted, scan.files_predicted) for scan in sampled.scans]
     [('user_id', 1.0, 1.0), ('ts', 1.0, 1.0)]
     >>> execute(table, sampled).rewritten_data_files_count

@@ -79,7 +79,7 @@ def found_target(
     Examples
     --------
     >>> found_target(RewriteOptions(), [], [20 * 1024**3, 30 * 1024**3, 100], 2, 4 * 1024**2)
-    TargetSize(size=33554432, source='data', origin='data')
+    TargetSize(size=16777216, source='data', origin='data')
     >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {"zorder.target-file-size": "20000000 option"})]
     >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3], 2, 4 * 1024**2)
     TargetSize(size=20000000, source='last layout', origin='option')
