@@ -150,7 +150,7 @@ class PartitionRows:
         self.costs = files.sizes + request.open_cost
         """By file, what reading it costs."""
         self._today = self._read_probabilities([column.today for column in self._columns], np.ones(files.count))
-        self.read_probability = self._mean(self._today)
+        self.read_probability = self._mean(self._today, files.count)
 
     def rows_alike(self, like: npt.NDArray[np.bool_]) -> _Array:
         """Return for each row the one that it is taken to lie as: in other files, evenly, rows of ``like`` inside them.
@@ -227,13 +227,13 @@ class PartitionRows:
         extents = [column.extents(rows[order], starts) for column in self._columns]
         found = self._read_probabilities(extents, counts, smaller)
         of_row = np.empty(len(rows))
-        of_row[order] = np.repeat(self._mean(found), counts)
+        of_row[order] = np.repeat(self._mean(found, len(counts)), counts)
         costs = counts * ((size + self._request.open_cost * count) / len(rows))
         return [_sum(costs * of_column) for of_column in found], of_row, count
 
-    def _mean(self, found: Sequence[_Floats]) -> _Floats:
-        """Average read probabilities over the columns."""
-        total = np.zeros(len(found[0]) if found else self._files.count)
+    def _mean(self, found: Sequence[_Floats], files: int) -> _Floats:
+        """Average the read probabilities of files over the columns; 0 where no column counts."""
+        total = np.zeros(files)
         for weight, of_column in zip(self._weights, found, strict=True):
             total += weight * of_column
         return total / (_sum(np.array(self._weights)) or 1.0)

@@ -1,0 +1,62 @@
+"""Which files of a partition are chosen, by bounds and sizes that nobody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.layout.keys import encode
+from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.scan_cost import ideal_file_size
+from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose
+
+MIB = 1024**2
+
+
+def choice(
+    boxes: Sequence[tuple[int, int, int, int]],
+    size: int,
+    target: int,
+    open_cost: int = 4 * MIB,
+    loss_factor: float = 4.0,
+    *,
+    is_called: bool = False,
+) -> Choice:
+    """Choose among files of a size, each a box of user and ts."""
+    users, times, last_users, last_times = (
+        encode(pa.array(each, pa.int64()), "long") for each in zip(*boxes, strict=True)
+    )
+    count = len(boxes)
+    columns = tuple(
+        ColumnBounds(ClusteringColumn((name,), "long"), lower, upper, np.ones(count))
+        for name, lower, upper in (("user", users, last_users), ("ts", times, last_times))
+    )
+    files = DataFiles(np.zeros(count, int), np.full(count, 100_000), np.full(count, size), columns)
+    request = UpkeepRequest(
+        1.2, lambda of: max(1, round(of / target)), LayoutRequest(1), [None] * 2, [1.0] * 2, open_cost, loss_factor
+    )
+    return choose(files, np.full(count, is_called), np.zeros(count, bool), 10**15, 10_000, request)
+
+
+@pytest.mark.parametrize(("open_cost", "chosen"), [(4 * MIB, []), (1, [0])])
+def test_a_table_of_10_mb_in_one_file_is_done_because_files_cost_to_open(open_cost: int, chosen: list[int]) -> None:
+    size, target = 10_000_000, ideal_file_size(10_000_000, 2, open_cost)
+    assert choice([(0, 0, 10**6, 10**6)], size, target, open_cost, is_called=True).files.tolist() == chosen
+
+
+def test_a_file_that_nothing_calls_for_is_left() -> None:
+    assert choice([(0, 0, 10**6, 10**6)], 10_000_000, 100_000, 1).files.tolist() == []
+
+
+@pytest.mark.parametrize(("loss_factor", "chosen"), [(4.0, 0), (1.0, 64)])
+def test_time_does_not_pay_for_users_unless_a_loss_counts_once(loss_factor: float, chosen: int) -> None:
+    days = [(0, 1_000 * day, 10**6, 1_000 * day + 999) for day in range(64)]
+    found = choice(days, 32 * MIB, 128 * MIB, loss_factor=loss_factor)
+    assert len(found.files) == chosen
+    assert found.attainable < 0.5 * found.today
+    assert (found.today <= found.limit) == (not chosen)
