@@ -348,6 +348,7 @@ def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[F
         plan.message,
         plan.target,
         tuple(chosen),
+        rest=plan.rest,
     )
 
 

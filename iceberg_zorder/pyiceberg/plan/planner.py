@@ -273,13 +273,17 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
     in_question = tasks.values() if is_same else work.listing.tasks(planned_on)
-    return _with_tasks(work, plan, tasks, planned_on, len(in_question))
+    return _with_tasks(work, plan, tasks, planned_on, in_question)
 
 
 def _with_tasks(
-    work: ResolvedSpec, plan: _Plan, tasks: Mapping[str, DataFileTask], planned_on: Snapshot, in_question: int
+    work: ResolvedSpec,
+    plan: _Plan,
+    tasks: Mapping[str, DataFileTask],
+    planned_on: Snapshot,
+    in_question: Collection[DataFileTask],
 ) -> _Plan:
-    """Have a plan that was read know its files, where the size of new ones is from, and how many files it lacks."""
+    """Have a plan that was read know its files, where the size of new ones is from, and which files it lacks."""
     groups = []
     for group in plan.groups:
         if group.spec_id != work.output_spec_id:
@@ -298,7 +302,8 @@ def _with_tasks(
     if not work.spec.any_format:
         check_formats(work.table, groups)
     # Somebody may have taken file groups out of it, which a later rewrite is to find.
-    planned = sum(each.data_files_count for each in (*groups, *plan.left))
-    missing = in_question - planned
+    planned = {path for group in groups for path in group.data_files}
+    rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
+    missing = len(in_question) - sum(each.data_files_count for each in (*groups, *plan.left))
     others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
-    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target)
+    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, rest=rest)

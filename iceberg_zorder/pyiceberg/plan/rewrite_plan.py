@@ -52,6 +52,8 @@ class RewritePlan:
         Why there is no file group, and which option would force one; None if there is one.
     target : TargetSize or None
         The target size of new files, and its origin; None if it is not known.
+    rest : tuple of DataFileTask
+        The data files that are left by a plan that was read from JSON, which has no names of them.
     """
 
     table: str
@@ -64,6 +66,7 @@ class RewritePlan:
     left: tuple[FileGroup, ...] = ()
     message: str | None = None
     target: TargetSize | None = None
+    rest: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
 
     @property
     def is_whole(self) -> bool:
@@ -73,7 +76,7 @@ class RewritePlan:
     @property
     def left_tasks(self) -> list[DataFileTask]:
         """The data files that are left."""
-        return [task for each in self.left for task in each.tasks]
+        return [*(task for each in self.left for task in each.tasks), *self.rest]
 
     @property
     def limit_message(self) -> str:
