@@ -63,7 +63,7 @@ def test_doing_nothing_is_advice_and_exits_with_0(home: Path, queries: Path) -> 
         home, "db.clicks", "--workload", str(queries), "--dialect", "spark", "--quiet", command="advise"
     )
     assert done.returncode == 0
-    assert "Why: at 16,777,216 bytes a file there is one file" in " ".join(done.stdout.split())
+    assert "Why: at 4,194,304 bytes a file there is one file" in " ".join(done.stdout.split())
     assert "To paste" not in done.stdout
 
 

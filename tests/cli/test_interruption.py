@@ -26,6 +26,7 @@ from iceberg_zorder.cli import app as module
 from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.interruption import interruptible
 from iceberg_zorder.cli.output import Output
+from tests.pyiceberg.committing import BY_BYTES
 from tests.spark.tables import local_path
 
 ROWS = 120_000
@@ -89,7 +90,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     rng = np.random.default_rng(0)
     users = rng.integers(0, 1 << 40, ROWS)
     rows = pa.table({"user": users, "ts": np.arange(ROWS), "payload": [f"row {i}" for i in range(ROWS)]})
-    table = catalog.create_table("db.events", rows.schema)
+    table = catalog.create_table("db.events", rows.schema, properties=BY_BYTES)
     for start in range(0, ROWS, ROWS // 4):
         table.append(rows.slice(start, ROWS // 4))
     yield lake

@@ -121,8 +121,9 @@ PLAN = {
     "message": "Nothing to rewrite: " + "x" * 100,
     "file_groups": [],
     "left": [],
-    "scan_fractions": {},
-    "scan_fractions_before": {},
+    "before": None,
+    "after": None,
+    "scans": [],
     "expected_seconds": None,
     "predicates": [],
 }

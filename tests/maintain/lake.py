@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
+from tests.pyiceberg.committing import BY_BYTES
 from tests.pyiceberg.lake import one_commit
 
 POLICY = """
@@ -42,7 +43,7 @@ class Lake:
         return self.home / "policy.yaml"
 
     def table(self, name: str, appends: int) -> Table:
-        made = self.catalog.create_table(name, pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+        made = self.catalog.create_table(name, pa.schema([("a", pa.int64()), ("b", pa.int64())]), properties=BY_BYTES)
         append(made, appends)
         return made
 

@@ -47,6 +47,10 @@ POSITION_DELETES = Schema(
     NestedField(2147483546, "file_path", StringType(), required=True),
     NestedField(2147483545, "pos", LongType(), required=True),
 )
+BY_BYTES = {"read.split.open-file-cost": "1"}
+"""Properties of tables whose files are of kilobytes: filters cost the bytes that they read."""
+BY_FILES = {"read.split.open-file-cost": "4194304"}
+"""Iceberg's default: of files of kilobytes, filters cost the number that they open."""
 _numbers = itertools.count()
 
 
@@ -64,7 +68,8 @@ def rows_of(ids: Sequence[int], p: Sequence[str | None] | str = "a") -> pa.Table
 def make_table(
     catalog: Catalog, *appends: pa.Table, version: int = 2, partitioned: bool = False, name: str = "db.t"
 ) -> Table:
-    properties = {"format-version": str(version), "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+    waits = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+    properties = {**BY_BYTES, **waits, "format-version": str(version)}
     table = catalog.create_table(name, rows_of([]).schema, properties=properties)
     if partitioned:
         with table.update_spec() as update:

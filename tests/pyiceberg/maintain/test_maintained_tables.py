@@ -35,6 +35,7 @@ from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.planner import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.maintain.lake import append_at_once, lake_in, policy_of
+from tests.pyiceberg.committing import BY_BYTES
 from tests.pyiceberg.lake import one_commit
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -56,7 +57,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def table(catalog: Catalog, name: str) -> Table:
-    made = catalog.create_table(name, pa.schema([("x", pa.int64()), ("y", pa.int64())]))
+    made = catalog.create_table(name, pa.schema([("x", pa.int64()), ("y", pa.int64())]), properties=BY_BYTES)
     append_at_once(made)
     return made
 

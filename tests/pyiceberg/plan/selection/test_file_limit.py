@@ -30,9 +30,10 @@ def boxes(part: int, files: int = 6, count: int = 300) -> list[pa.Table]:
     return [rows(part, count, each, 100 * each, 100 * each + 100) for each in range(files)]
 
 
-def large_boxes(part: int, files: int = 6) -> list[pa.Table]:
-    """Files below ``min-file-size-bytes`` that lie apart, and would become more than half as many: read more, for little."""
-    return boxes(part, files, 6_500)
+def of_one_value(part: int, files: int = 6) -> list[pa.Table]:
+    """Files whose bounds span everything, and hide that nearly all rows have one value: by bounds they gain most."""
+    column = [0, *[500] * 3_000, 1_000]
+    return [pa.table([[part] * len(column), column, column], schema=SCHEMA)] * files
 
 
 def across(part: int, files: int = 6) -> list[pa.Table]:
@@ -71,9 +72,10 @@ def paths_of(table: Table, part: int) -> set[str]:
 
 
 def test_what_gains_nothing_is_left_and_what_waits_is_told(catalog: SqlCatalog) -> None:
-    # By sizes alone nothing tells which partition comes first.
-    options = {**TARGET, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
-    table = made(catalog, *(rows(1, 1_200, each) for each in range(6)), *large_boxes(0))
+    ordered = (rows(1, 100, each, 100 * each, 100 * each + 400) for each in range(6))
+    table = made(catalog, *ordered, *of_one_value(0))
+    size = data_files(table)[-1].file_size_in_bytes
+    options = {"target-file-size-bytes": str(size), "max-files-to-rewrite": "6"}
     [first] = plan_rewrite(table, "a, b", options=options).groups
     assert first.key == (0,), "it stands in the way"
     result = rewrite_data_files(table, "a, b", options=options)

@@ -29,10 +29,12 @@ from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.pyiceberg import lake
-from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.committing import BY_FILES, commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
 
 LONGS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+BOTH = {"column-weights": "user=1, ts=1"}
+"""Both columns count, so that what time loses users may gain."""
 
 
 def longs(**columns: Any) -> pa.Table:
@@ -52,7 +54,8 @@ def daily(catalog: SqlCatalog, days: int = 20, rows: int = 2_000) -> Table:
 def of_small_partitions(catalog: SqlCatalog, partitions: int = 30) -> Table:
     """Six small files in each partition, all of them of any values."""
     rng = np.random.default_rng(8)
-    table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())]))
+    schema = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+    table = catalog.create_table("db.t", schema, properties=BY_FILES)
     with table.update_spec() as update:
         update.add_field("p", IdentityTransform(), "p")
     for _ in range(6):
@@ -80,10 +83,12 @@ def of_sparse_events(catalog: Catalog, name: str = "db.t") -> Table:
     return table
 
 
-def measured(files: Sequence[DataFile], table: Table, values: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """For each column, the share of bytes that a filter on each of the values reads, on average."""
+def measured(
+    files: Sequence[DataFile], table: Table, values: Mapping[str, np.ndarray], *, by_count: bool = False
+) -> dict[str, float]:
+    """For each column, the share of bytes, or of files, that a filter on each of the values reads, on average."""
     files = [file for file in files if file.lower_bounds]
-    sizes = np.array([file.file_size_in_bytes for file in files])
+    sizes = np.array([1 if by_count else file.file_size_in_bytes for file in files])
     found = {}
     for name, each in values.items():
         field_id = table.schema().find_field(name).field_id
@@ -116,24 +121,36 @@ def summary_of(table: Table) -> Mapping[str, str]:
     return snapshot.summary.additional_properties
 
 
+def test_time_does_not_pay_for_users_unless_weights_say_so(catalog: SqlCatalog) -> None:
+    table, size = daily(catalog), {"target-file-size-bytes": 30_000}
+    (left,) = plan_rewrite(table, "user, ts", options=size).left
+    (why,) = left.reasons
+    assert (why.code, why.parameters["over"], len(left.tasks)) == ("loss-too-large", "columns", 20)
+    assert why.parameters["predicted"] < 0.95 * why.parameters["before"]
+    assert " but filters on some columns would lose more than a quarter of what others gain" in left.reason
+    assert rewrite_data_files(table, "user, ts", options=size).nothing_to_do
+    assert rewrite_data_files(table, "user, ts", options={**size, **BOTH}).rewritten_data_files_count == 20
+
+
 def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     catalog: SqlCatalog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table = daily(catalog)
+    table = daily(catalog, rows=10_000)
     values = values_of(table, "user", "ts")
     before = measured(data_files(table), table, values)
     with caplog.at_level(logging.INFO, "iceberg_zorder"):
-        result = rewrite_data_files(table, ["user", "ts"])
+        result = rewrite_data_files(table, ["user", "ts"], options=BOTH)
     actual = measured(data_files(table), table, values)
     assert mean(actual) <= mean(before)
     assert result.added_data_files_count == len(data_files(table)) > 1
     assert actual["ts"] > before["ts"]
     assert result.message is not None
-    assert result.message.startswith("Column ts gets worse: filters on it will read ")
+    assert result.message.startswith("ts pays for user: a filter on ts reads ")
     assert result.message in [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     said = [each.getMessage() for each in caplog.records if each.levelno == logging.INFO]
     assert any(
-        "Scan fractions of the rewrite of lake.db.t: user 99" in each and "actual; ts 5.0%" in each for each in said
+        "Scan fractions of the rewrite of lake.db.t: user 100.0% " in each and "actual; ts 5.0%" in each
+        for each in said
     )
 
     assert [each.column for each in result.scan_fractions] == ["user", "ts"]
@@ -144,17 +161,16 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
         assert each.predicted == pytest.approx(actual[each.column], rel=0.1)
         told = json.loads(summary["zorder.scan-fractions"])[each.column]
         assert (told["predicted"], told["actual"]) == pytest.approx((each.predicted, each.actual), abs=1e-6)
-    assert summary["zorder.target-file-size"] == f"{16 * 1024**2} data"
+    assert summary["zorder.target-file-size"] == f"{64 * 1024} data"
     assert int(summary["zorder.rewrite-duration-ms"]) > 0
 
     files = data_files(table)
-    settled = rewrite_data_files(table, ["user", "ts"])
+    settled = rewrite_data_files(table, ["user", "ts"], options=BOTH)
     assert settled.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
-    again = rewrite_data_files(table, ["user", "ts"], options={"min-input-files": 4})
+    again = rewrite_data_files(table, ["user", "ts"], options={**BOTH, "min-input-files": 4})
     assert (again.nothing_to_do, again.scan_fractions) == (True, ())
     assert again.message is not None
     assert again.message.startswith("Nothing to rewrite in lake.db.t: ")
-    assert again.message.endswith(" To rewrite them anyway, set option rewrite-all to true.")
     assert [each.file_path for each in data_files(table)] == [each.file_path for each in files]
 
 
@@ -212,17 +228,18 @@ def test_predictions_are_near_what_is_attained(catalog: SqlCatalog, shape: str) 
 
 
 def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCatalog) -> None:
-    table = daily(catalog)
+    table = daily(catalog, rows=10_000)
     metadata, files = table.metadata, data_files(table)
-    dry_run = rewrite_data_files(table, "user, ts", options={"dry-run": True})
+    dry_run = rewrite_data_files(table, "user, ts", options={**BOTH, "dry-run": True})
     assert dry_run.dry_run
     assert dry_run.message is not None
-    assert dry_run.message.startswith("Dry run: nothing was written. Column ts gets worse")
+    assert dry_run.message.startswith("Dry run: nothing was written. ts pays for user: ")
     assert dry_run.expected_seconds is None
     assert [each.actual for each in dry_run.scan_fractions] == [None, None]
     assert (table.refresh().metadata, data_files(table)) == (metadata, files)
 
-    sampled = sample(table, plan_rewrite(table, "user, ts"), predicates=["ts < 86400", "user = 5 and ts >= 0"])
+    plan = plan_rewrite(table, "user, ts", options=BOTH)
+    sampled = sample(table, plan, predicates=["ts < 86400", "user = 5 and ts >= 0"])
     result = execute(table, sampled)
     assert not result.dry_run
     counts = ("rewritten_data_files_count", "added_data_files_count", "rewritten_bytes_count")
@@ -249,7 +266,7 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     size = sum(file.file_size_in_bytes for file in data_files(table))
     assert planned.expected_seconds == pytest.approx(seconds * size)
     assert execute(table, planned).expected_seconds == planned.expected_seconds
-    nothing = rewrite_data_files(table, "user, ts", options={"dry-run": True})
+    nothing = rewrite_data_files(table, "user, ts", options={**BOTH, "dry-run": True})
     assert nothing.message is not None
     assert nothing.message.startswith("Dry run: nothing was written. Nothing to rewrite in lake.db.t: ")
     with pytest.raises(InvalidInputError, match="Cannot use the filter 'nope = 1'"):
@@ -262,21 +279,13 @@ def test_rewrite_all_rewrites_what_gets_worse_and_says_so(catalog: SqlCatalog) -
     table = catalog.create_table("db.t", LONGS)
     for start in range(0, 5_000, 1_000):
         table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
-    left = sample(table, plan_rewrite(table, "a, b"))
-    assert left.groups == ()
-    (files,) = left.left
-    assert files.reason.startswith(
-        "filters are not predicted to read less: scan fraction on average over the columns 20.0%"
-    )
-    assert files.reason.endswith("% after; set rewrite-all to rewrite anyway")
+    plan = plan_rewrite(table, "a, b")
+    assert plan.groups == ()
+    (files,) = plan.left
+    assert [each.code for each in files.reasons] == ["scan-ratio-low"]
     result = rewrite_data_files(table, "a, b", options={"rewrite-all": True})
     assert result.added_data_files_count == 1
-    assert result.message == (
-        "Column a gets worse: filters on it will read 100.0% of these files, 20.0% today. "
-        "Column b gets worse: filters on it will read 100.0% of these files, 20.0% today; on average over the "
-        "columns 100.0%, 20.0% today. "
-        "The rewrite makes the scan fraction worse on average over the columns: 100.0%, 20.0% today."
-    )
+    assert str(result.message).startswith("a, b cost more: a filter on a reads ")
     assert [each.before for each in result.scan_fractions] == pytest.approx([0.2, 0.2], rel=0.01)
     assert [each.actual for each in result.scan_fractions] == [1.0, 1.0]
 
@@ -287,8 +296,8 @@ def test_deletes_are_rewritten_whatever_is_gained(catalog: SqlCatalog) -> None:
         table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
     commit_files(table, position_delete(table, data_files(table)[0], range(500)))
     plan = sample(table, plan_rewrite(table, "a, b"))
-    assert [len(group.tasks) for group in plan.groups] == [3]
-    assert rewrite_data_files(table, "a, b").rewritten_data_files_count == 3
+    assert [len(group.tasks) for group in plan.groups] == [1]
+    assert rewrite_data_files(table, "a, b").rewritten_data_files_count == 1
     assert table.scan().count() == 2_500
 
 
@@ -301,7 +310,7 @@ def test_a_group_without_values_is_rewritten(catalog: SqlCatalog) -> None:
 
 
 def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
-    table = daily(catalog, days=6)
+    table = daily(catalog, days=3)
     megabyte = 1024**2
 
     def target(**options: Any) -> tuple[int, str]:
@@ -313,10 +322,10 @@ def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
         assert line in str(said).splitlines()
         return found["target_file_size_bytes"], found["target_file_size_from"]
 
-    assert target() == (16 * megabyte, "data")
+    assert target() == (64 * 1024, "data")
     assert target(target_file_size_bytes=1_000_000) == (1_000_000, "option")
     assert target(min_file_size_bytes=30 * megabyte) == (40 * megabyte, "data")
-    assert target(max_file_size_bytes=9 * megabyte) == (5 * megabyte, "data")
+    assert target(max_file_size_bytes=9_000) == (5_000, "data")
     rewrite_data_files(table, "user, ts", options={"target-file-size-bytes": 20_000, "rewrite-all": True})
     assert target() == (20_000, "last layout")
     table.append(longs(user=[1], ts=[2]))
@@ -329,21 +338,21 @@ def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
 @pytest.mark.parametrize(
     ("told", "wanted"),
     [
-        ("67108864 data", (16, "data")),
-        ("66060288 data", (63, "last layout")),
-        ("67108864 option", (64, "last layout")),
+        ("262144 data", (64, "data")),
+        ("261120 data", (255, "last layout")),
+        ("262144 option", (256, "last layout")),
     ],
 )
 def test_a_size_by_the_data_does_not_stay_for_ever(catalog: SqlCatalog, told: str, wanted: tuple[int, str]) -> None:
-    table = daily(catalog, days=6)
+    table = daily(catalog, days=3)
     table.append(longs(user=[1], ts=[2]), snapshot_properties={"zorder.target-file-size": told})
     found = plan_rewrite(table, "user, ts").to_dict()
-    assert (found["target_file_size_bytes"] >> 20, found["target_file_size_from"]) == wanted
+    assert (found["target_file_size_bytes"] >> 10, found["target_file_size_from"]) == wanted
     assert report(table, "user, ts").file_sizes.target_file_size_bytes == found["target_file_size_bytes"]
     part = plan_rewrite(table, "user, ts", where="ts = 2").to_dict()
     assert part["target_file_size_from"] == "last layout", "a part does not speak for the table"
     rewrite_data_files(table, "user, ts", options={"rewrite-all": True})
-    assert summary_of(table)["zorder.target-file-size"] == f"{wanted[0] << 20} {told.partition(' ')[2]}"
+    assert summary_of(table)["zorder.target-file-size"] == f"{wanted[0] << 10} {told.partition(' ')[2]}"
 
 
 def test_a_table_of_empty_appends_has_no_data_file(catalog: SqlCatalog) -> None:
@@ -389,7 +398,8 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     files = measure.files(data_files(table))
     (group,) = lake.planned(table, {"rewrite-all": "true"}).groups
     sampled = SampledGroup(group, fit(order.named, keys, LayoutRequest(1)), keys, files, files)
-    assert measure.actual([GroupResult(sampled, (), files, None)])["a"] == pytest.approx(1 / 6, rel=0.01)
+    read = measure.actual([GroupResult(sampled, (), files, None)])["a"]
+    assert (read.fraction, read.files) == (pytest.approx(1 / 6, rel=0.01), 1.0)
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -409,5 +419,5 @@ def test_scan_fractions_of_commits_and_of_all(catalog: SqlCatalog, partial: bool
     assert len(commits) == (4 if partial else 1)
     for summary in commits:
         assert 0 < json.loads(summary["zorder.scan-fractions"])["a"]["actual"] <= 1
-        assert summary["zorder.target-file-size"] == f"{16 * 1024**2} data"
+        assert summary["zorder.target-file-size"] == f"{4 * 1024**2} data"
         assert int(summary["zorder.rewrite-duration-ms"]) >= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from pyiceberg.transforms import IdentityTransform
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.listing.listing import column_bounds
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.rewrite.result import TableFiles
+from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs, mean, measured, values_of
 
@@ -136,12 +140,9 @@ def test_what_is_as_good_as_it_gets_is_left_whoever_wrote_it(grid: Table) -> Non
     result = rewrite_data_files(grid, "a, b", options=UPKEEP)
     assert (result.rewritten_data_files_count, snapshot_id(grid)) == (0, at)
     (left,) = plan_rewrite(grid, "a, b", options=UPKEEP).left
-    assert result.message == (
-        f"Nothing to rewrite in lake.db.grid: 16 data files are left ({left.reason}). To rewrite them anyway, set option "
-        "rewrite-all to true."
-    )
-    assert left.reason.startswith("scan fraction 25.")
-    assert " is at most max-scan-ratio 1.2 times the attainable 2" in left.reason
+    assert result.message == (f"Nothing to rewrite in lake.db.grid: 16 data files are left ({left.reason}).")
+    assert left.reason.startswith("a filter costs ")
+    assert ", at most max-scan-ratio 1.2 times the attainable " in left.reason
 
 
 def test_files_that_lie_across_others_are_rewritten_although_their_size_is_right(grid: Table) -> None:
@@ -149,13 +150,34 @@ def test_files_that_lie_across_others_are_rewritten_although_their_size_is_right
     assert plan_rewrite(grid, "a, b", options={**SIZES, "max-scan-ratio": "Infinity"}).groups == ()
     (group,) = plan_rewrite(grid, "a, b", options=UPKEEP).groups
     assert broad <= {task.data_file.file_path for task in group.tasks}
-    assert " is above max-scan-ratio 1.2 times the attainable " in group.reason
+    assert ", above max-scan-ratio 1.2 times the attainable " in group.reason
     before = scanned(grid)
     rewrite_data_files(grid, "a, b", options=UPKEEP)
     after = scanned(grid)
     rewrite_data_files(grid, "a, b", options=ALL)
     assert after < before
     assert after <= 1.25 * scanned(grid)
+
+
+def test_figures_of_a_rewrite_of_a_part_are_of_the_whole_table(grid: Table) -> None:
+    set(across(grid, files=4))
+    old, values = data_files(grid), values_of(grid, "a", "b")
+    result = rewrite_data_files(grid, "a, b", options={**ALL, "max-files-to-rewrite": "8"})
+    new, summary = data_files(grid), grid.metadata.snapshots[-1].summary
+    assert result.rewritten_data_files_count == 8
+    for found, files in ((result.before, old), (result.after, new)):
+        assert found == TableFiles(len(files), sum(file.file_size_in_bytes for file in files))
+    assert summary is not None
+    told = json.loads(str(summary["zorder.scan-fractions"]))
+    assert [each.column for each in result.scan_fractions] == ["a", "b"]
+    for each in result.scan_fractions:
+        name = each.column
+        counted = [measured(files, grid, values)[name] for files in (old, new, new)]
+        assert [each.before, each.actual, each.predicted] == pytest.approx(counted, rel=0.05)
+        opened = [len(files) * measured(files, grid, values, by_count=True)[name] for files in (old, new)]
+        assert [each.files_before, each.files_actual] == pytest.approx(opened, rel=0.05)
+        figures = {"before": each.before, "predicted": each.predicted, "actual": each.actual}
+        assert told[name] == pytest.approx(figures, abs=1e-6)
 
 
 def test_a_larger_ratio_leaves_more(grid: Table) -> None:
@@ -168,7 +190,7 @@ def test_a_larger_ratio_leaves_more(grid: Table) -> None:
 
 def test_small_files_that_would_be_as_many_again_are_left(catalog: SqlCatalog) -> None:
     rng = np.random.default_rng(6)
-    table = catalog.create_table("db.small", LONGS)
+    table = catalog.create_table("db.small", LONGS, properties=BY_FILES)
     for box in range(2):
         table.append(longs(a=rng.integers(box << 40, box + 1 << 40, 1_300), b=rng.integers(0, DOMAIN, 1_300)))
     # Two files of 65% of the target: more data than that, which is written to two files again.
@@ -213,9 +235,11 @@ def kept_in_full(table: Table, *columns: str) -> None:
         transaction.set_properties({f"write.metadata.metrics.column.{name}": "full" for name in columns})
 
 
-def percents(reason: str) -> list[float]:
-    """The scan fraction today, the attainable one, and the expected one."""
-    return [float(each) / 100 for each in re.findall(r"([\d.]+)%", reason)]
+def shares(plan: RewritePlan) -> tuple[float, float]:
+    """The share of the bytes that filters read today, and as expected, by the reason of the only group."""
+    ((why,),) = (group.reasons for group in plan.groups)
+    size = sum(group.input_size for group in (*plan.groups, *plan.left))
+    return why.parameters["before"] / size, why.parameters["predicted"] / size
 
 
 @pytest.mark.parametrize("mode", ["none", "counts"])
@@ -227,11 +251,13 @@ def test_files_without_bounds_are_rewritten_once_new_ones_get_them(
     if columns == "a":
         rewrite_data_files(table, "b", options=UPKEEP)
     kept_in_full(table, *columns)
-    today = scanned(table)
-    (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
-    assert rewrite_data_files(table, "a, b", options=UPKEEP).rewritten_data_files_count == len(group.tasks)
-    assert percents(group.reason)[0] == pytest.approx(today, abs=0.01)
-    assert percents(group.reason)[2] == pytest.approx(scanned(table), abs=0.03)
+    # What b loses, where files are laid out by it alone, counts once.
+    options = {**UPKEEP, "column-weights": "a=1, b=1"}
+    today, plan = scanned(table), plan_rewrite(table, "a, b", options=options)
+    result = rewrite_data_files(table, "a, b", options=options)
+    assert result.rewritten_data_files_count == len(plan.groups[0].tasks)
+    assert shares(plan)[0] == pytest.approx(today, abs=0.01)
+    assert shares(plan)[1] == pytest.approx(scanned(table), abs=0.03)
     assert scanned(table) < 0.8 * today
     # Whoever has written them, and by whatever request.
     for ratio in ("1.2", "1.25"):
@@ -240,15 +266,15 @@ def test_files_without_bounds_are_rewritten_once_new_ones_get_them(
 
 def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog: SqlCatalog) -> None:
     table = without_bounds(catalog, "a")
-    (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
-    assert group.reason.endswith(
+    plan = plan_rewrite(table, "a, b", options=UPKEEP)
+    assert plan.groups[0].reason.endswith(
         "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)"
     )
     rewrite_data_files(table, "a, b", options=UPKEEP)
     # Of a every file is read.
-    assert percents(group.reason)[2] == pytest.approx(2 * scanned(table) - 1, abs=0.03)
+    assert shares(plan)[1] == pytest.approx(2 * scanned(table) - 1, abs=0.03)
     (left,) = plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": "1.25"}).left
-    assert " is at most max-scan-ratio 1.25 times the attainable " in left.reason
+    assert ", at most max-scan-ratio 1.25 times the attainable " in left.reason
     assert left.reason.endswith(
         "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)"
     )

@@ -12,12 +12,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import data_files
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "15000"}
 RANGES = [(start, start + 20) for start in range(0, 1_000, 12)]
 """Of column a, what the queries ask for."""
-QUERIES = "scan fraction on average over the queries of the workload"
+QUERIES = "a query of the workload costs"
 
 
 def workload(ranges: list[tuple[int, int]] = RANGES, column: str = "a", last: float = 1.0) -> dict[str, Any]:
@@ -61,7 +62,10 @@ def test_files_of_the_right_size_are_rewritten_for_queries_that_they_were_not_cu
     options = {**SIZE, "workload": workload()}
     plan = plan_rewrite(table, ["a", "b"], options=options)
     assert [group.reason for group in plan.groups] == [plan.groups[0].reason]
-    assert plan.groups[0].reason.startswith(f"{QUERIES} {100 * before:.1f}% is above max-scan-ratio 1.2 times")
+    assert plan.groups[0].reason.startswith(f"{QUERIES} ")
+    (why,) = plan.groups[0].reasons
+    size = sum(file.file_size_in_bytes for file in data_files(table))
+    assert (why.code, why.parameters["before"]) == ("scan-ratio", pytest.approx(before * size, rel=0.01))
     result = rewrite_data_files(table, ["a", "b"], options=options)
     # What no query asks for is left.
     assert 0 < result.rewritten_data_files_count < files
@@ -93,14 +97,16 @@ def test_appends_to_a_table_that_is_cut_for_queries_have_a_part_of_it_rewritten(
     assert kept < 1.25 * read(table)
 
 
-def test_queries_that_no_layout_serves_leave_the_choice_to_sizes(table: Table, rng: np.random.Generator) -> None:
+def test_queries_that_no_layout_serves_gain_by_fewer_files_alone(table: Table, rng: np.random.Generator) -> None:
     options = {**SIZE, "workload": workload(column="c")}
-    assert plan_rewrite(table, ["a", "b"], options=options).groups == ()
     for _ in range(5):
         table.append(rows(rng, 100))
-    plan = plan_rewrite(table, ["a", "b"], options=options)
-    assert [len(group.tasks) for group in plan.groups] == [5]
-    assert plan.groups[0].reason.startswith("5 files below min-file-size-bytes")
+    assert plan_rewrite(table, ["a", "b"], options=options).groups == ()
+    with table.transaction() as transaction:
+        transaction.set_properties(BY_FILES)
+    (group,) = plan_rewrite(table, ["a", "b"], options=options).groups
+    assert [why.code for why in group.reasons] == ["scan-ratio"]
+    assert len(group.tasks) == len(data_files(table)) > 1.2 * group.expected_output_files
 
 
 def test_queries_of_one_partition_have_no_other_rewritten(catalog: SqlCatalog, rng: np.random.Generator) -> None:
