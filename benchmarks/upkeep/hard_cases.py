@@ -135,7 +135,9 @@ def _rewritten(
     table: list[File], snapshots: list[SnapshotFacts], snapshot: int, group: int | None
 ) -> tuple[list[File], list[File]]:
     files, every = _described(table), range(len(table))
-    request = UpkeepRequest(1.2, RULES.expected_output_files, LayoutRequest(1), [None] * 2, [1.0] * 2, 4 * 1024**2, 4.0)
+    request = UpkeepRequest(
+        1.2, 4, RULES.expected_output_files, LayoutRequest(1), [None] * 2, [1.0] * 2, 4 * 1024**2, 4.0
+    )
     runs = {each.snapshot_id: str(each.snapshot_id) for each in snapshots if each.operation == "replace"}
     called = {id(file) for file in _called_for(table, runs)}
     choice = choose(

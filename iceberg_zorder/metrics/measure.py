@@ -31,7 +31,7 @@ from iceberg_zorder.metrics.data_files import (
 from iceberg_zorder.metrics.findings import find
 from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
-from iceberg_zorder.metrics.scan_cost import judged_cost
+from iceberg_zorder.metrics.scan_cost import judged_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
 from iceberg_zorder.metrics.spread_rows import spread_rows
 
@@ -180,8 +180,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         tuple(sorted(partitions, key=_saved, reverse=True)),
         sort_order=facts.sort_order,
         recommendation=facts.recommendation,
-        cost=_mean_cost(facts, reads),
-        attainable_cost=_mean_cost(facts, attainable),
+        cost=_mean_cost(facts, reads, files.count),
+        attainable_cost=_mean_cost(facts, attainable, sum(group.layout.files for group in measured.groups.values())),
     )
     findings = find(report, facts.sql_name)
     return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)
@@ -284,11 +284,11 @@ def _fraction(read: FilterRead | None) -> float | None:
     return None if read is None else read.fraction
 
 
-def _mean_cost(facts: TableFacts, reads: Sequence[FilterRead | None]) -> float | None:
-    """Average what filters cost over the columns by weight; the columns of a prefix count 1."""
+def _mean_cost(facts: TableFacts, reads: Sequence[FilterRead | None], files: int) -> float | None:
+    """Average what filters cost among so many files over the columns by weight; the columns of a prefix count 1."""
     weights = [1.0] * (len(reads) - len(facts.layout.weights)) + list(facts.layout.weights)
     known = [(read, weight) for read, weight in zip(reads, weights, strict=True) if read is not None]
-    costs = [read.fraction * facts.files.bytes + facts.open_cost * read.files for read, _ in known]
+    costs = [scan_cost(read.fraction * facts.files.bytes, read.files, files, facts.open_cost) for read, _ in known]
     return judged_cost(costs, costs, [weight for _, weight in known], 1) if known else None
 
 

@@ -65,7 +65,23 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
 def _filter_cost(size: int, file_size: int, columns: int, open_cost: int) -> float:
     files = max(1.0, size / file_size)
     share = root(1 / files, columns)
-    return size * share + open_cost * (files * share) + open_cost * (files / _PLANNED_PER_OPENED)
+    return scan_cost(size * share, files * share, files, open_cost)
+
+
+def scan_cost(read: float, files_read: float, files: float, open_cost: int) -> float:
+    """Return what a filter costs that reads so many bytes of some files among all, in bytes.
+
+    Examples
+    --------
+    >>> scan_cost(1000, 2, 64, 320)
+    2280.0
+    """
+    return read + open_cost * files_read + planning_cost(files, open_cost)
+
+
+def planning_cost(files: float, open_cost: int) -> float:
+    """Return what it costs to plan a scan of so many files, in bytes."""
+    return open_cost * (files / _PLANNED_PER_OPENED)
 
 
 def judged_cost(before: Sequence[float], after: Sequence[float], weights: Sequence[float], loss_factor: float) -> float:

@@ -143,8 +143,8 @@ def plan_rewrite(
     --------
     >>> table = lake.load_table("db.events")  # of five files
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
-    >>> plan.groups, plan.left[0].reason
-    ((), 'a filter costs 4.2 MB, at most max-scan-ratio 1.2 times the attainable 4.2 MB')
+    >>> plan.groups[0].reason
+    '5 files below min-file-size-bytes 3,145,728'
     >>> plan = plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True})
     >>> sampled = sample(table, plan)
     >>> [(scan.column, scan.predicted, scan.files_predicted) for scan in sampled.scans]

@@ -104,7 +104,8 @@ _WORDS = {
     f"{{max_file_size_bytes:,}}, and no {_DELETES}",
     "other-spec-unknown": "of another partition spec than new files: the gain of a rewrite is unknown, "
     "set rewrite-old-specs to rewrite them",
-    "scan-ratio-low": "{ratio}{without}",
+    "scan-ratio-low": "{filter} costs {before}: at most max-scan-ratio {max_scan_ratio:g} times the attainable "
+    "{attainable}, or opens at most min-input-files more files{without}",
     "gain-too-small": "{ratio}, but no rewrite saves enough within the budget of 17 bytes for each byte added{without}",
     "loss-too-large": "{filter} would cost {after} on average instead of {before}, but filters on some columns would "
     "lose more than a quarter of what others gain: set column-weights, or a workload, to say which count",
@@ -123,9 +124,8 @@ def _words(reason: Reason) -> str:
     cost = {name: size(of.pop(name)) for name in ("before", "attainable", "predicted") if name in of}
     ratio = ""
     if "attainable" in cost:
-        how = "at most" if reason.code == "scan-ratio-low" else "above"
         ratio = (
-            f"{filter_} costs {cost['before']}, {how} max-scan-ratio {of['max_scan_ratio']:g} times the "
+            f"{filter_} costs {cost['before']}, above max-scan-ratio {of['max_scan_ratio']:g} times the "
             f"attainable {cost['attainable']}"
         )
     bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
@@ -134,6 +134,7 @@ def _words(reason: Reason) -> str:
         ratio=ratio,
         filter=filter_,
         before=cost.get("before"),
+        attainable=cost.get("attainable"),
         after=cost.get("predicted"),
         bounds=bounds,
         without=without if missing else "",

@@ -18,7 +18,7 @@ from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
-from iceberg_zorder.metrics.scan_cost import judged_cost, root
+from iceberg_zorder.metrics.scan_cost import judged_cost, planning_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.rewrite.messages import costs_less
@@ -48,6 +48,7 @@ class UpkeepRequest:
     """How the files of a partition are chosen."""
 
     max_scan_ratio: float  # so many times the attainable cost is left alone, at least 1
+    spare_files: int  # so many files more may be opened than that, at least 0
     expected_files: Callable[[int], int]  # from bytes to the number of files that they are written to
     layout: LayoutRequest  # what is asked of layouts, but for the number of files
     kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None where it is all
@@ -55,6 +56,10 @@ class UpkeepRequest:
     open_cost: int  # bytes that opening a file costs
     loss_factor: float  # so many times counts what a column loses
     workload: AskedQueries | None = None  # by what files are judged, if not by filters column = value
+
+    def limit(self, attainable: float) -> float:
+        """Return the cost that is left alone, given the attainable one."""
+        return max(self.max_scan_ratio * attainable, attainable + self.spare_files * self.open_cost)
 
     def goes_by_queries(self, files: DataFiles) -> bool:
         """Return whether files are judged by queries: not where no file has bounds of a column."""
@@ -173,7 +178,8 @@ class PartitionRows:
 
     def cost(self, files: _Array) -> list[float]:
         """Add up what some files cost today, by their places."""
-        return [_sum(self.costs[files] * of_column[files]) for of_column in self._today]
+        planning = planning_cost(len(files), self._request.open_cost)
+        return [_sum(self.costs[files] * of_column[files]) + planning for of_column in self._today]
 
     def mean(self, costs: Sequence[float]) -> float:
         """Average costs over the columns."""
@@ -229,7 +235,8 @@ class PartitionRows:
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(self._mean(found, len(counts)), counts)
         costs = counts * ((size + self._request.open_cost * count) / len(rows))
-        return [_sum(costs * of_column) for of_column in found], of_row, count
+        planning = planning_cost(count, self._request.open_cost)
+        return [_sum(costs * of_column) + planning for of_column in found], of_row, count
 
     def _mean(self, found: Sequence[_Floats], files: int) -> _Floats:
         """Average the read probabilities of files over the columns; 0 where no column counts."""
@@ -335,21 +342,23 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10, 4.0)
+    >>> request = UpkeepRequest(1.2, 0, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10, 4.0)
     >>> choice = choose(files, *np.zeros((2, 5), bool), 1000, 1000, request)
     >>> choice.files.tolist(), round(choice.today), round(choice.expected)
-    ([0, 1, 2], 220, 111)
+    ([0, 1, 2], 222, 112)
     """
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
     # Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
-    is_like = partition.costs.sum() * partition.read_probability < partition.mean(partition.cost(everything))
+    planning = planning_cost(files.count, request.open_cost)
+    average = partition.mean(partition.cost(everything)) - planning
+    is_like = partition.costs.sum() * partition.read_probability < average
     if is_like.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
     of_today = partition.cost(everything)
     today = partition.mean(of_today)
     of_everything, attained, new_files = partition.rewritten(everything)
-    limit = request.max_scan_ratio * partition.judge(of_today, of_everything)
+    limit = request.limit(partition.judge(of_today, of_everything))
     chosen, uses_smaller_target = np.flatnonzero(called_for), False
     costs, gains = partition.after(chosen), partition.gains(chosen)
     if not gains or partition.judge(of_today, costs) > limit * _AS_MUCH:
@@ -363,8 +372,11 @@ def choose(
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([required, by_excess[~must_rewrite[by_excess]]])
             # At best, the rows of a set are read for what they are after a rewrite of everything.
-            new = files.sizes * (1 + request.open_cost * new_files / max(1, files.bytes))
-            at_best = today - np.cumsum((partition.costs * partition.read_probability - new * attained)[order])
+            shares = files.sizes / max(1, files.bytes)
+            new = files.sizes + request.open_cost * new_files * shares
+            saved = partition.costs * partition.read_probability - new * attained
+            saved += planning / files.count - planning_cost(new_files, request.open_cost) * shares
+            at_best = today - np.cumsum(saved[order])
             sizes = files.sizes[order]
             if found := _best(partition, sizes, order, at_best, of_today, of_everything, len(required), limit, budget):
                 chosen, costs = found

@@ -55,12 +55,19 @@ class UpkeepCase:
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
         judged = self.open_cost, self.loss_factor
-        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights, *judged)
+        return UpkeepRequest(
+            self.max_scan_ratio, self.spare_files, self.expected_files, self.layout, kept, self.weights, *judged
+        )
 
     @property
     def open_cost(self) -> int:
         """What opening a file costs, in bytes."""
         return self.target // 10
+
+    @property
+    def spare_files(self) -> int:
+        """How many files more may be opened than after a rewrite of everything."""
+        return 4 if self.called_for else 0
 
     @property
     def loss_factor(self) -> float:
@@ -98,6 +105,7 @@ def partition_document(case: UpkeepCase) -> dict[str, Any]:
         "kept": case.kept,
         "layout": layout_document(case.layout),
         "max_scan_ratio": case.max_scan_ratio,
+        "spare_files": case.spare_files,
         "open_cost": case.open_cost,
         "loss_factor": case.loss_factor,
     }

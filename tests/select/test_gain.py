@@ -38,7 +38,7 @@ def choice(
     )
     files = DataFiles(np.zeros(count, int), np.full(count, 100_000), np.full(count, size), columns)
     request = UpkeepRequest(
-        1.2, lambda of: max(1, round(of / target)), LayoutRequest(1), [None] * 2, [1.0] * 2, open_cost, loss_factor
+        1.2, 0, lambda of: max(1, round(of / target)), LayoutRequest(1), [None] * 2, [1.0] * 2, open_cost, loss_factor
     )
     return choose(files, np.full(count, is_called), np.zeros(count, bool), 10**15, 10_000, request)
 

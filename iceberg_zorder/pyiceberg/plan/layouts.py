@@ -22,7 +22,7 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.attainable import new_files
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
-from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, judged_cost, open_cost
+from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, judged_cost, open_cost, planning_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
@@ -154,12 +154,19 @@ class ScanFractions:
         if self.workload:
             read = group.read_today, group.read_planned
             today, after = (self.workload.mean_cost([each], self._open_cost) for each in read)
-            return (None, True) if today is None or after is None else ((today, after), costs_less(today, after))
+            if today is None or after is None:
+                return None, True
+            today += planning_cost(group.today.count, self._open_cost)
+            after += planning_cost(group.planned.count, self._open_cost)
+            return (today, after), costs_less(today, after)
         names = [name for name in before if name in predicted]
         if not names:
             return None, True
         old, new = (
-            [found[name].fraction * files.bytes + self._open_cost * found[name].files for name in names]
+            [
+                scan_cost(found[name].fraction * files.bytes, found[name].files, files.count, self._open_cost)
+                for name in names
+            ]
             for found, files in ((before, group.today), (predicted, group.planned))
         )
         weight_of = dict(zip((each.name for each in self._order.named), self._order.named_weights, strict=True))

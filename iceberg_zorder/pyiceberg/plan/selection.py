@@ -327,7 +327,7 @@ class Selector:
         }
         if not chosen:
             reason = Reason("gain-too-small", figures)
-            if choice.today <= self._options.max_scan_ratio * choice.attainable:
+            if choice.today <= request.limit(choice.attainable):
                 reason = Reason("scan-ratio-low", figures)
             elif choice.today <= choice.limit:
                 means = {"before": figures["before"], "predicted": figures["attainable"], "over": figures["over"]}
@@ -357,6 +357,8 @@ class Selector:
         like = files[0] if len(set(map(partition_of, files))) == 1 else None
         request = UpkeepRequest(
             self._options.max_scan_ratio,
+            # So many more files to open call for a rewrite, as so many small files do.
+            max(0, self._options.min_input_files),
             self._rules.expected_output_files,
             order.layout_request(self._options.layout),
             self._kept.cuts,

@@ -19,9 +19,6 @@ from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 KEEPS_NOTHING = {"write.metadata.metrics.default": "none"}
 LARGE = {"write.target-file-size-bytes": str(128 * 1024**2)}
 BY_SIZE = {"max-scan-ratio": "Infinity"}
-AT_EACH_APPEND = pytest.mark.xfail(
-    strict=True, reason="a second file to open is above max-scan-ratio: a table of one file is rewritten up to the cap"
-)
 
 
 def spread(rng: np.random.Generator, rows: int) -> pa.Table:
@@ -40,8 +37,8 @@ def rows(table: Table) -> list[tuple[Any, Any]]:
     ("properties", "options"),
     [
         ({}, BY_SIZE),
-        pytest.param({}, {}, marks=AT_EACH_APPEND),
-        pytest.param(LARGE, {}, marks=AT_EACH_APPEND),
+        ({}, {}),
+        (LARGE, {}),
         (KEEPS_NOTHING, {}),
         (LARGE, BY_SIZE),
         (KEEPS_NOTHING, BY_SIZE),
@@ -67,7 +64,7 @@ def test_a_small_table_is_not_written_again_at_each_append(
     assert rows(table) == found
 
 
-@pytest.mark.parametrize("options", [pytest.param({}, marks=AT_EACH_APPEND), BY_SIZE])
+@pytest.mark.parametrize("options", [{}, BY_SIZE])
 def test_files_of_a_rewrite_wait_for_as_many_bytes(catalog: SqlCatalog, options: Mapping[str, str]) -> None:
     rng = np.random.default_rng(1)
     table = catalog.create_table("db.t", LONGS, properties=BY_FILES)
