@@ -58,11 +58,11 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     candidates = [max(_SMALLEST, open_cost * max(1, columns - 1))]
     while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST:
         candidates.append(2 * candidates[-1])
-    costs = [_filter_cost(size, each, columns, open_cost) for each in candidates]
+    costs = [_filter_cost(float(size), each, columns, open_cost) for each in candidates]
     return max(each for each, cost in zip(candidates, costs, strict=True) if cost <= _NEARLY_LEAST * min(costs))
 
 
-def _filter_cost(size: int, file_size: int, columns: int, open_cost: int) -> float:
+def _filter_cost(size: float, file_size: int, columns: int, open_cost: int) -> float:
     files = max(1.0, size / file_size)
     share = root(1 / files, columns)
     return scan_cost(size * share, files * share, files, open_cost)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.rewrite.options import OptionValue, name_parts, option_text, sort_order_text
-from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
+from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, RewriteResult, TableFiles, WorkloadScan
 from iceberg_zorder.spark.call import (
     catalog_of,
     escapes_string_literals,
@@ -176,6 +176,7 @@ def told_result(text: str) -> RewriteResult:
     found = json.loads(text)
     found["scan_fractions"] = tuple(ColumnScan(**each) for each in found["scan_fractions"])
     found["predicates"] = tuple(PredicateScan(**each) for each in found["predicates"])
+    found |= {name: TableFiles(**found[name]) for name in ("before", "after") if found.get(name)}
     workload = found.pop("workload", None)
     result = RewriteResult(**found, workload=WorkloadScan(**workload) if workload else None)
     if result.message:

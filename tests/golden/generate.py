@@ -23,6 +23,7 @@ from tests.golden.cases import (
 from tests.golden.group_cuts_cases import group_cuts_cases, group_cuts_document
 from tests.golden.position_box_cases import position_boxes_of
 from tests.golden.report_cases import report
+from tests.golden.scan_cost_cases import scan_cost_document
 from tests.golden.settled_cases import settled_document
 from tests.golden.upkeep_cases import upkeep_cases, upkeep_document
 from tests.golden.upkeep_query_cases import queries_cases, queries_document
@@ -38,6 +39,7 @@ ONE_BY_ONE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 """What comes of each case of the files that have several."""
 DRAWN: dict[str, Callable[[], Any]] = {
+    "scan_cost": scan_cost_document,
     "settled": settled_document,
     "upkeep": lambda: {"cases": [upkeep_document(case) for case in upkeep_cases()]},
     "upkeep_queries": lambda: {"cases": [queries_document(case) for case in queries_cases()]},

@@ -62,6 +62,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
+            "limit": choice.limit,
             "uses_smaller_target": choice.uses_smaller_target,
         },
     }

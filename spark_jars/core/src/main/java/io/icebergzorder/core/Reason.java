@@ -32,12 +32,15 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String OTHER_SPEC_UNKNOWN = "other-spec-unknown";
   public static final String SCAN_RATIO_LOW = "scan-ratio-low";
   public static final String GAIN_TOO_SMALL = "gain-too-small";
+  public static final String LOSS_TOO_LARGE = "loss-too-large";
   public static final String NOT_WORTH_ADDING = "not-worth-adding";
   public static final String NOT_IN_PLAN = "not-in-plan";
   public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
   public static final String NO_GAIN = "no-gain";
 
   private static final int DIGITS = 6;
+  private static final double UNIT = 1000;
+  private static final String UNITS = "kMGTPE";
 
   /** Takes a copy; numbers are as JSON has them, so that a reason equals itself once it is read back. */
   public Reason {
@@ -85,7 +88,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case LARGE -> words("%,d files above max-file-size-bytes %,d", "files", "max_file_size_bytes");
       case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
-      case SCAN_RATIO -> scan("above") + ": expected to be " + percent("predicted") + " afterwards" + notCounted();
+      case SCAN_RATIO -> ratio("above") + ": expected to cost " + cost("predicted") + " after" + notCounted();
       case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
       case FILE_LIMIT ->
           words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
@@ -103,13 +106,18 @@ public record Reason(String code, Map<String, Object> parameters) {
               "min_file_size_bytes", "max_file_size_bytes");
       case OTHER_SPEC_UNKNOWN ->
           "of another partition spec than new files: the gain of a rewrite is unknown, set rewrite-old-specs to rewrite them";
-      case SCAN_RATIO_LOW -> scan("at most") + notCounted();
+      case SCAN_RATIO_LOW -> ratio("at most") + notCounted();
       case GAIN_TOO_SMALL ->
-          scan("above") + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
+          ratio("above") + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
+      case LOSS_TOO_LARGE ->
+          "%s would cost %s on average instead of %s, but filters on some columns would lose more than a quarter of what others gain: set"
+                  .formatted(filter(), cost("predicted"), cost("before"))
+              + " column-weights, or a workload, to say which count";
       case NOT_WORTH_ADDING -> "adding them to the rewrite would save too little for their bytes";
       case NOT_IN_PLAN -> "not in the given plan";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
-      case NO_GAIN -> "filters are " + notLess() + "; set rewrite-all to rewrite anyway";
+      case NO_GAIN ->
+          "%s is not predicted to cost less: %s today, %s after".formatted(filter(), cost("before"), cost("predicted"));
       default -> code + " " + parameters;
     };
   }
@@ -126,17 +134,21 @@ public record Reason(String code, Map<String, Object> parameters) {
     return String.format(Locale.ROOT, format, List.of(names).stream().map(parameters::get).toArray());
   }
 
-  private String scan(String how) {
-    return "scan fraction%s %s is %s max-scan-ratio %s times the attainable %s"
+  private String ratio(String how) {
+    return "%s costs %s, %s max-scan-ratio %s times the attainable %s"
         .formatted(
-            "queries".equals(parameters.get("over")) ? " on average over the queries of the workload" : "",
-            percent("before"),
+            filter(),
+            cost("before"),
             how,
             BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString(),
-            percent("attainable"));
+            cost("attainable"));
   }
 
-  /** The columns that a scan fraction leaves out, and the option that would count them. */
+  private String filter() {
+    return "queries".equals(parameters.get("over")) ? "a query of the workload" : "a filter";
+  }
+
+  /** The columns that a cost leaves out, and the option that would count them. */
   private String notCounted() {
     if (!(parameters.get("not_counted") instanceof Map<?, ?> modes) || modes.isEmpty()) {
       return "";
@@ -148,23 +160,29 @@ public record Reason(String code, Map<String, Object> parameters) {
                 ", ", "; columns not counted, because new files get no bounds for them unless metrics-check is fix: ", ""));
   }
 
-  /** Says that filters would not read less, once files are sampled. */
-  public String notLess() {
-    return "not predicted to read less: scan fraction on average over the %s %s today, %s after"
-        .formatted(
-            "queries".equals(parameters.get("over")) ? "queries of the workload" : "columns", percent("before"), percent("predicted"));
-  }
-
   private double number(String name) {
     return parameters.get(name) instanceof Number number ? number.doubleValue() : 0;
   }
 
-  private String percent(String name) {
-    return percent(number(name));
+  private String cost(String name) {
+    return size(number(name));
   }
 
-  /** A share in percent, rounded as Python does: from the exact binary value, and not from the shortest decimal. */
-  public static String percent(double share) {
-    return new BigDecimal(100 * share).setScale(1, RoundingMode.HALF_EVEN).toPlainString() + "%";
+  /** Writes bytes in decimal units, rounded as Python does: from the exact binary value. */
+  public static String size(double bytes) {
+    double size = Math.rint(bytes);
+    if (size < UNIT) {
+      return size == 1 ? "1 byte" : "%.0f bytes".formatted(size);
+    }
+    int power = 0;
+    for (size /= UNIT; size >= UNIT && power < UNITS.length() - 1; size /= UNIT) {
+      power++;
+    }
+    return "%s %cB".formatted(rounded(size, 1), UNITS.charAt(power));
+  }
+
+  /** Rounds as Python does. */
+  public static String rounded(double number, int digits) {
+    return String.format(Locale.ROOT, "%,." + digits + "f", new BigDecimal(number).setScale(digits, RoundingMode.HALF_EVEN));
   }
 }

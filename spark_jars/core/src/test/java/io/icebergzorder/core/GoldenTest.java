@@ -34,6 +34,7 @@ class GoldenTest {
 
   static final String SAMPLED_ROW_GROUPS = "sampled_row_groups";
   static final String METRICS_CHECK = "metrics_check";
+  static final String SCAN_COST = "scan_cost";
   static final String SETTLED = "settled";
   static final String UPKEEP = "upkeep";
   static final String UPKEEP_QUERIES = "upkeep_queries";
@@ -44,7 +45,8 @@ class GoldenTest {
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, GROUP_CUTS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, GROUP_CUTS, SCAN_COST, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES,
+          POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -8,23 +8,31 @@ import org.junit.jupiter.api.Test;
 
 class ReasonTest {
   @Test
-  void scanFractionsAreSharesInPercent() {
+  void costsAreBytes() {
     Object[] figures = {
-      "before", 0.2174, "attainable", 0.123, "predicted", 0.1472, "max_scan_ratio", 1.2, "over", "queries",
+      "before", 217_000_000, "attainable", 123_000_000, "predicted", 147_000_000, "max_scan_ratio", 1.2, "over", "queries",
       "not_counted", Map.of("a", "none")
     };
-    String scan =
-        "scan fraction on average over the queries of the workload 21.7%% is %s max-scan-ratio 1.2 times the attainable 12.3%%";
+    String cost = "a query of the workload costs 217.0 MB, %s max-scan-ratio 1.2 times the attainable 123.0 MB";
     String notCounted =
         "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)";
     assertEquals(
-        scan.formatted("above") + ": expected to be 14.7% afterwards" + notCounted,
+        cost.formatted("above") + ": expected to cost 147.0 MB after" + notCounted,
         Reason.text(List.of(Reason.of(Reason.SCAN_RATIO, figures))));
-    assertEquals(scan.formatted("at most") + notCounted, Reason.text(List.of(Reason.of(Reason.SCAN_RATIO_LOW, figures))));
+    assertEquals(cost.formatted("at most") + notCounted, Reason.text(List.of(Reason.of(Reason.SCAN_RATIO_LOW, figures))));
     assertEquals(
-        "filters are not predicted to read less: scan fraction on average over the columns 50.0% today, 49.0% after;"
-            + " set rewrite-all to rewrite anyway",
-        Reason.text(List.of(Reason.of(Reason.NO_GAIN, "before", 0.5, "predicted", 0.49, "over", "columns"))));
+        "a filter is not predicted to cost less: 20.0 MB today, 20.6 MB after",
+        Reason.text(List.of(Reason.of(Reason.NO_GAIN, "before", 20_000_000, "predicted", 20_600_000, "over", "columns"))));
+  }
+
+  @Test
+  void sizesHaveDecimalUnits() {
+    assertEquals("0 bytes", Reason.size(0));
+    assertEquals("1 byte", Reason.size(1.2));
+    assertEquals("999 bytes", Reason.size(999));
+    assertEquals("1.0 kB", Reason.size(1000));
+    assertEquals("1.2 MB", Reason.size(1_250_000));
+    assertEquals("4.2 TB", Reason.size(4_200_000_000_000.0));
   }
 
   @Test

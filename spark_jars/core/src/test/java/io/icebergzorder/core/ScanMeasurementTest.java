@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.icebergzorder.core.metrics.NewFiles;
@@ -21,7 +22,7 @@ class ScanMeasurementTest {
     return new Sample(List.of(KeyColumn.ofLongs(values, states)));
   }
 
-  private static double predicted(LaidOutSample... groups) {
+  private static ScanMeasurement.FilterRead predicted(LaidOutSample... groups) {
     List<MeasuredFiles> files =
         Arrays.stream(groups).map(each -> new MeasuredFiles(NewFiles.of(each, COLUMNS), each)).toList();
     return ScanMeasurement.of(files, 0);
@@ -35,12 +36,12 @@ class ScanMeasurementTest {
 
   @Test
   void aColumnWithoutAValueHasNoFraction() {
-    assertTrue(Double.isNaN(predicted(group(longs(KeyColumn.NULL, 0, 0), 50, 10))));
+    assertNull(predicted(group(longs(KeyColumn.NULL, 0, 0), 50, 10)));
   }
 
   @Test
   void aGroupWithoutASampleIsRead() {
     Sample sample = longs(KeyColumn.VALUE, LongStream.range(0, 100).toArray());
-    assertTrue(predicted(group(sample, 100, 100), group(NOTHING, 1, 300)) > 0.75);
+    assertTrue(predicted(group(sample, 100, 100), group(NOTHING, 1, 300)).fraction() > 0.75);
   }
 }

@@ -45,6 +45,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
+    assertEquals(expected.get("limit").doubleValue(), choice.limit(), name);
     assertEquals(expected.get("uses_smaller_target").booleanValue(), choice.usesSmallerTarget(), name);
   }
 
@@ -62,6 +63,8 @@ class UpkeepGoldenTest {
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class),
+        golden.get("open_cost").longValue(),
+        golden.get("loss_factor").doubleValue(),
         Optional.ofNullable(golden.get("queries")).map(UpkeepGoldenTest::queries));
   }
 

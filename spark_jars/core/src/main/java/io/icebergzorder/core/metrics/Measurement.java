@@ -120,7 +120,7 @@ final class Measurement {
     return planned.isEmpty() ? null : orNull(ScanMeasurement.of(planned, place));
   }
 
-  private static Double orNull(double fraction) {
-    return Double.isNaN(fraction) ? null : (Double) fraction;
+  private static Double orNull(ScanMeasurement.FilterRead read) {
+    return read == null ? null : (Double) read.fraction();
   }
 }

@@ -4,12 +4,13 @@ import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Measures the scan fraction of {@code column = value}: the share of the bytes of files that their lower/upper bounds do not rule out,
- * on average over the values of rows.
+ * Measures what {@code column = value} reads of files: those that their lower/upper bounds do not rule out, on average over the values
+ * of rows.
  *
  * <p>Bounds may be cut: a lower one is then below the least value, an upper one above the greatest, so that whole values may be
  * compared with them. A file that lacks one of them is always read if it has values.
@@ -24,15 +25,19 @@ public final class ScanMeasurement {
     }
   }
 
-  /** Measures one column; NaN if no sampled row has a value, or there is no byte. */
-  public static double of(List<MeasuredFiles> groups, int ordinal) {
+  /** What a filter reads on average: the share of the bytes, in [0, 1], and the number of files. */
+  public record FilterRead(double fraction, double files) {}
+
+  /** Measures one column; null if no sampled row has a value, or there is no byte. */
+  public static FilterRead of(List<MeasuredFiles> groups, int ordinal) {
     return of(groups, ordinal, UnaryOperator.identity());
   }
 
   /** The same where lower/upper bounds will keep so much of a key of bytes. */
-  public static double of(List<MeasuredFiles> groups, int ordinal, UnaryOperator<byte[]> kept) {
+  public static FilterRead of(List<MeasuredFiles> groups, int ordinal, UnaryOperator<byte[]> kept) {
     Ranks ranks = new Ranks(groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), kept);
-    long[] steps = new long[ranks.size() + 1];
+    // By bytes, and by files.
+    long[][] steps = new long[2][ranks.size() + 1];
     long all = 0;
     for (MeasuredFiles group : groups) {
       for (int file = 0; file < group.files().count(); file++) {
@@ -41,39 +46,37 @@ public final class ScanMeasurement {
         add(steps, bytes, group.files().columns().get(ordinal), file, ranks);
       }
     }
-    double[] read = new double[ranks.size()];
-    long before = 0;
-    for (int rank = 0; rank < read.length; rank++) {
-      before += steps[rank];
-      read[rank] = before;
+    for (long[] of : steps) {
+      Arrays.parallelPrefix(of, Long::sum);
     }
-    double sum = 0;
+    double[] sums = new double[2];
     double weights = 0;
     for (MeasuredFiles group : groups) {
       KeyColumn column = group.lookedFor().columns().get(ordinal);
       double weight = (double) group.rows() / Math.max(1, column.size());
-      double ofGroup = 0;
-      int found = 0;
-      for (int rank : ranks.of(column)) {
-        if (rank >= 0) {
-          ofGroup += read[rank];
-          found++;
+      int[] found = Arrays.stream(ranks.of(column)).filter(rank -> rank >= 0).toArray();
+      for (int of = 0; of < sums.length; of++) {
+        double ofGroup = 0;
+        for (int rank : found) {
+          ofGroup += steps[of][rank];
         }
+        sums[of] += weight * ofGroup;
       }
-      sum += weight * ofGroup;
-      weights += weight * found;
+      weights += weight * found.length;
     }
-    return Math.min(1, sum / (weights * all));
+    return weights == 0 || all == 0 ? null : new FilterRead(Math.min(1, sums[0] / (weights * all)), sums[1] / weights);
   }
 
-  /** Adds a file's bytes at the lowest rank that its bounds do not rule out, and takes them away after the highest. */
-  private static void add(long[] steps, long bytes, ColumnBounds bounds, int file, Ranks ranks) {
+  /** Adds a file and its bytes at the lowest rank that its bounds do not rule out, and takes them away after the highest. */
+  private static void add(long[][] steps, long bytes, ColumnBounds bounds, int file, Ranks ranks) {
     boolean areKnown = bounds.isBounded(file);
     int first = areKnown ? ranks.notBelow(bounds.lower(), file) : 0;
     int last = areKnown ? ranks.notAbove(bounds.upper(), file) : ranks.size() - 1;
     if (bounds.hasValues(file) && first <= last) {
-      steps[first] += bytes;
-      steps[last + 1] -= bytes;
+      steps[0][first] += bytes;
+      steps[0][last + 1] -= bytes;
+      steps[1][first]++;
+      steps[1][last + 1]--;
     }
   }
 }

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
+ * Chooses the data files of a partition whose rewrite saves filters the most cost for each byte rewritten.
  *
  * <p>{@code docs/how-it-works.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
  */
@@ -23,17 +23,18 @@ public final class Gain {
   private Gain() {}
 
   /**
-   * What is chosen of a partition, and its average scan fractions.
+   * What is chosen of a partition, and what a filter costs in it on average, in bytes.
    *
    * @param files places of the files, those that are due and those that are read for most first; not copied
    * @param expected after a rewrite of these
    * @param attainable after a rewrite of all
+   * @param limit nothing is rewritten for gain where it costs less; above what is attainable by what columns lose
    * @param usesSmallerTarget whether they are written to half as many files again as usual
    */
-  public record Choice(int[] files, double today, double expected, double attainable, boolean usesSmallerTarget) {}
+  public record Choice(int[] files, double today, double expected, double attainable, double limit, boolean usesSmallerTarget) {}
 
   /** A set of files, by places, and what all files cost once these are rewritten. */
-  private record Found(int[] files, double after) {}
+  private record Found(int[] files, double[] costs) {}
 
   /** Shares out the rows that partitions are judged by, by the files that each would be written to. */
   public static int[] rowsToSpread(int[] expected) {
@@ -59,43 +60,45 @@ public final class Gain {
     int[] all = IntStream.range(0, files.count()).toArray();
     PartitionRows partition = new PartitionRows(files, rows, request, null);
     // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
-    double average = partition.cost(all);
+    double average = partition.mean(partition.cost());
+    double whole = Arrays.stream(all).mapToLong(each -> files.sizes()[each] + request.openCost()).sum();
     boolean[] isLike = new boolean[all.length];
     for (int file : all) {
-      isLike[file] = files.bytes() * partition.readProbability(file) < average;
+      isLike[file] = whole * partition.readProbability(file) < average;
     }
     if (places(isLike).length > 0) {
       partition = new PartitionRows(files, rows, request, partition.rowsAlike(isLike));
     }
-    double today = partition.cost(all);
+    double today = partition.mean(partition.cost());
     PartitionRows.Rewritten everything = partition.rewritten(all, false);
-    double limit = request.maxScanRatio() * everything.cost();
+    double limit = request.maxScanRatio() * partition.judge(everything.costs());
     int[] called = places(calledFor);
     Found found = new Found(called, partition.after(called, false));
     boolean usesSmallerTarget = false;
-    // Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to the rules of
-    // sizes.
-    if (found.after > Math.min(limit, Math.max(today, everything.cost())) * AS_MUCH && files.count() > 1) {
+    // A file by itself is left to the rules of sizes.
+    if (partition.judge(found.costs) > Math.min(limit, today) * AS_MUCH && files.count() > 1) {
       int[] due = places(mustRewrite);
       found = new Found(due, partition.after(due, false));
-      if (found.after > limit) {
+      if (partition.judge(found.costs) > limit) {
         double[] attained = partition.average(everything.readProbability());
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
         // At best, the rows of a set are read for what they are after a rewrite of everything.
         double[] atBest = new double[order.length];
+        double bytesOfNew = 1 + (double) (request.openCost() * everything.files()) / Math.max(1, files.bytes());
         double saved = 0;
         for (int place = 0; place < order.length; place++) {
-          saved += files.sizes()[order[place]] * (partition.readProbability(order[place]) - attained[order[place]]);
-          atBest[place] = place == order.length - 1 ? everything.cost() : today - saved;
+          int file = order[place];
+          saved += partition.costOf(file) * partition.readProbability(file) - files.sizes()[file] * bytesOfNew * attained[file];
+          atBest[place] = today - saved;
         }
         long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
-        Found best = best(partition, sizes, order, atBest, due.length, limit, budget);
+        Found best = best(partition, sizes, order, atBest, everything.costs(), due.length, limit, budget);
         usesSmallerTarget = best != null && partition.usesSmallerTarget(best.files);
         found = best == null ? found : best;
       }
     }
-    long size = Math.max(1, files.bytes());
-    return new Choice(found.files, today / size, found.after / size, everything.cost() / size, usesSmallerTarget);
+    return new Choice(
+        found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), limit, usesSmallerTarget);
   }
 
   private static int[] places(boolean[] flags) {
@@ -109,7 +112,8 @@ public final class Gain {
   }
 
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
-  private static Found best(PartitionRows partition, long[] sizes, int[] order, double[] atBest, int due, double limit, long budget) {
+  private static Found best(
+      PartitionRows partition, long[] sizes, int[] order, double[] atBest, double[] ofEverything, int due, double limit, long budget) {
     long[] ends = sizes.clone();
     for (int place = 1; place < ends.length; place++) {
       ends[place] += ends[place - 1];
@@ -126,17 +130,18 @@ public final class Gain {
         break;
       }
       int[] chosen = Arrays.copyOf(order, count);
-      double after = atBest[count - 1];
+      double[] costs = ofEverything;
       if (count < order.length) {
         // Growing trees is what takes the time.
-        if ((limit - after) / Math.max(1, size) <= Math.max(best, 0)) {
+        if ((limit - atBest[count - 1]) / Math.max(1, size) <= Math.max(best, 0)) {
           continue;
         }
-        after = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+        costs = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
       }
+      double after = partition.judge(costs);
       double score = (limit - after) / Math.max(1, size);
       if (after <= limit && score > best) {
-        found = new Found(chosen, after);
+        found = new Found(chosen, costs);
         best = score;
       }
     }

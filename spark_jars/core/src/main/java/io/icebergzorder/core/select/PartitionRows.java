@@ -8,6 +8,7 @@ import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SpreadRows;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
 import io.icebergzorder.core.workload.KeyBox;
@@ -21,14 +22,14 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /** The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite. */
-// A file costs its bytes times the share of the filters that read it: {@code column = value} with the value of each row, or a workload's.
+// A file costs its bytes and the open cost, times the share of the filters that read it: {@code column = value} with the value of each
+// row, or a workload's. Costs are by column, or one of a workload.
 // Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
 // The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
   private static final int LEAST_OF_A_FILE = 40;
 
-  private static final int ROOT_STEPS = 64;
   private static final long MOST_LOOKED_AT = 100_000_000;
 
   private final BoundedFiles files;
@@ -38,7 +39,8 @@ final class PartitionRows {
   private final Sample sample;
   private final int[] places;
   private final List<Column> columns = new ArrayList<>();
-  private final double weight;
+  private final double[] weights;
+  private final double[][] today;
   private final double[] readProbability;
 
   /** Between which ranks of a column files lie, the last one being -1 without values; which have rows without one. */
@@ -135,8 +137,8 @@ final class PartitionRows {
     }
   }
 
-  /** A rewrite: what the new files cost, and for each row of the rewritten files, in their order, the read probability of its new file. */
-  record Rewritten(double cost, double[] readProbability) {}
+  /** A rewrite: the costs and the number of new files; for each row of the rewritten files, in order, its new file's read probability. */
+  record Rewritten(double[] costs, double[] readProbability, int files) {}
 
   /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
   PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
@@ -149,7 +151,6 @@ final class PartitionRows {
     places = spread.places();
     sample = alike == null ? spread.sample() : spread.sample().take(alike);
     List<KeyBox> boxes = asked.stream().flatMap(query -> query.boxes().stream()).toList();
-    double sum = 0;
     for (int place = 0; place < bounds.size(); place++) {
       double counts = request.weights()[place];
       if (counts > 0) {
@@ -157,13 +158,13 @@ final class PartitionRows {
         List<KeyRange> ranges = boxes.stream().map(box -> box.range(name)).toList();
         Column column = Column.of(bounds.get(place), sample.columns().get(place), request.kept().get(place), counts, ranges);
         columns.add(column);
-        sum += column.weight;
       }
     }
-    weight = sum == 0 ? 1 : sum;
+    weights = workload == null ? columns.stream().mapToDouble(Column::weight).toArray() : new double[] {1};
     int[] ones = new int[files.count()];
     Arrays.fill(ones, 1);
-    readProbability = readProbabilities(columns.stream().map(Column::today).toList(), ones, 1);
+    today = readProbabilities(columns.stream().map(Column::today).toList(), ones, 1);
+    readProbability = mean(today, files.count());
   }
 
   /** For a file, the share of the filters that read it, in [0, 1]. */
@@ -193,13 +194,35 @@ final class PartitionRows {
     return rank < 0 ? column.today.lacks[file] : column.today.low[file] <= rank && rank <= column.today.high[file];
   }
 
-  /** Adds up what some files cost, by their places. */
-  double cost(int[] of) {
-    double cost = 0;
-    for (int file : of) {
-      cost += files.sizes()[file] * readProbability[file];
+  /** What reading a file costs. */
+  long costOf(int file) {
+    return files.sizes()[file] + request.openCost();
+  }
+
+  /** Adds up what some files cost today, by their places. */
+  double[] cost(int[] of) {
+    double[] costs = new double[weights.length];
+    for (int place = 0; place < costs.length; place++) {
+      for (int file : of) {
+        costs[place] += costOf(file) * today[place][file];
+      }
     }
-    return cost;
+    return costs;
+  }
+
+  /** What all files cost today. */
+  double[] cost() {
+    return cost(IntStream.range(0, files.count()).toArray());
+  }
+
+  /** Averages costs over the columns. */
+  double mean(double[] costs) {
+    return ScanCost.mean(costs, weights);
+  }
+
+  /** Averages the costs of all files after a rewrite over the columns, what a column loses counting more. */
+  double judge(double[] costs) {
+    return ScanCost.judgedCost(cost(), costs, weights, workload == null ? request.lossFactor() : 1);
   }
 
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
@@ -223,9 +246,14 @@ final class PartitionRows {
   }
 
   /** Predicts what all files cost once some are rewritten, whose places ascend. */
-  double after(int[] of, boolean forGain) {
-    double today = cost(IntStream.range(0, files.count()).toArray());
-    return of.length == 0 ? today : today - cost(of) + rewritten(of, forGain).cost();
+  double[] after(int[] of, boolean forGain) {
+    double[] costs = cost();
+    if (of.length > 0) {
+      double[] old = cost(of);
+      double[] made = rewritten(of, forGain).costs;
+      Arrays.setAll(costs, place -> costs[place] - old[place] + made[place]);
+    }
+    return costs;
   }
 
   /** Predicts a rewrite of some files. */
@@ -234,7 +262,7 @@ final class PartitionRows {
     Arrays.stream(of).forEach(file -> isMine[file] = true);
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
     if (rows.length == 0) {
-      return new Rewritten(0, new double[0]);
+      return new Rewritten(new double[weights.length], new double[0], 0);
     }
     long size = bytes(of);
     int count = request.expectedFiles().applyAsInt(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
@@ -242,27 +270,44 @@ final class PartitionRows {
     int[] file = newFiles(rows, coarse);
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
     Arrays.stream(file).forEach(each -> counts[each]++);
-    double smaller = root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
-    double[] ofFile = readProbabilities(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
-    double cost = 0;
-    for (int each = 0; each < ofFile.length; each++) {
-      cost += counts[each] * ((double) size / rows.length) * ofFile[each];
+    double smaller = ScanCost.root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
+    double[][] found = readProbabilities(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
+    double ofRow = (double) (size + request.openCost() * count) / rows.length;
+    double[] costs = new double[weights.length];
+    for (int place = 0; place < costs.length; place++) {
+      for (int each = 0; each < counts.length; each++) {
+        costs[place] += counts[each] * ofRow * found[place][each];
+      }
     }
-    return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
+    double[] ofFile = mean(found, counts.length);
+    return new Rewritten(costs, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray(), count);
+  }
+
+  /** Averages read probabilities of files over the columns. */
+  private double[] mean(double[][] found, int count) {
+    double sum = 0;
+    double[] mean = new double[count];
+    for (int place = 0; place < weights.length; place++) {
+      sum += weights[place];
+      for (int file = 0; file < count; file++) {
+        mean[file] += weights[place] * found[place][file];
+      }
+    }
+    double all = sum == 0 ? 1 : sum;
+    Arrays.setAll(mean, file -> mean[file] / all);
+    return mean;
   }
 
   /** The share of the filters that read each file, by its extent in each column and its rows. */
-  private double[] readProbabilities(List<Extents> extents, int[] rows, double smaller) {
-    double[] found = new double[rows.length];
-    for (int file = 0; file < rows.length; file++) {
-      double sum = 0;
-      if (workload == null) {
-        for (int place = 0; place < columns.size(); place++) {
-          sum += columns.get(place).weight * columns.get(place).share(extents.get(place), file, rows[file]);
-        }
-        found[file] = sum / weight * smaller;
-        continue;
+  private double[][] readProbabilities(List<Extents> extents, int[] rows, double smaller) {
+    double[][] found = new double[weights.length][rows.length];
+    for (int place = 0; workload == null && place < found.length; place++) {
+      for (int file = 0; file < rows.length; file++) {
+        found[place][file] = columns.get(place).share(extents.get(place), file, rows[file]) * smaller;
       }
+    }
+    for (int file = 0; workload != null && file < rows.length; file++) {
+      double sum = 0;
       int box = 0;
       for (PositionBoxes.Query query : asked) {
         double ofQuery = 0;
@@ -275,7 +320,7 @@ final class PartitionRows {
         }
         sum += query.weight() * Math.min(ofQuery, 1);
       }
-      found[file] = sum / workload.weight();
+      found[0][file] = sum / workload.weight();
     }
     return found;
   }
@@ -292,21 +337,5 @@ final class PartitionRows {
     Layout uncut = Layout.uncut(names, half, wish);
     return (workload == null ? uncut.cut(half, wish, null, 0) : uncut.cut(half, wish, workload.boxesIn(uncut), workload.share()))
         .filesOf(mine);
-  }
-
-  /** The root of a share in (0, 1] by Newton's method, which Python computes alike: how much smaller extents are in each column. */
-  private static double root(double share, int degree) {
-    if (share == 1 || degree < 2) {
-      return share;
-    }
-    double root = 1;
-    for (int step = 0; step < ROOT_STEPS; step++) {
-      double power = 1;
-      for (int i = 1; i < degree; i++) {
-        power *= root;
-      }
-      root -= (power * root - share) / (degree * power);
-    }
-    return root;
   }
 }

@@ -14,11 +14,13 @@ import java.util.function.UnaryOperator;
 /**
  * The settings by which the files of a partition are chosen. The array is not copied.
  *
- * @param maxScanRatio so many times the attainable scan fraction is left alone, at least 1
+ * @param maxScanRatio so many times the attainable cost is left alone, at least 1
  * @param expectedFiles from bytes to the number of files that they are written to
  * @param layout what is asked of layouts, but for the number of files
  * @param kept by column, what new lower/upper bounds keep of a key of bytes; not called for longs
  * @param weights by column, what it counts in averages, 0 or more: 0 where new files get no bounds
+ * @param openCost bytes that opening a file costs
+ * @param lossFactor so many times counts what a column loses
  * @param workload by what files are judged, if not by filters {@code column = value}
  */
 public record UpkeepRequest(
@@ -27,6 +29,8 @@ public record UpkeepRequest(
     LayoutRequest layout,
     List<UnaryOperator<byte[]>> kept,
     double[] weights,
+    long openCost,
+    double lossFactor,
     Optional<AskedQueries> workload) {
   /**
    * The queries of a workload as they are asked of one partition.

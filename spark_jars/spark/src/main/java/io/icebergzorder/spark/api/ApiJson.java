@@ -41,8 +41,9 @@ final class ApiJson {
             "message", plan.message(),
             "file_groups", plan.plannedGroups().stream().map(each -> group(each, plan.group(each))).toList(),
             "left", plan.leftGroups().stream().map(ApiJson::left).toList(),
-            "scan_fractions", plan.scanFractions(),
-            "scan_fractions_before", plan.scanFractionsBefore(),
+            "before", plan.before(),
+            "after", plan.after(),
+            "scans", plan.scans().stream().map(ApiJson::planned).toList(),
             "expected_seconds", plan.expectedSeconds(),
             "predicates", predicates(plan.predicates()),
             "workload",
@@ -98,11 +99,26 @@ final class ApiJson {
             "workload", result.workload().map(ApiJson::workload),
             "dry_run", result.isDryRun(),
             "expected_seconds", result.expectedSeconds(),
-            "predicates", predicates(result.predicates())));
+            "predicates", predicates(result.predicates()),
+            "before", result.before(),
+            "after", result.after()));
   }
 
   private static Map<String, Object> column(ColumnScan scan) {
-    return object("column", scan.column(), "before", scan.before(), "predicted", scan.predicted(), "actual", scan.actual());
+    return object(
+        "column", scan.column(),
+        "before", scan.before(),
+        "predicted", scan.predicted(),
+        "actual", scan.actual(),
+        "files_before", scan.filesBefore(),
+        "files_predicted", scan.filesPredicted(),
+        "files_actual", scan.filesActual());
+  }
+
+  private static Map<String, Object> planned(ColumnScan scan) {
+    Map<String, Object> planned = column(scan);
+    planned.keySet().removeIf(name -> name.contains("actual"));
+    return planned;
   }
 
   private static Map<String, Object> workload(WorkloadScan scan) {

@@ -1,14 +1,49 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
+import io.icebergzorder.spark.layout.TableReads;
+import java.util.List;
 import java.util.OptionalDouble;
+import java.util.function.ToDoubleFunction;
 
 /**
- * The scan fractions of {@code column = value} for one column: the share of the bytes of files that their lower/upper bounds do not rule
- * out, on average over the values of the rows, in [0, 1].
+ * What {@code column = value} reads of a table, or of the files that the filter of a rewrite selects: a share of the bytes in [0, 1] and a
+ * number of files that lower/upper bounds do not rule out. Both are averages over the values of the same rows: sampled ones of the
+ * rewritten file groups, and rows spread between the bounds of the files that are left.
  *
  * @param column the column's name
- * @param before among the files of before
- * @param predicted among the new files, as predicted
- * @param actual among the new files; empty if nothing was committed
+ * @param before the share before the rewrite
+ * @param predicted the share after it, as predicted
+ * @param actual the share after it; empty if nothing was committed
+ * @param filesBefore the files before it
+ * @param filesPredicted the files after it, as predicted
+ * @param filesActual the files after it; empty if nothing was committed
  */
-public record ColumnScan(String column, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
+public record ColumnScan(
+    String column,
+    OptionalDouble before,
+    OptionalDouble predicted,
+    OptionalDouble actual,
+    OptionalDouble filesBefore,
+    OptionalDouble filesPredicted,
+    OptionalDouble filesActual) {
+  static List<ColumnScan> of(TableReads before, TableReads predicted, TableReads actual) {
+    return before.byColumn().keySet().stream()
+        .map(
+            column ->
+                new ColumnScan(
+                    column,
+                    figure(before, column, FilterRead::fraction),
+                    figure(predicted, column, FilterRead::fraction),
+                    figure(actual, column, FilterRead::fraction),
+                    figure(before, column, FilterRead::files),
+                    figure(predicted, column, FilterRead::files),
+                    figure(actual, column, FilterRead::files)))
+        .toList();
+  }
+
+  private static OptionalDouble figure(TableReads reads, String column, ToDoubleFunction<FilterRead> of) {
+    FilterRead read = reads.byColumn().get(column);
+    return read == null ? OptionalDouble.empty() : OptionalDouble.of(of.applyAsDouble(read));
+  }
+}

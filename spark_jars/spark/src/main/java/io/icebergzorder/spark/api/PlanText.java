@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Printable;
+import io.icebergzorder.spark.layout.TableReads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -30,11 +31,7 @@ final class PlanText {
     lines.add(text("  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
     add(lines, plan.groups(), PlanText::chosen, "file groups are rewritten");
     add(lines, plan.left(), PlanText::left, "are left");
-    if (!plan.scanFractions().isEmpty()) {
-      lines.add(
-          "  predicted scan fraction of column = value among all new files: "
-              + fractions(plan.scanFractions(), plan.scanFractionsBefore()));
-    }
+    TableReads.texts(plan.reads().get(0), plan.reads().get(1)).forEach(each -> lines.add("  " + each));
     for (PredicateScan each : plan.predicates()) {
       lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
     }

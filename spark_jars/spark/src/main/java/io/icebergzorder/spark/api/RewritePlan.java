@@ -5,6 +5,7 @@ import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
+import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StoredPlan;
@@ -126,7 +127,7 @@ public final class RewritePlan {
         group.rows(),
         Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
         Reason.text(group.reasons()),
-        layout.map(each -> new PlannedLayout(each.layout(), each.predicted(), each.before())));
+        layout.map(each -> new PlannedLayout(each.layout(), each.predicted().fractions(), each.before().fractions())));
   }
 
   /** The data files that the filter selects and that are left alone, with the reasons. */
@@ -156,21 +157,24 @@ public final class RewritePlan {
     return sampled.map(SampledPlan::warningsOfPlan).orElse(List.of());
   }
 
-  /**
-   * By column name, the scan fraction that {@code column = value} is predicted to have among the new files of all groups, on average
-   * over the values of the rows: what the table attains if all of it is rewritten. Files that are left alone do not count. In [0, 1],
-   * lower is better; a column without a value is left out. Empty before {@link #sampled}.
-   */
-  public Map<String, Double> scanFractions() {
-    return sampled.map(SampledPlan::predicted).orElse(Map.of());
+  /** What filters read of the table before the rewrite and are predicted to read after it, by column; empty before {@link #sampled}. */
+  public List<ColumnScan> scans() {
+    return ColumnScan.of(reads().get(0), reads().get(1), TableReads.NONE);
   }
 
-  /**
-   * By column name, the scan fraction that {@code column = value} has today among the files of all groups, on average over the values of
-   * the same rows. Empty before {@link #sampled}.
-   */
-  public Map<String, Double> scanFractionsBefore() {
-    return sampled.map(SampledPlan::before).orElse(Map.of());
+  /** The data files of the table, or those that the filter selects; empty before {@link #sampled}, and if nothing is rewritten. */
+  public Optional<TableFiles> before() {
+    return TableFiles.of(reads().get(0));
+  }
+
+  /** The same as predicted after the rewrite. */
+  public Optional<TableFiles> after() {
+    return TableFiles.of(reads().get(1));
+  }
+
+  /** What is read before, and as predicted. */
+  List<TableReads> reads() {
+    return sampled.map(each -> List.of(each.before(), each.predicted())).orElse(List.of(TableReads.NONE, TableReads.NONE));
   }
 
   /** The size that new files are to have, in bytes. */
@@ -200,8 +204,13 @@ public final class RewritePlan {
 
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
-    List<SampledGroup> groups = sampled.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
-    return plan.workload().map(workload -> SampledPlan.read(workload, groups, List.of())).map(WorkloadScan::of);
+    return plan.workload()
+        .map(
+            workload ->
+                sampled
+                    .map(each -> each.read(workload, each.groups().values(), List.of()))
+                    .map(WorkloadScan::of)
+                    .orElseGet(() -> WorkloadScan.unknown(workload.queries().size())));
   }
 
   TablePlan tablePlan() {

@@ -4,8 +4,8 @@ import io.icebergzorder.spark.layout.SampledPlan;
 import java.util.OptionalDouble;
 
 /**
- * What the queries of a workload read on average, by their weights: the share of the bytes of a plan's files that partitions and
- * lower/upper bounds do not rule out, in [0, 1].
+ * What the queries of a workload read on average, by their weights: the share of the table's bytes that partitions and lower/upper bounds
+ * do not rule out, in [0, 1].
  *
  * @param queries how many different ones there are
  * @param before among the files of today; empty before it is sampled, and if there are none
@@ -15,5 +15,9 @@ import java.util.OptionalDouble;
 public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {
   static WorkloadScan of(SampledPlan.WorkloadReads found) {
     return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual());
+  }
+
+  static WorkloadScan unknown(int queries) {
+    return new WorkloadScan(queries, OptionalDouble.empty(), OptionalDouble.empty(), OptionalDouble.empty());
   }
 }

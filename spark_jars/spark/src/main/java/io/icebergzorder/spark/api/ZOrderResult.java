@@ -1,12 +1,9 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.run.Rewrite;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
-import java.util.Set;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 
@@ -16,6 +13,8 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   private final String message;
   private final List<ColumnScan> scanFractions;
   private final Optional<WorkloadScan> workload;
+  private final Optional<TableFiles> before;
+  private final Optional<TableFiles> after;
   private final RewritePlan dryRun;
 
   private ZOrderResult(
@@ -23,11 +22,15 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
       String message,
       List<ColumnScan> scanFractions,
       Optional<WorkloadScan> workload,
+      Optional<TableFiles> before,
+      Optional<TableFiles> after,
       RewritePlan dryRun) {
     this.counts = counts;
     this.message = message;
     this.scanFractions = scanFractions;
     this.workload = workload;
+    this.before = before;
+    this.after = after;
     this.dryRun = dryRun;
   }
 
@@ -37,7 +40,9 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   /** Of a rewrite for which there was nothing to do. */
   static ZOrderResult nothing(RewritePlan plan, String message) {
-    return plan.isDryRun() ? dryRun(plan, message) : new ZOrderResult(none(), message, List.of(), Optional.empty(), null);
+    return plan.isDryRun()
+        ? dryRun(plan, message)
+        : new ZOrderResult(none(), message, List.of(), Optional.empty(), Optional.empty(), Optional.empty(), null);
   }
 
   /** Of a rewrite. */
@@ -45,8 +50,10 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
     return new ZOrderResult(
         outcome.result().orElseThrow(),
         outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),
-        columns(outcome.before(), outcome.predicted(), outcome.actual()),
+        ColumnScan.of(outcome.before(), outcome.predicted(), outcome.actual()),
         outcome.workload().map(WorkloadScan::of),
+        TableFiles.of(outcome.before()),
+        TableFiles.of(outcome.actual()),
         null);
   }
 
@@ -55,22 +62,11 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
     return new ZOrderResult(
         none(),
         "Dry run: nothing was written." + (message == null ? "" : " " + message),
-        columns(plan.scanFractionsBefore(), plan.scanFractions(), Map.of()),
+        plan.scans(),
         plan.groups().isEmpty() ? Optional.empty() : plan.workload(),
+        plan.before(),
+        plan.after(),
         plan);
-  }
-
-  private static List<ColumnScan> columns(
-      Map<String, Double> before, Map<String, Double> predicted, Map<String, Double> actual) {
-    Set<String> names = new LinkedHashSet<>(predicted.keySet());
-    names.addAll(before.keySet());
-    return names.stream()
-        .map(name -> new ColumnScan(name, number(before, name), number(predicted, name), number(actual, name)))
-        .toList();
-  }
-
-  private static OptionalDouble number(Map<String, Double> numbers, String name) {
-    return numbers.containsKey(name) ? OptionalDouble.of(numbers.get(name)) : OptionalDouble.empty();
   }
 
   /** Why nothing was rewritten, if so; what the rewrite costs; whether it was a dry run. In sentences; empty if there is nothing to say. */
@@ -78,14 +74,24 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
     return Optional.ofNullable(message);
   }
 
-  /** What filters read before and after, column by column, over all file groups that were committed. */
+  /** What filters read of the table before and after, column by column; empty if nothing was rewritten. */
   public List<ColumnScan> scanFractions() {
     return scanFractions;
   }
 
-  /** What the queries of the workload read before and after of the same file groups; empty without one, and if there are none. */
+  /** What the queries of the workload read of the table before and after; empty without one, and if nothing was rewritten. */
   public Optional<WorkloadScan> workload() {
     return workload;
+  }
+
+  /** The data files of the table before, or those that the filter selects; empty if nothing was rewritten. */
+  public Optional<TableFiles> before() {
+    return before;
+  }
+
+  /** The same after the rewrite, or as predicted in a dry run. */
+  public Optional<TableFiles> after() {
+    return after;
   }
 
   /** Whether nothing was written because option {@code dry-run} said so: the counts are those that would be. */

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import org.apache.iceberg.DataFile;
@@ -33,6 +34,10 @@ public final class FileBounds {
             rows.build().toArray(),
             sizes.build().toArray(),
             keys.stream().map(BoundKeys::bounds).toList());
+  }
+
+  public Set<String> locations() {
+    return places.keySet();
   }
 
   public BoundedFiles all() {

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.function.IntPredicate;
+import java.util.function.IntToDoubleFunction;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetricsConfig;
@@ -29,12 +30,14 @@ public final class ConditionReads {
   private final Table table;
   private final List<FileCondition> conditions;
   private final Map<FileGroup, JoinedFile> joined = new HashMap<>();
+  private final BytesRead others;
 
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
     this.plan = plan;
     this.table = plan.target().table();
     this.conditions =
         conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
+    this.others = new BytesRead(conditions.size());
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
@@ -53,13 +56,18 @@ public final class ConditionReads {
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(columns, file -> {
         FileGroup group = byLocation.get(file.location());
+        add(group == null ? others : read.get(group), file);
         if (group != null) {
-          add(read.get(group), file);
           joined.get(group).add(file);
         }
       });
     }
     return read;
+  }
+
+  /** What is read of the files of no group, once {@link #today} is known. */
+  BytesRead others() {
+    return others;
   }
 
   private void add(BytesRead read, DataFile file) {
@@ -123,13 +131,15 @@ public final class ConditionReads {
     return asked;
   }
 
-  /** Bytes of files, and how many of them each of some conditions reads. Sums of whole bytes are the same in any order, and so in Python. */
+  /** Bytes of files, and how many bytes and files each of some conditions reads. Sums of whole numbers are the same in any order. */
   public static final class BytesRead {
     private long all;
     private final long[] read;
+    private final long[] files;
 
     public BytesRead(int conditions) {
       read = new long[conditions];
+      files = new long[conditions];
     }
 
     /** Adds up what is read of several sets of files by the same conditions. */
@@ -139,6 +149,7 @@ public final class ConditionReads {
         sum.all += part.all;
         for (int i = 0; i < conditions; i++) {
           sum.read[i] += part.read[i];
+          sum.files[i] += part.files[i];
         }
       });
       return sum;
@@ -147,7 +158,9 @@ public final class ConditionReads {
     public void add(long bytes, IntPredicate isRead) {
       all += bytes;
       for (int i = 0; i < read.length; i++) {
-        read[i] += isRead.test(i) ? bytes : 0;
+        boolean is = isRead.test(i);
+        read[i] += is ? bytes : 0;
+        files[i] += is ? 1 : 0;
       }
     }
 
@@ -158,10 +171,19 @@ public final class ConditionReads {
 
     /** The mean of the shares, by the weights of the conditions; NaN if there are no bytes or no weights. */
     public double mean(double[] weights) {
+      return mean(weights, i -> share(i).orElse(Double.NaN));
+    }
+
+    /** The mean of what conditions cost, in bytes, by their weights. */
+    double cost(double[] weights, long openCost) {
+      return mean(weights, i -> read[i] + openCost * files[i]);
+    }
+
+    private static double mean(double[] weights, IntToDoubleFunction ofCondition) {
       double total = 0;
       double sum = 0;
-      for (int i = 0; i < read.length; i++) {
-        total += weights[i] * share(i).orElse(Double.NaN);
+      for (int i = 0; i < weights.length; i++) {
+        total += weights[i] * ofCondition.applyAsDouble(i);
         sum += weights[i];
       }
       return total / sum;

@@ -1,8 +1,6 @@
 package io.icebergzorder.spark.layout;
 
-import static io.icebergzorder.core.Reason.percent;
-
-import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
@@ -10,39 +8,21 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Warnings for the user before a rewrite, beside those of {@link MetricsFindings}. Python has the same texts. */
 record RewriteMessages(List<String> first, List<String> last) {
   static final RewriteMessages NONE = new RewriteMessages(List.of(), List.of());
 
-  /** A column gets worse if filters on it read more than this times as much as today. */
-  private static final double LOSS = 1.05;
+  /** A smaller gain or loss counts as none. */
+  private static final double ERROR = 0.05;
 
-  /** What filters read on average of the file groups that are rewritten, and what the average is over. */
-  record Means(double before, double predicted, String over) {
-    /** Why file groups are left of which this is predicted. */
-    Reason noGain() {
-      return Reason.of(Reason.NO_GAIN, "before", before, "predicted", predicted, "over", over);
-    }
-
-    String text(String colon) {
-      String of = over.equals("queries") ? "queries of the workload" : over;
-      return "on average over the %s%s %s, %s today.".formatted(of, colon, percent(predicted), percent(before));
-    }
-  }
-
-  static RewriteMessages of(
-      TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<SampledGroup> groups) {
+  static RewriteMessages of(TablePlan plan, TableReads before, TableReads predicted, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
-    addLosers(messages, before, predicted, means);
-    if (plan.resolved().isRewriteAll()
-        && means.predicted() > means.before()
-        && !percent(means.predicted()).equals(percent(means.before()))) {
-      messages.add("The rewrite makes the scan fraction worse " + means.text(":"));
-    }
+    addLosers(messages, before, predicted, ScanCost.openCost(plan.target().table().properties()));
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
     return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
   }
@@ -64,17 +44,20 @@ record RewriteMessages(List<String> first, List<String> last) {
                     .formatted(column.name(), table)));
   }
 
-  private static void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted, Means means) {
-    List<String> losers =
-        predicted.keySet().stream()
-            .filter(column -> before.containsKey(column) && predicted.get(column) > LOSS * before.get(column))
-            .toList();
-    for (String column : losers) {
-      boolean isLast = column.equals(losers.get(losers.size() - 1));
-      messages.add(
-          "Column %s gets worse: filters on it will read %s of these files, %s today%s"
-              .formatted(
-                  column, percent(predicted.get(column)), percent(before.get(column)), isLast ? "; " + means.text("") : "."));
+  /** Says on which columns filters will cost more, and for which others. */
+  private static void addLosers(List<String> messages, TableReads before, TableReads after, long openCost) {
+    // Of a column of which the cost is not known, neither comparison holds.
+    ToDoubleFunction<String> change = column -> after.cost(column, openCost) / before.cost(column, openCost);
+    List<String> losers = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) > 1 + ERROR).toList();
+    List<String> winners = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) < 1 - ERROR).toList();
+    if (!losers.isEmpty()) {
+      String pays = winners.isEmpty() ? " gets worse" : " pays for " + String.join(", ", winners);
+      String reads =
+          Stream.of(losers, winners)
+              .flatMap(List::stream)
+              .map(column -> TableReads.text(column, before, after))
+              .collect(Collectors.joining(", "));
+      messages.add("%s%s: %s.".formatted(String.join(", ", losers), pays, reads));
     }
   }
 

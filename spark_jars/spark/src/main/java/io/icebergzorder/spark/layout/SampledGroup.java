@@ -2,10 +2,11 @@ package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
-import java.util.Map;
 
 /**
  * A file group with its layout and predictions.
@@ -13,24 +14,26 @@ import java.util.Map;
  * @param sample its sampled rows, and the layout that was fitted to them
  * @param today its files of today
  * @param planned the files that the layout is predicted to make, without the bounds that they will not keep
- * @param before by column name, the scan fraction of {@code column = value} among the files of today
- * @param predicted by column name, the one among the planned files
+ * @param before what filters read of the files of today
+ * @param predicted what they are predicted to read of the planned ones
  * @param readBefore what the queries of a workload read of the files of today
  * @param readPredicted what they are predicted to read of the planned ones
- * @param meanBefore what filters read on average today
- * @param meanPredicted what they are predicted to read on average
+ * @param costBefore what a filter costs on average today, in bytes; NaN if no sampled row has a value
+ * @param costPredicted what it is predicted to cost
+ * @param gains whether filters are predicted to cost less, what a column loses counting more; or nothing is known
  */
 public record SampledGroup(
     FileGroup group,
     LaidOutSample sample,
     BoundedFiles today,
     BoundedFiles planned,
-    Map<String, Double> before,
-    Map<String, Double> predicted,
+    TableReads before,
+    TableReads predicted,
     BytesRead readBefore,
     BytesRead readPredicted,
-    double meanBefore,
-    double meanPredicted) {
+    double costBefore,
+    double costPredicted,
+    boolean gains) {
   public Layout layout() {
     return sample.layout();
   }
@@ -40,10 +43,16 @@ public record SampledGroup(
     return layout().files() < group.expectedFiles();
   }
 
+  /** Why it is left: it would not gain, or only some columns would. */
+  Reason whyLeft(String over) {
+    String code = ScanCost.isLess(costBefore, costPredicted) ? Reason.LOSS_TOO_LARGE : Reason.NO_GAIN;
+    return Reason.of(code, "before", (long) Math.rint(costBefore), "predicted", (long) Math.rint(costPredicted), "over", over);
+  }
+
   /** The same group with the curve that orders the rows inside its files. */
   SampledGroup tightened() {
     LaidOutSample tightened = sample.with(layout().tightened(sample.fitted()));
     return new SampledGroup(
-        group, tightened, today, planned, before, predicted, readBefore, readPredicted, meanBefore, meanPredicted);
+        group, tightened, today, planned, before, predicted, readBefore, readPredicted, costBefore, costPredicted, gains);
   }
 }

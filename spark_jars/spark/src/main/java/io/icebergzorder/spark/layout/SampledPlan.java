@@ -16,14 +16,14 @@ import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
- * A plan with the layouts of its file groups, and with scan fractions today and predicted.
+ * A plan with the layouts of its file groups, and with what filters read, today and predicted.
  *
  * @param plan the plan
  * @param groups the file groups that are to be rewritten, in the order of the plan
  * @param failures of those that could not be sampled, why not; empty without partial progress
  * @param left of those that are better left as they are, why
- * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups
- * @param predicted the one that their new files are predicted to have
+ * @param before what filters read of the table today
+ * @param predicted what they are predicted to read after the rewrite
  * @param metrics the columns whose lower/upper bounds do not serve
  * @param messages what else the user should know before the work begins
  * @param whyNothing why no group is left over, or null
@@ -34,8 +34,8 @@ public record SampledPlan(
     Map<FileGroup, SampledGroup> groups,
     Map<FileGroup, Throwable> failures,
     Map<FileGroup, Reason> left,
-    Map<String, Double> before,
-    Map<String, Double> predicted,
+    TableReads before,
+    TableReads predicted,
     MetricsFindings metrics,
     RewriteMessages messages,
     String whyNothing,
@@ -43,7 +43,7 @@ public record SampledPlan(
   /** What the queries of a workload read on average, by their weights. */
   public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
 
-  /** Takes copies of what is told by file group; the maps by column are in the order of the columns. */
+  /** Takes copies of what is told by file group. */
   public SampledPlan {
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
     failures = Collections.unmodifiableMap(new LinkedHashMap<>(failures));
@@ -54,13 +54,13 @@ public record SampledPlan(
     return groups.values().stream().map(SampledGroup::layout).toList();
   }
 
-  /** By column name, the scan fraction today among the files of some groups. */
-  public Map<String, Double> before(Collection<SampledGroup> some) {
+  /** What filters read today of some groups and the files that are left. */
+  public TableReads before(Collection<SampledGroup> some) {
     return some.size() == groups.size() ? before : measure.before(some);
   }
 
-  /** By column name, the one that their new files are predicted to have. */
-  public Map<String, Double> predicted(Collection<SampledGroup> some) {
+  /** What filters are predicted to read of the files that take their place. */
+  public TableReads predicted(Collection<SampledGroup> some) {
     return some.size() == groups.size() ? predicted : measure.predicted(some);
   }
 
@@ -74,17 +74,17 @@ public record SampledPlan(
             groups.values().stream().map(each -> reads.predicted(each.group(), each.planned()))));
   }
 
-  /** What the queries of a workload read of some groups, and of what was made of each. */
-  public static WorkloadReads read(Workload workload, Collection<SampledGroup> groups, Collection<BytesRead> made) {
+  /** What the queries of a workload read of some groups, of what was made of each, and of the files that are left. */
+  public WorkloadReads read(Workload workload, Collection<SampledGroup> groups, Collection<BytesRead> made) {
     return new WorkloadReads(
         workload.queries().size(),
-        mean(workload, groups.stream().map(SampledGroup::readBefore)),
-        mean(workload, groups.stream().map(SampledGroup::readPredicted)),
-        mean(workload, made.stream()));
+        mean(workload, groups.stream().map(SampledGroup::readBefore).toList()),
+        mean(workload, groups.stream().map(SampledGroup::readPredicted).toList()),
+        mean(workload, made));
   }
 
-  private static OptionalDouble mean(Workload workload, Stream<BytesRead> read) {
-    double mean = BytesRead.sum(workload.queries().size(), read).mean(workload.weights());
+  private OptionalDouble mean(Workload workload, Collection<BytesRead> read) {
+    double mean = read.isEmpty() ? Double.NaN : measure.readWithLeft(read.stream()).mean(workload.weights());
     return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
   }
 

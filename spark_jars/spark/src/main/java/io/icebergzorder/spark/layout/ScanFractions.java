@@ -2,85 +2,109 @@ package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.LaidOutSample;
-import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import io.icebergzorder.core.metrics.NewFiles;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
+import io.icebergzorder.core.metrics.SpreadRows;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.Collection;
-import java.util.Collections;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.IntToDoubleFunction;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 
 /**
- * Measures the file groups of a plan, all in the same way: by the scan fractions of {@code column = value}, and by what the queries of
- * a workload read. Fractions go by the name of the column, in the order of the columns; those without a value are left out.
+ * Measures the file groups of a plan, all in the same way: by what filters {@code column = value} read, and by what the queries of a
+ * workload read. A group is measured alone, several of them among the files that the plan leaves.
  */
 public final class ScanFractions {
+  private static final int ROWS_OF_A_FILE = 200;
+  private static final int LEAST_ROWS = 20_000;
+  private static final int MOST_ROWS = 100_000;
+
   private final TablePlan plan;
   private final ResolvedSortOrder order;
   private final KeptBounds kept;
   private final int[] keyLengths;
   private final ConditionReads queries;
+  private final FileBounds today;
+  private List<MeasuredFiles> left = List.of();
+  private BytesRead readOfLeft;
 
-  /** Takes what new files keep of bounds, and by column the bytes at which the keys of samples are cut. */
+  /** Reads manifests: metrics of all files that were listed would take much memory, their keys take less. */
   ScanFractions(TablePlan plan, KeptBounds kept, int[] keyLengths, ConditionReads queries) {
     this.plan = plan;
     this.order = plan.order();
     this.kept = kept;
     this.keyLengths = keyLengths;
     this.queries = queries;
+    this.today = new FileBounds(order.named(), plan.target().table().schema(), plan::forEachFileWithBounds);
   }
 
-  /** Measures groups by their samples, in their order. Manifests are read: metrics of all that were listed would take much memory. */
-  Map<FileGroup, SampledGroup> groups(Map<FileGroup, LaidOutSample> samples) {
-    Set<String> wanted = new HashSet<>();
-    samples.keySet().forEach(group -> wanted.addAll(group.locations()));
-    FileBounds today =
-        new FileBounds(
-            order.named(),
-            plan.target().table().schema(),
-            visitor ->
-                plan.forEachFileWithBounds(file -> {
-                  if (wanted.contains(file.location())) {
-                    visitor.accept(file);
-                  }
-                }));
+  /** Measures groups by their samples, in their order. Manifests are read for the queries of a workload. */
+  List<SampledGroup> groups(Map<FileGroup, LaidOutSample> samples) {
     Map<FileGroup, BytesRead> read = queries.today(samples.keySet());
-    Map<FileGroup, SampledGroup> groups = new LinkedHashMap<>();
-    samples.forEach((group, sample) -> {
-      BoundedFiles files = cut(today.of(group.locations()));
-      Map<String, Double> before = measured(List.of(new MeasuredFiles(files, sample)));
-      groups.put(group, planned(group, sample, files, before, read.get(group)));
-    });
-    return groups;
+    return samples.keySet().stream().map(group -> measured(group, samples.get(group), read.get(group))).toList();
   }
 
-  /** The same group by another layout. */
-  SampledGroup with(SampledGroup group, Layout layout) {
-    return planned(group.group(), group.sample().with(layout), group.today(), group.before(), group.readBefore());
-  }
-
-  private SampledGroup planned(
-      FileGroup group, LaidOutSample sample, BoundedFiles today, Map<String, Double> before, BytesRead read) {
+  private SampledGroup measured(FileGroup group, LaidOutSample sample, BytesRead read) {
+    BoundedFiles files = cut(today.of(group.locations()));
     BoundedFiles planned = newFiles(sample);
-    Map<String, Double> predicted = predicted(List.of(new MeasuredFiles(planned, sample)));
+    TableReads before = reads(List.of(new MeasuredFiles(files, sample)), false);
+    TableReads predicted = reads(List.of(new MeasuredFiles(planned, sample)), true);
     BytesRead willRead = queries.predicted(group, planned);
-    return new SampledGroup(
-        group, sample, today, planned, before, predicted, read, willRead, mean(before, read), mean(predicted, willRead));
+    long openCost = ScanCost.openCost(plan.target().table().properties());
+    int[] known =
+        IntStream.range(0, order.named().size())
+            .filter(i -> before.byColumn().containsKey(name(i)) && predicted.byColumn().containsKey(name(i)))
+            .toArray();
+    double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
+    double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost)).toArray();
+    double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost)).toArray();
+    double lossFactor = plan.options().layout().columnWeights().isEmpty() ? ScanCost.LOSS_FACTOR : 1;
+    double costBefore = ScanCost.mean(old, weights);
+    double costPredicted = ScanCost.mean(made, weights);
+    double judged = ScanCost.judgedCost(old, made, weights, lossFactor);
+    if (plan.workload().isPresent()) {
+      double[] ofQueries = plan.workload().get().weights();
+      costBefore = read.cost(ofQueries, openCost);
+      costPredicted = willRead.cost(ofQueries, openCost);
+      judged = costPredicted;
+    }
+    boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, judged);
+    return new SampledGroup(group, sample, files, planned, before, predicted, read, willRead, costBefore, costPredicted, gains);
+  }
+
+  private String name(int place) {
+    return order.named().get(place).name();
+  }
+
+  /** Has file groups measured among all other files from now on, whose rows are spread between their bounds. */
+  void leaveAllBut(Collection<SampledGroup> chosen, Collection<SampledGroup> notChosen) {
+    Set<String> others = new TreeSet<>(FileScope.BY_BYTES);
+    others.addAll(today.locations());
+    chosen.forEach(each -> each.group().locations().forEach(others::remove));
+    BoundedFiles files = cut(today.of(List.copyOf(others)));
+    if (files.count() > 0) {
+      int rows = Math.min(Math.max(ROWS_OF_A_FILE * files.count(), LEAST_ROWS), MOST_ROWS);
+      left = List.of(new MeasuredFiles(files, SpreadRows.of(files, rows).sample(), files.allRows()));
+    }
+    readOfLeft = sum(Stream.concat(Stream.of(queries.others()), notChosen.stream().map(SampledGroup::readBefore)));
   }
 
   /** The files that a layout is predicted to make, with what will be kept of bounds. A partition field has no bounds of its own. */
@@ -108,67 +132,45 @@ public final class ScanFractions {
     return new BoundedFiles(files.partitions(), files.rows(), files.sizes(), cut);
   }
 
-  public Map<String, Double> before(Collection<SampledGroup> groups) {
-    return groups.size() == 1
-        ? groups.iterator().next().before()
-        : measured(groups.stream().map(each -> new MeasuredFiles(each.today(), each.sample())).toList());
+  /** Measures today's files of file groups. */
+  public TableReads before(Collection<SampledGroup> groups) {
+    return reads(groups.stream().map(each -> new MeasuredFiles(each.today(), each.sample())).toList(), false);
   }
 
-  public Map<String, Double> predicted(Collection<SampledGroup> groups) {
-    return groups.size() == 1
-        ? groups.iterator().next().predicted()
-        : predicted(groups.stream().map(each -> new MeasuredFiles(each.planned(), each.sample())).toList());
+  /** Predicts what is read of the new files of file groups. */
+  public TableReads predicted(Collection<SampledGroup> groups) {
+    return reads(groups.stream().map(each -> new MeasuredFiles(each.planned(), each.sample())).toList(), true);
   }
 
-  private Map<String, Double> predicted(List<MeasuredFiles> groups) {
-    return byColumn(groups.isEmpty(), i -> {
+  /** Measures files by their bounds, or planned ones by what will be kept of them. */
+  public TableReads reads(List<MeasuredFiles> groups, boolean arePlanned) {
+    if (groups.isEmpty()) {
+      return TableReads.NONE;
+    }
+    List<MeasuredFiles> all = Stream.concat(groups.stream(), left.stream()).toList();
+    Map<String, FilterRead> found = new LinkedHashMap<>();
+    for (int i = 0; i < order.named().size(); i++) {
       ClusteringColumn column = order.named().get(i);
-      if (kept.areKept(column)) {
-        return ScanMeasurement.of(groups, i, kept.kept(column));
-      }
-      // Without bounds every file is read.
-      return groups.stream().anyMatch(group -> group.lookedFor().columns().get(i).hasValue()) ? 1 : Double.NaN;
-    });
-  }
-
-  /** Those that files have by their bounds; empty without a group. */
-  public Map<String, Double> measured(List<MeasuredFiles> groups) {
-    return byColumn(groups.isEmpty(), i -> ScanMeasurement.of(groups, i));
-  }
-
-  private Map<String, Double> byColumn(boolean isEmpty, IntToDoubleFunction ofColumn) {
-    Map<String, Double> fractions = new LinkedHashMap<>();
-    List<ClusteringColumn> columns = order.named();
-    for (int i = 0; i < columns.size() && !isEmpty; i++) {
-      double fraction = ofColumn.applyAsDouble(i);
-      if (!Double.isNaN(fraction)) {
-        fractions.put(columns.get(i).name(), fraction);
+      FilterRead read = ScanMeasurement.of(all, i, arePlanned ? kept.kept(column) : UnaryOperator.identity());
+      if (read != null) {
+        found.put(column.name(), read);
       }
     }
-    return Collections.unmodifiableMap(fractions);
-  }
-
-  /** What filters read on average: by the weights of a workload's queries, else over the columns by theirs. NaN if there is nothing. */
-  double mean(Map<String, Double> fractions, BytesRead read) {
-    if (plan.workload().isPresent()) {
-      return read.mean(plan.workload().get().weights());
-    }
-    double sum = 0;
-    double weights = 0;
-    List<ClusteringColumn> columns = order.named();
-    for (int i = 0; i < columns.size(); i++) {
-      Double fraction = fractions.get(columns.get(i).name());
-      if (fraction != null) {
-        double weight = order.weight(i);
-        sum += weight * fraction;
-        weights += weight;
-      }
-    }
-    return sum / weights;
+    return new TableReads(
+        all.stream().mapToInt(each -> each.files().count()).sum(), all.stream().mapToLong(each -> each.files().bytes()).sum(), found);
   }
 
   /** What the queries of the workload read of new files. */
   public BytesRead read(Collection<DataFile> files) {
     return queries.made(files);
+  }
+
+  /** What the queries of the workload read of some files and of those that are left. */
+  BytesRead readWithLeft(Stream<BytesRead> parts) {
+    return sum(Stream.concat(parts, Stream.of(readOfLeft)));
+  }
+
+  private BytesRead sum(Stream<BytesRead> parts) {
+    return BytesRead.sum(plan.workload().map(each -> each.queries().size()).orElse(0), parts);
   }
 }

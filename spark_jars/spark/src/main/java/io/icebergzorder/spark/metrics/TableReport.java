@@ -48,7 +48,7 @@ public final class TableReport {
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        TargetSize.sizes(table, request.options(), snapshotId, bytes, request.where() != null),
+        TargetSize.sizes(table, request.options(), snapshotId, bytes, columns.size(), request.where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),

@@ -1,10 +1,9 @@
 package io.icebergzorder.spark.plan;
 
-import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
-
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.select.Gain;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.GroupCuts;
@@ -62,7 +61,7 @@ public final class Selection {
    * Data files of one partition that have one fate, at least one.
    *
    * @param reasons why they are rewritten together, or left
-   * @param savedBytesPerByte of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+   * @param savedBytesPerByte of chosen files, what a filter is expected to cost less for each byte of them; 0 if it is not known
    * @param usesSmallerTarget whether they are written to half as many files again as usual
    */
   private record Files(List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget) {
@@ -88,7 +87,7 @@ public final class Selection {
     partitions = byPartition(table, listed);
     Map<String, String> options = spec.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
-    target = TargetSize.of(table, spec.written().likeBuiltin(), options, history, sizes, spec.written().where() != null);
+    target = TargetSize.of(table, spec.written().likeBuiltin(), options, history, sizes, spec.order().named().size(), spec.written().where() != null);
     rules = new IcebergRules(table, target.addedTo(options));
     isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
@@ -119,7 +118,7 @@ public final class Selection {
     String whyNothing =
         nothing != null
             ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
-            : chosen.isEmpty() ? selection.whyNothing() : null;
+            : chosen.isEmpty() ? whyNothing(selection.table.name(), selection.leftByReason()) : null;
     return new TablePlan(
         spec,
         start,
@@ -200,6 +199,10 @@ public final class Selection {
     }
   }
 
+  private Map<String, Integer> leftByReason() {
+    return left.stream().collect(Collectors.groupingBy(files -> Reason.text(files.reasons), Collectors.summingInt(files -> files.tasks.size())));
+  }
+
   private static List<FileScanTask> only(List<FileScanTask> files, Predicate<FileScanTask> kind) {
     return files.stream().filter(kind).toList();
   }
@@ -232,14 +235,15 @@ public final class Selection {
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
-      boolean isCapped = choice.today() > rules.maxScanRatio * choice.attainable();
-      leave(files, scan(isCapped ? Reason.GAIN_TOO_SMALL : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      boolean isAbove = choice.today() > rules.maxScanRatio * choice.attainable();
+      String above = choice.today() <= choice.limit() ? Reason.LOSS_TOO_LARGE : Reason.GAIN_TOO_SMALL;
+      leave(files, costs(isAbove ? above : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
     }
     leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
     List<Reason> why =
-        called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(scan(Reason.SCAN_RATIO, choice, isByQueries));
-    double saved = (choice.today() - choice.expected()) * described.bytes() / Math.max(1, size(chosen));
+        called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
+    double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
     return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget()));
   }
 
@@ -271,6 +275,8 @@ public final class Selection {
         order.layoutRequest(spec.options().layout(), 1),
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
+        ScanCost.openCost(table.properties()),
+        spec.options().layout().columnWeights().isEmpty() ? ScanCost.LOSS_FACTOR : 1,
         spec.workload().map(workload -> workload.asked(asked)));
   }
 
@@ -322,43 +328,44 @@ public final class Selection {
     return taken;
   }
 
-  /** Why nothing is rewritten, by the data files that are left for each reason: the three that most are left for. */
-  private String whyNothing() {
-    if (left.isEmpty()) {
-      return "Nothing to rewrite in %s: no data file can hold rows that match the filter.".formatted(table.name());
+  /**
+   * Says why nothing is rewritten: the three reasons that most data files are left for.
+   *
+   * @param counts by reason, the data files that are left
+   */
+  public static String whyNothing(String table, Map<String, Integer> counts) {
+    if (counts.isEmpty()) {
+      return "Nothing to rewrite in %s: no data file can hold rows that match the filter.".formatted(table);
     }
-    Map<String, Integer> counts = new TreeMap<>();
-    left.forEach(files -> counts.merge(Reason.text(files.reasons), files.tasks.size(), Integer::sum));
     List<Map.Entry<String, Integer>> most =
-        counts.entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
+        new TreeMap<>(counts).entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
     String shown =
         most.stream()
             .limit(REASONS_SHOWN)
             .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
             .collect(Collectors.joining(", "));
     int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
-    boolean areYoung = left.stream().anyMatch(files -> files.reasons.get(0).code().equals(Reason.YOUNG));
     return String.format(
-        Locale.ROOT,
-        "Nothing to rewrite in %s: %s%s. To rewrite them anyway, set option %s to true%s.",
-        table.name(),
-        shown,
-        others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others),
-        REWRITE_ALL,
-        areYoung ? ", and lower " + RewriteOptions.MIN_AGE_SECONDS : "");
+        Locale.ROOT, "Nothing to rewrite in %s: %s%s.", table, shown, others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others));
   }
 
-  /** A reason by scan fractions, of which columns do not count that new files get no bounds of. */
-  private Reason scan(String code, Gain.Choice choice, boolean isByQueries) {
-    Map<String, Object> figures = new LinkedHashMap<>();
-    figures.put("before", choice.today());
-    figures.put("attainable", choice.attainable());
-    if (code.equals(Reason.SCAN_RATIO)) {
-      figures.put("predicted", choice.expected());
+  /** A reason by costs, for which columns do not count that new files get no bounds of. */
+  private Reason costs(String code, Gain.Choice choice, boolean isByQueries) {
+    long before = (long) Math.rint(choice.today());
+    long attainable = (long) Math.rint(choice.attainable());
+    String over = isByQueries ? "queries" : "columns";
+    if (code.equals(Reason.LOSS_TOO_LARGE)) {
+      return Reason.of(code, "before", before, "predicted", attainable, "over", over);
     }
+    Map<String, Object> figures = new LinkedHashMap<>();
+    figures.put("before", before);
+    figures.put("attainable", attainable);
     figures.put("max_scan_ratio", rules.maxScanRatio);
-    figures.put("over", isByQueries ? "queries" : "columns");
+    figures.put("over", over);
     figures.put("not_counted", kept.missing());
+    if (code.equals(Reason.SCAN_RATIO)) {
+      figures.put("predicted", (long) Math.rint(choice.expected()));
+    }
     return new Reason(code, figures);
   }
 }

@@ -127,14 +127,9 @@ public record TablePlan(
         .noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE) || each.isFor(Reason.NOT_IN_PLAN));
   }
 
-  /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
-  public int mostFiles(int files) {
-    return !resolved.mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
-  }
-
-  /** Whether few files are worth a rewrite whatever filters read. */
-  public boolean isBySize() {
-    return Double.isInfinite(
+  /** Whether a file group is left as it is if its rewrite is not predicted to gain. */
+  public boolean mayLeave(FileGroup group) {
+    return resolved.mayLeaveGroups() && !group.mustRewrite() && !Double.isInfinite(
         PropertyUtil.propertyAsDouble(resolved.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
@@ -144,7 +139,7 @@ public record TablePlan(
     return history.dataFiles().orElse(listed + left.stream().mapToInt(LeftGroup::dataFilesCount).sum());
   }
 
-  /** Visits the data files that the filter selects, with the bounds of the columns that rows are ordered by. */
+  /** Visits the data files that the filter selects with the bounds of the columns that rows are ordered by. */
   public void forEachFileWithBounds(Consumer<DataFile> visitor) {
     forEachFileWithBounds(order.named().stream().map(column -> String.join(".", column.parts())).toList(), visitor);
   }

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Arrays;
@@ -23,12 +24,6 @@ public record TargetSize(long bytes, String from, String origin) {
   private static final String PROPERTY = "property";
   private static final String LAST_LAYOUT = "last layout";
   private static final String DATA = "data";
-
-  private static final long LEAST = 16L << 20;
-  private static final long MOST = 512L << 20;
-
-  /** Files of a typical partition: so many that filters can leave out most. */
-  private static final int FILES = 32;
 
   /** So many times as much, or as little, must the data ask for until a size by the data is given up. */
   private static final int FAR_OFF = 4;
@@ -54,18 +49,25 @@ public record TargetSize(long bytes, String from, String origin) {
    *
    * @param snapshotId the newest snapshot; null if the table has none
    * @param partitions bytes of the data files of each partition
+   * @param columns how many columns rows are sorted by
    * @param isFiltered whether these are of a part of the table
    * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
-  public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, boolean isFiltered) {
+  public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
     RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
     Map<String, String> planning = options.forPlanner();
-    return new IcebergRules(table, of(table, false, planning, history, partitions, isFiltered).addedTo(planning)).sizes();
+    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning)).sizes();
   }
 
   /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */
   static TargetSize of(
-      Table table, boolean likeBuiltin, Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
+      Table table,
+      boolean likeBuiltin,
+      Map<String, String> options,
+      RewriteHistory history,
+      long[] partitions,
+      int columns,
+      boolean isFiltered) {
     Map<String, String> properties = table.properties();
     long property =
         PropertyUtil.propertyAsLong(
@@ -75,13 +77,12 @@ public record TargetSize(long bytes, String from, String origin) {
     }
     return likeBuiltin || properties.containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
         ? new TargetSize(property, PROPERTY)
-        : found(options, history, partitions, isFiltered);
+        : found(options, history, ofData(partitions, columns, ScanCost.openCost(properties)), isFiltered);
   }
 
   /** The size where none is given. One by the data is kept until the data of the whole table asks for four times as much, or a quarter. */
-  private static TargetSize found(Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
+  private static TargetSize found(Map<String, String> options, RewriteHistory history, long asked, boolean isFiltered) {
     TargetSize last = history == null ? null : history.lastTarget().orElse(null);
-    long asked = ofData(partitions);
     boolean isFarOff =
         last == null
             || !isFiltered
@@ -92,17 +93,17 @@ public record TargetSize(long bytes, String from, String origin) {
         : new TargetSize(betweenLimits(options, last.bytes), LAST_LAYOUT, last.origin);
   }
 
-  /** A 32nd of the partition that half of all bytes are in, or in smaller ones. */
-  static long ofData(long[] partitions) {
+  /** The ideal size for filters, which search the partition that half of all bytes are in, or in smaller ones. */
+  private static long ofData(long[] partitions, int columns, long openCost) {
     long all = Arrays.stream(partitions).sum();
     long seen = 0;
     for (long size : Arrays.stream(partitions).sorted().toArray()) {
       seen += size;
       if (2 * seen >= all) {
-        return Math.max(LEAST, Math.min(MOST, size / FILES));
+        return ScanCost.idealFileSize(size, columns, openCost);
       }
     }
-    return MOST;
+    return ScanCost.idealFileSize(0, columns, openCost);
   }
 
   /** Between the sizes that the user has set, where Iceberg would refuse it otherwise: by Iceberg's own ratios. */
@@ -119,10 +120,5 @@ public record TargetSize(long bytes, String from, String origin) {
     Map<String, String> with = new HashMap<>(options);
     with.put(RewriteDataFiles.TARGET_FILE_SIZE_BYTES, String.valueOf(bytes));
     return with;
-  }
-
-  /** Whether nobody has asked for this size. */
-  boolean isOurChoice() {
-    return from.equals(DATA) || from.equals(LAST_LAYOUT);
   }
 }

@@ -9,6 +9,7 @@ import io.icebergzorder.spark.layout.LayoutFitter;
 import io.icebergzorder.spark.layout.MetricsFindings;
 import io.icebergzorder.spark.layout.PlanSampler;
 import io.icebergzorder.spark.layout.SampledPlan;
+import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.StartingPoint;
@@ -47,9 +48,9 @@ public final class Rewrite {
   public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
-      Map<String, Double> before,
-      Map<String, Double> predicted,
-      Map<String, Double> actual,
+      TableReads before,
+      TableReads predicted,
+      TableReads actual,
       Optional<SampledPlan.WorkloadReads> workload,
       List<String> messages) {}
 
@@ -79,7 +80,8 @@ public final class Rewrite {
     try (RewriteSession session = new RewriteSession(plan.target().session())) {
       SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, sampled.get()) : sampleToWrite(session, plan);
       return toWrite.isNothing()
-          ? new RewriteResult(toWrite, Optional.empty(), Map.of(), Map.of(), Map.of(), Optional.empty(), List.of())
+          ? new RewriteResult(
+              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, Optional.empty(), List.of())
           : rewrite(session, toWrite, since);
     } catch (InterruptedException e) {
       interrupted = true;

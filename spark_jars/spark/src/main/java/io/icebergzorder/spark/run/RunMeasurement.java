@@ -9,6 +9,7 @@ import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
+import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.math.BigDecimal;
@@ -43,7 +44,7 @@ final class RunMeasurement {
   private long since;
   private int summarized;
   private List<GroupResult> measured = List.of();
-  private Map<String, Double> actual = Map.of();
+  private TableReads actual = TableReads.NONE;
 
   /** What came of a file group: its new files, and what the queries of a workload read of them. */
   private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
@@ -73,7 +74,9 @@ final class RunMeasurement {
     }
     List<GroupResult> made = groups.stream().map(this::result).toList();
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    put(fractions, "predicted", sampled.predicted(made.stream().map(GroupResult::group).toList()));
+    List<SampledGroup> ofCommit = made.stream().map(GroupResult::group).toList();
+    put(fractions, "before", sampled.before(ofCommit));
+    put(fractions, "predicted", sampled.predicted(ofCommit));
     put(fractions, "actual", actual(made));
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
@@ -102,11 +105,11 @@ final class RunMeasurement {
         });
   }
 
-  private Map<String, Double> actual(List<GroupResult> made) {
+  private TableReads actual(List<GroupResult> made) {
     // A rewrite in one commit asks for the same groups twice.
     if (!made.equals(measured)) {
       measured = made;
-      actual = sampled.measure().measured(made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList());
+      actual = sampled.measure().reads(made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList(), false);
     }
     return actual;
   }
@@ -125,12 +128,12 @@ final class RunMeasurement {
         actual(committed),
         plan.workload()
             .filter(workload -> !groups.isEmpty())
-            .map(workload -> SampledPlan.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
+            .map(workload -> sampled.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
         messages);
   }
 
-  private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, Map<String, Double> fractions) {
-    fractions.forEach((column, fraction) -> {
+  private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {
+    reads.fractions().forEach((column, fraction) -> {
       BigDecimal rounded = new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
       byColumn.computeIfAbsent(column, each -> new LinkedHashMap<>()).put(name, rounded);
     });

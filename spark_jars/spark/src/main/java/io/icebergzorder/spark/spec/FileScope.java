@@ -29,8 +29,10 @@ import org.apache.iceberg.io.CloseableIterable;
 /** The data files that the filter of a rewrite selects. */
 public record FileScope(Expression filter, boolean caseSensitive) {
   /** An order that every engine finds, whatever the order in which manifests are read. */
-  public static final Comparator<FileScanTask> BY_LOCATION =
-      Comparator.comparing(task -> task.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+  public static final Comparator<String> BY_BYTES =
+      Comparator.comparing(location -> location.getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
+  public static final Comparator<FileScanTask> BY_LOCATION = Comparator.comparing(task -> task.file().location(), BY_BYTES);
 
   private static final long MILLIS = 1000;
 

@@ -15,15 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class TargetSizeTest {
   private static final long MIB = 1L << 20;
-  private static final long[] PARTITIONS = {2048 * MIB, MIB};
-
-  @Test
-  void itHasBounds() {
-    assertEquals(16 * MIB, TargetSize.ofData(new long[] {5, 7}));
-    assertEquals(512 * MIB, TargetSize.ofData(new long[] {Long.MAX_VALUE / 4}));
-    assertEquals(512 * MIB, TargetSize.ofData(new long[0]), "Iceberg's default where there is nothing to go by");
-    assertEquals(64 * MIB, TargetSize.ofData(new long[] {MIB, 2048 * MIB, MIB}), "small ones hold no half of the bytes");
-  }
+  private static final long[] PARTITIONS = {2048 * MIB, MIB, MIB};
 
   @Test
   void reportsAreBySizesThatRewritesChoose() throws Exception {
@@ -32,7 +24,9 @@ class TargetSizeTest {
       catalog.createNamespace(Namespace.of("db"));
       Schema schema = new Schema(Types.NestedField.optional(1, "a", Types.LongType.get()));
       Table table = catalog.createTable(TableIdentifier.of("db", "t"), schema);
-      assertEquals(64 * MIB, rules(table, false).target(), "by the data");
+      assertEquals(16 * MIB, rules(table, false).target(), "by the data: small partitions hold no half of the bytes");
+      table.updateProperties().set("read.split.open-file-cost", String.valueOf(32 * MIB)).commit();
+      assertEquals(64 * MIB, rules(table, false).target(), "by the data, and a higher open cost");
 
       table.newAppend().set("zorder.target-file-size", 32 * MIB + " option").commit();
       assertEquals(32 * MIB, rules(table, false).target(), "that of the last layout");
@@ -52,6 +46,6 @@ class TargetSizeTest {
 
   private static FileSizes rules(Table table, boolean isFiltered) {
     Long snapshotId = table.currentSnapshot() == null ? null : (Long) table.currentSnapshot().snapshotId();
-    return TargetSize.sizes(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, isFiltered);
+    return TargetSize.sizes(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, 2, isFiltered);
   }
 }

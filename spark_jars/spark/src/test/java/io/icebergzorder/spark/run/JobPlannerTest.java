@@ -13,10 +13,10 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.spark.layout.SampledGroup;
+import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.BaseFileScanTask;
@@ -141,7 +141,7 @@ class JobPlannerTest {
     List<FileScanTask> tasks = Collections.nCopies(inputs, new Task(bytes / inputs));
     FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), false);
     LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes);
-    return new SampledGroup(group, sample, null, null, Map.of(), Map.of(), null, null, 0, 0);
+    return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, 0, 0, true);
   }
 
   /** One column of as many values as there are files, evenly cut. */
