@@ -69,17 +69,19 @@ public final class Gain {
     if (places(isLike).length > 0) {
       partition = new PartitionRows(files, rows, request, partition.rowsAlike(isLike));
     }
-    double today = partition.mean(partition.cost());
+    double[] ofToday = partition.cost();
+    double today = partition.mean(ofToday);
     PartitionRows.Rewritten everything = partition.rewritten(all, false);
-    double limit = request.maxScanRatio() * partition.judge(everything.costs());
+    double limit = request.maxScanRatio() * partition.judge(ofToday, everything.costs());
     int[] called = places(calledFor);
     Found found = new Found(called, partition.after(called, false));
+    boolean gains = partition.gains(called);
     boolean usesSmallerTarget = false;
-    // A file by itself is left to the rules of sizes.
-    if (partition.judge(found.costs) > Math.min(limit, today) * AS_MUCH && files.count() > 1) {
+    if (!gains || partition.judge(ofToday, found.costs) > limit * AS_MUCH) {
       int[] due = places(mustRewrite);
-      found = new Found(due, partition.after(due, false));
-      if (partition.judge(found.costs) > limit) {
+      Found required = new Found(due, partition.after(due, false));
+      found = gains ? found : required;
+      if (partition.judge(ofToday, required.costs) > limit) {
         double[] attained = partition.average(everything.readProbability());
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
         // At best, the rows of a set are read for what they are after a rewrite of everything.
@@ -92,7 +94,7 @@ public final class Gain {
           atBest[place] = today - saved;
         }
         long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
-        Found best = best(partition, sizes, order, atBest, everything.costs(), due.length, limit, budget);
+        Found best = best(partition, sizes, order, atBest, ofToday, everything.costs(), due.length, limit, budget);
         usesSmallerTarget = best != null && partition.usesSmallerTarget(best.files);
         found = best == null ? found : best;
       }
@@ -113,7 +115,15 @@ public final class Gain {
 
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
   private static Found best(
-      PartitionRows partition, long[] sizes, int[] order, double[] atBest, double[] ofEverything, int due, double limit, long budget) {
+      PartitionRows partition,
+      long[] sizes,
+      int[] order,
+      double[] atBest,
+      double[] ofToday,
+      double[] ofEverything,
+      int due,
+      double limit,
+      long budget) {
     long[] ends = sizes.clone();
     for (int place = 1; place < ends.length; place++) {
       ends[place] += ends[place - 1];
@@ -138,7 +148,7 @@ public final class Gain {
         }
         costs = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
       }
-      double after = partition.judge(costs);
+      double after = partition.judge(ofToday, costs);
       double score = (limit - after) / Math.max(1, size);
       if (after <= limit && score > best) {
         found = new Found(chosen, costs);

@@ -220,9 +220,15 @@ final class PartitionRows {
     return ScanCost.mean(costs, weights);
   }
 
-  /** Averages the costs of all files after a rewrite over the columns, what a column loses counting more. */
-  double judge(double[] costs) {
-    return ScanCost.judgedCost(cost(), costs, weights, workload == null ? request.lossFactor() : 1);
+  /** Averages what files cost after a rewrite over the columns, what a column loses since today counting more. */
+  double judge(double[] today, double[] costs) {
+    return ScanCost.judgedCost(today, costs, weights, workload == null ? request.lossFactor() : 1);
+  }
+
+  /** Whether a rewrite of some files is predicted to make filters on these cost less. */
+  boolean gains(int[] of) {
+    double[] costs = cost(of);
+    return of.length > 0 && ScanCost.isLess(mean(costs), judge(costs, rewritten(of, false).costs));
   }
 
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
