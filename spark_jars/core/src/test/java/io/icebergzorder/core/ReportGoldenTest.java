@@ -59,17 +59,20 @@ class ReportGoldenTest {
     found.put("total_file_count", report.totalFileCount()).put("total_bytes", report.totalBytes()).put("total_rows", report.totalRows());
     ObjectNode fractions = found.putObject("scan_fractions");
     ObjectNode attainable = found.putObject("attainable");
+    ObjectNode filesRead = found.putObject("files_read");
     for (ColumnReport column : report.columns()) {
-      if (column.scanFraction() != null) {
-        fractions.put(column.name(), column.scanFraction());
+      if (column.read() != null) {
+        fractions.put(column.name(), column.read().fraction());
+        filesRead.put(column.name(), column.read().files());
       }
       if (column.attainable() != null) {
-        attainable.put(column.name(), column.attainable());
+        attainable.put(column.name(), column.attainable().fraction());
       }
     }
+    found.put("cost", report.cost()).put("attainable_cost", report.attainableCost());
     SizeReport sizes = report.fileSizes();
     found.put("target_file_size_bytes", sizes.target()).put("smallest_bytes", sizes.smallest()).put("median_bytes", sizes.median());
-    found.put("largest_bytes", sizes.largest()).put("badly_sized_files", sizes.badlySized()).put("files_after_rewrite", sizes.afterRewrite());
+    found.put("largest_bytes", sizes.largest()).put("files_after_rewrite", sizes.afterRewrite());
     ArrayNode findings = found.putArray("findings");
     report.findings().forEach(each -> findings.add(each.severity() + " " + each.code()));
     assertEquals(golden.get("expected").get("report").toPrettyString(), found.toPrettyString());
@@ -88,7 +91,6 @@ class ReportGoldenTest {
       addedBy = new long[files.count()];
       Arrays.fill(addedBy, -1);
     }
-    String by = golden.get("by").textValue();
     List<String> metrics = new ArrayList<>();
     golden.get("columns").forEach(column -> metrics.add(column.get("metrics").textValue()));
     return new TableFacts(
@@ -99,7 +101,9 @@ class ReportGoldenTest {
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
-        LayoutHistory.of(snapshots, addedBy, files, each -> each.isBy(by)));
+        LayoutHistory.of(snapshots, addedBy, files),
+        4 << 20,
+        golden.get("planned_files").intValue());
   }
 
   static LayoutRequest layout(JsonNode layout) {

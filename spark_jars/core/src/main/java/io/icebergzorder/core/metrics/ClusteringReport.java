@@ -1,15 +1,28 @@
 package io.icebergzorder.core.metrics;
 
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import java.util.List;
 
-/** The figures of a clustering report, the same as Python's. A figure that may be null is a boxed number. */
+/**
+ * The figures of a clustering report, the same as Python's. What is not known is null.
+ *
+ * @param cost what a filter costs on average over the columns by their weights, in bytes read and open costs
+ * @param attainableCost the same after a rewrite of everything
+ */
 public record ClusteringReport(
-    int totalFileCount, long totalBytes, long totalRows, List<ColumnReport> columns, SizeReport fileSizes, List<Finding> findings) {
-  /** What {@code column = value} reads of the bytes, today and after a rewrite of everything, in [0, 1]. */
-  public record ColumnReport(String name, Double scanFraction, Double attainable) {}
+    int totalFileCount,
+    long totalBytes,
+    long totalRows,
+    List<ColumnReport> columns,
+    Double cost,
+    Double attainableCost,
+    SizeReport fileSizes,
+    List<Finding> findings) {
+  /** What {@code column = value} reads, today and after a rewrite of everything. */
+  public record ColumnReport(String name, FilterRead read, FilterRead attainable) {}
 
-  /** Sizes of data files in bytes, and how many files a rewrite chooses for them and makes. */
-  public record SizeReport(long target, long smallest, long median, long largest, int badlySized, int afterRewrite) {}
+  /** Sizes of data files in bytes, and how many files a rewrite of everything makes. */
+  public record SizeReport(long target, long smallest, long median, long largest, int afterRewrite) {}
 
   /** Something that keeps queries from skipping files, see {@code docs/report.md}, about a column or a number of files. */
   public record Finding(String code, String severity, String about) {}

@@ -1,21 +1,15 @@
 package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.metrics.ClusteringReport.Finding;
-import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** Finds what is wrong with a table's layout, by the same rules as Python's report. */
 final class Findings {
-  /** How many times the attainable scan fraction is found fault with. */
-  private static final double LOOSE = 1.2;
-
   private static final double MANY = 0.05;
   private static final String ERROR = "error";
   private static final String WARNING = "warning";
@@ -31,12 +25,11 @@ final class Findings {
   }
 
   /** Finds what is wrong, errors first, then warnings. */
-  static List<Finding> in(TableFacts facts, List<ColumnReport> columns, SizeReport sizes) {
+  static List<Finding> in(TableFacts facts) {
     Findings findings = new Findings(facts);
-    IntStream.range(0, columns.size()).forEach(findings::addOfColumn);
-    findings.addOfLayout(columns, sizes);
+    IntStream.range(0, facts.metrics().size()).forEach(findings::addOfColumn);
+    findings.addOfFiles("rewrite-pays", WARNING, facts.plannedFiles());
     findings.addOfHistory();
-    findings.addOfFiles("badly-sized-files", WARNING, sizes.badlySized());
     findings.addOfFiles("old-partition-specs", WARNING, count(facts.ofOldSpecs()));
     findings.addOfFiles("delete-files", INFO, count(facts.withDeletes()));
     return findings.found.stream().sorted(Comparator.comparing(each -> SEVERITIES.indexOf(each.severity()))).toList();
@@ -78,34 +71,6 @@ final class Findings {
     }
     if (areKept && hasUnbounded) {
       add("bounds-missing", WARNING, name);
-    }
-  }
-
-  private void addOfLayout(List<ColumnReport> columns, SizeReport sizes) {
-    BoundedFiles files = facts.files();
-    List<ColumnReport> known =
-        columns.stream().filter(column -> column.scanFraction() != null && column.attainable() != null).toList();
-    double now = 0;
-    double attainable = 0;
-    for (ColumnReport column : known) {
-      now += column.scanFraction();
-      attainable += column.attainable();
-    }
-    // What is attainable is an estimate by bounds alone, which the very rewrite may have missed.
-    boolean isSettled = facts.history().settledFiles() == files.count();
-    // With few files another layout that is as good may favour another column.
-    if (now > LOOSE * attainable && !isSettled) {
-      add(
-          "loose-layout",
-          WARNING,
-          known.stream()
-              .filter(column -> column.scanFraction() > LOOSE * column.attainable())
-              .map(ColumnReport::name)
-              .collect(Collectors.joining(", ")));
-    }
-    long partitions = IntStream.of(files.partitions()).distinct().count();
-    if (sizes.afterRewrite() == partitions && files.count() > 1) {
-      add("one-file-each", INFO, partitions + (partitions == 1 ? " partition" : " partitions"));
     }
   }
 

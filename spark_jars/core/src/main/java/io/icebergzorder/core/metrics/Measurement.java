@@ -9,6 +9,7 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
@@ -75,11 +76,17 @@ final class Measurement {
   ClusteringReport report() {
     List<ColumnReport> columns =
         IntStream.range(0, files.columns().size())
-            .mapToObj(place -> new ColumnReport(files.columns().get(place).column().name(), scanFraction(place), prediction(place)))
+            .mapToObj(place -> new ColumnReport(files.columns().get(place).column().name(), read(place), prediction(place)))
             .toList();
-    SizeReport sizes = fileSizes();
     return new ClusteringReport(
-        files.count(), files.bytes(), files.allRows(), columns, sizes, Findings.in(facts, columns, sizes));
+        files.count(),
+        files.bytes(),
+        files.allRows(),
+        columns,
+        cost(columns.stream().map(ColumnReport::read).toList()),
+        cost(columns.stream().map(ColumnReport::attainable).toList()),
+        fileSizes(),
+        Findings.in(facts));
   }
 
   private SizeReport fileSizes() {
@@ -92,35 +99,34 @@ final class Measurement {
         count == 0 ? 0 : sorted[0],
         (long) median,
         count == 0 ? 0 : sorted[count - 1],
-        badlySized(),
         groups.values().stream().mapToInt(group -> group.layout().files()).sum());
   }
 
-  /** Counts the files that a rewrite chooses for their size; those of old specs are one file group. */
-  private int badlySized() {
-    int[] numbers =
-        IntStream.range(0, files.count()).map(file -> facts.ofOldSpecs()[file] ? 0 : files.partitions()[file] + 1).toArray();
-    return Arrays.stream(BoundedFiles.placesByNumber(numbers, files.partitionNumbers() + 1))
-        .mapToInt(places -> facts.sizes().badlySized(Arrays.stream(places).mapToLong(place -> files.sizes()[place])))
-        .sum();
-  }
-
-  private Double scanFraction(int place) {
+  private FilterRead read(int place) {
     ColumnBounds bounds = files.columns().get(place);
     if (bounds.isAnyBounded()) {
       Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
       BoundedFiles ofColumn = new BoundedFiles(files.partitions(), files.rows(), files.sizes(), List.of(bounds));
-      return orNull(ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0));
+      return ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0);
     }
-    boolean isRead = IntStream.range(0, files.count()).anyMatch(bounds::hasValues) && files.bytes() > 0;
-    return isRead ? (Double) 1.0 : null;
+    long read = IntStream.range(0, files.count()).filter(bounds::hasValues).count();
+    return read > 0 && files.bytes() > 0 ? new FilterRead(1, read) : null;
   }
 
-  private Double prediction(int place) {
-    return planned.isEmpty() ? null : orNull(ScanMeasurement.of(planned, place));
+  private FilterRead prediction(int place) {
+    return planned.isEmpty() ? null : ScanMeasurement.of(planned, place);
   }
 
-  private static Double orNull(ScanMeasurement.FilterRead read) {
-    return read == null ? null : (Double) read.fraction();
+  /** Averages what filters cost over the columns by weight; the columns of a prefix count 1. */
+  private Double cost(List<FilterRead> reads) {
+    int prefix = reads.size() - facts.layout().weights().length;
+    int[] known = IntStream.range(0, reads.size()).filter(place -> reads.get(place) != null).toArray();
+    double[] weights = Arrays.stream(known).mapToDouble(place -> place < prefix ? 1 : facts.layout().weights()[place - prefix]).toArray();
+    double[] costs =
+        Arrays.stream(known)
+            .mapToObj(reads::get)
+            .mapToDouble(each -> each.fraction() * files.bytes() + facts.openCost() * each.files())
+            .toArray();
+    return known.length == 0 ? null : (Double) ScanCost.mean(costs, weights);
   }
 }

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import io.icebergzorder.spark.spec.RewriteSpec;
@@ -115,7 +115,7 @@ public final class ZOrderRewrite {
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
     RewriteSpec spec = new RewriteSpec(table, sortOrder, options, where, branch, likeBuiltin);
-    return new RewritePlan(Rewrite.plan(ResolvedSpec.of(load.apply(table), spec)));
+    return new RewritePlan(Selection.plan(ResolvedSpec.of(load.apply(table), spec)));
   }
 
   /**

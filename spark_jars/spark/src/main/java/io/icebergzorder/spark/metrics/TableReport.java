@@ -3,14 +3,17 @@ package io.icebergzorder.spark.metrics;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ClusteringReport;
 import io.icebergzorder.core.metrics.LayoutHistory;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.AddedBy;
+import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedReport;
+import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.FileScanTask;
@@ -48,12 +51,23 @@ public final class TableReport {
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        TargetSize.sizes(table, request.options(), snapshotId, bytes, columns.size(), request.where() != null),
+        TargetSize.sizes(table, request.options(), snapshotId, bytes, columns.size(), request.rewrite().where() != null),
         request.order().layoutRequest(request.options().layout(), 1),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
         LayoutHistory.of(
-            snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files, request::isSame));
+            snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files),
+        ScanCost.openCost(table.properties()),
+        plannedFiles());
+  }
+
+  /** The data files that a rewrite would choose; none where it would be refused. */
+  private int plannedFiles() {
+    try {
+      return Selection.plan(ResolvedSpec.of(request.target(), request.rewrite())).inputFiles().size();
+    } catch (IllegalArgumentException refused) {
+      return 0;
+    }
   }
 
   /** Lists the data files in the order of their locations: manifests are read by several threads. */

@@ -103,12 +103,13 @@ public final class Selection {
   }
 
   /**
-   * Selects among the data files that may be rewritten, and groups them. Manifests may be read again, for lower/upper bounds.
+   * Lists data files, selects among them, and groups them. Reads manifests only, once more for lower/upper bounds.
    *
-   * @param listed the data files that the filter selects
    * @throws IllegalArgumentException if Iceberg refuses an option
    */
-  public static TablePlan select(ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
+  public static TablePlan plan(ResolvedSpec spec) {
+    StartingPoint start = StartingPoint.of(spec.target().table(), spec.branch());
+    List<FileScanTask> listed = start.list(spec);
     Selection selection = new Selection(spec, start, listed);
     String nothing =
         start.snapshotId() == null

@@ -11,8 +11,6 @@ import io.icebergzorder.spark.layout.PlanSampler;
 import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.plan.Selection;
-import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.LinkedHashMap;
@@ -21,7 +19,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.spark.SparkWriteConf;
@@ -53,13 +50,6 @@ public final class Rewrite {
       TableReads actual,
       Optional<SampledPlan.WorkloadReads> workload,
       List<String> messages) {}
-
-  /** Lists data files, and selects among them. Reads manifests only, no data files. */
-  public static TablePlan plan(ResolvedSpec spec) {
-    StartingPoint start = StartingPoint.of(spec.target().table(), spec.branch());
-    List<FileScanTask> listed = start.list(spec);
-    return Selection.select(spec, start, listed);
-  }
 
   /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */
   public static SampledPlan sample(TablePlan plan) {

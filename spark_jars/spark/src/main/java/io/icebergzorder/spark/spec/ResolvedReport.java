@@ -1,21 +1,20 @@
 package io.icebergzorder.spark.spec;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/** The request for a report, resolved against a table. Every invalid request is refused here. */
+/** The request for a report, and for a rewrite by the same columns, resolved against a table. Every invalid request is refused here. */
 public record ResolvedReport(
-    CatalogTable target, List<SnapshotFacts> snapshots, ResolvedSortOrder order, RewriteOptions options, String where, FileScope scope) {
+    CatalogTable target, List<SnapshotFacts> snapshots, ResolvedSortOrder order, RewriteOptions options, FileScope scope, RewriteSpec rewrite) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
@@ -27,7 +26,10 @@ public record ResolvedReport(
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
     ResolvedSortOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
     FileScope scope = new FileScope(ResolvedSpec.filter(target, where), target.isCaseSensitive());
-    return new ResolvedReport(target, snapshots, order, options, where, scope);
+    // What is rewritten whatever comes of it is not recommended.
+    Map<String, String> asked = Map.of(SizeBasedFileRewritePlanner.REWRITE_ALL, "false");
+    RewriteSpec rewrite = new RewriteSpec(target.name(), sortOrder, asked, where, branchArgument, false);
+    return new ResolvedReport(target, snapshots, order, options, scope, rewrite);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {
@@ -44,24 +46,6 @@ public record ResolvedReport(
     Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
     String operation = snapshot.operation() == null ? "append" : snapshot.operation();
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
-  }
-
-  /** Whether a rewrite of ours had the columns, prefix, curve and cuts of this report, whatever their names then. */
-  public boolean isSame(SnapshotFacts layout) {
-    if (!options.layout().cuts().equals(layout.cuts())) {
-      return false;
-    }
-    Schema then = schemaOf(target.table(), layout);
-    if (then == null) {
-      return layout.isBy(order.sortOrder());
-    }
-    Schema now = target.table().schema();
-    Function<ClusteringColumn, Integer> idOf = column -> now.findField(String.join(".", column.parts())).fieldId();
-    if (order.named().stream().map(idOf).anyMatch(id -> then.findField(id) == null)) {
-      return false;
-    }
-    ResolvedSortOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
-    return layout.isBy(renamed.sortOrder());
   }
 
   private static Schema schemaOf(Table table, SnapshotFacts layout) {

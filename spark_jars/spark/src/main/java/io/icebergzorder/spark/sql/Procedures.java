@@ -4,6 +4,7 @@ import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.metrics.ClusteringReport;
 import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.spark.api.LeftFiles;
 import io.icebergzorder.spark.api.PlannedFileGroup;
 import io.icebergzorder.spark.api.RewritePlan;
@@ -61,8 +62,9 @@ public final class Procedures {
               "`table` STRING NOT NULL, columns STRING, `where` STRING, branch STRING",
               "total_file_count INT NOT NULL, total_bytes BIGINT NOT NULL, total_rows BIGINT NOT NULL,"
                   + " scan_fractions MAP<STRING, DOUBLE> NOT NULL, attainable MAP<STRING, DOUBLE> NOT NULL,"
+                  + " files_read MAP<STRING, DOUBLE> NOT NULL, cost DOUBLE, attainable_cost DOUBLE,"
                   + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
-                  + " largest_bytes BIGINT NOT NULL, badly_sized_files INT NOT NULL, files_after_rewrite INT NOT NULL,"
+                  + " largest_bytes BIGINT NOT NULL, files_after_rewrite INT NOT NULL,"
                   + " findings STRING NOT NULL",
               Procedures::report),
           new AddedProcedure(
@@ -182,23 +184,26 @@ public final class Procedures {
       report.totalFileCount(),
       report.totalBytes(),
       report.totalRows(),
-      byColumn(report, ColumnReport::scanFraction),
-      byColumn(report, ColumnReport::attainable),
+      byColumn(report, ColumnReport::read, FilterRead::fraction),
+      byColumn(report, ColumnReport::attainable, FilterRead::fraction),
+      byColumn(report, ColumnReport::read, FilterRead::files),
+      report.cost(),
+      report.attainableCost(),
       sizes.target(),
       sizes.smallest(),
       sizes.median(),
       sizes.largest(),
-      sizes.badlySized(),
       sizes.afterRewrite(),
       text(findings)
     };
     return List.<Object[]>of(row);
   }
 
-  private static ArrayBasedMapData byColumn(ClusteringReport report, Function<ColumnReport, Double> figure) {
-    List<ColumnReport> known = report.columns().stream().filter(column -> figure.apply(column) != null).toList();
+  private static ArrayBasedMapData byColumn(
+      ClusteringReport report, Function<ColumnReport, FilterRead> read, Function<FilterRead, Double> figure) {
+    List<ColumnReport> known = report.columns().stream().filter(column -> read.apply(column) != null).toList();
     Object[] names = known.stream().map(column -> text(column.name())).toArray();
-    Object[] figures = known.stream().map(figure).toArray();
+    Object[] figures = known.stream().map(read.andThen(figure)).toArray();
     return new ArrayBasedMapData(new GenericArrayData(names), new GenericArrayData(figures));
   }
 
