@@ -101,13 +101,4 @@ public final class KeyColumn {
   boolean isSame(int row, int other) {
     return states[row] == states[other] && (states[row] != VALUE || compare(row, other) == 0);
   }
-
-  public boolean hasValue() {
-    for (byte state : states) {
-      if (state == VALUE) {
-        return true;
-      }
-    }
-    return false;
-  }
 }

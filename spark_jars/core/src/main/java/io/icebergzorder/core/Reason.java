@@ -90,8 +90,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
       case SCAN_RATIO -> ratio("above") + ": expected to cost " + cost("predicted") + " after" + notCounted();
       case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
-      case FILE_LIMIT ->
-          words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
+      case FILE_LIMIT -> words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
       case SETTLED -> "unchanged since a rewrite by the same request";
       case TOO_FEW_SMALL ->
@@ -116,8 +115,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case NOT_WORTH_ADDING -> "adding them to the rewrite would save too little for their bytes";
       case NOT_IN_PLAN -> "not in the given plan";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
-      case NO_GAIN ->
-          "%s is not predicted to cost less: %s today, %s after".formatted(filter(), cost("before"), cost("predicted"));
+      case NO_GAIN -> "%s is not predicted to cost less: %s today, %s after".formatted(filter(), cost("before"), cost("predicted"));
       default -> code + " " + parameters;
     };
   }

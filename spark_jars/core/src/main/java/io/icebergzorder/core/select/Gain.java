@@ -38,8 +38,7 @@ public final class Gain {
 
   /** Shares out the rows that partitions are judged by, by the files that each would be written to. */
   public static int[] rowsToSpread(int[] expected) {
-    long[] wanted =
-        Arrays.stream(expected).mapToLong(count -> Math.min(Math.max(ROWS_OF_A_FILE * count, LEAST_ROWS), MOST_ROWS)).toArray();
+    long[] wanted = Arrays.stream(expected).mapToLong(count -> Math.min(Math.max(ROWS_OF_A_FILE * count, LEAST_ROWS), MOST_ROWS)).toArray();
     long total = Arrays.stream(wanted).sum();
     return Arrays.stream(wanted)
         .map(each -> total <= ROWS_IN_ALL ? each : Math.max(each * ROWS_IN_ALL / total, LEAST_OF_MANY))
@@ -99,8 +98,7 @@ public final class Gain {
         found = best == null ? found : best;
       }
     }
-    return new Choice(
-        found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), limit, usesSmallerTarget);
+    return new Choice(found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), limit, usesSmallerTarget);
   }
 
   private static int[] places(boolean[] flags) {

@@ -40,8 +40,7 @@ final class PlanText {
             text(
                 "  predicted share read by the %,d queries of the workload on average: %s",
                 each.queries(), shares(each.predicted(), each.before()))));
-    plan.expectedSeconds()
-        .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
+    plan.expectedSeconds().ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
   }
 
@@ -62,8 +61,7 @@ final class PlanText {
   }
 
   private static String left(LeftFiles group) {
-    return text(
-        "  leave %s: %s", files(group.partition(), group.files(), group.bytes(), group.rows()), group.reason());
+    return text("  leave %s: %s", files(group.partition(), group.files(), group.bytes(), group.rows()), group.reason());
   }
 
   private static String files(String partition, int files, long bytes, long rows) {

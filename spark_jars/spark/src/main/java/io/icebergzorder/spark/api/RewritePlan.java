@@ -138,8 +138,7 @@ public final class RewritePlan {
   }
 
   List<LeftGroup> leftGroups() {
-    Stream<LeftGroup> notChosen =
-        plan.left().stream();
+    Stream<LeftGroup> notChosen = plan.left().stream();
     Stream<LeftGroup> notWorth =
         plan.groups().stream()
             .filter(leftAfterSampling()::containsKey)

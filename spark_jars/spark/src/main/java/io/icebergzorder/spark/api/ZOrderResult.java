@@ -128,16 +128,12 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   @Override
   public int rewrittenDataFilesCount() {
-    return dryRun == null
-        ? counts.rewrittenDataFilesCount()
-        : dryRun.groups().stream().mapToInt(each -> each.files().size()).sum();
+    return dryRun == null ? counts.rewrittenDataFilesCount() : dryRun.groups().stream().mapToInt(each -> each.files().size()).sum();
   }
 
   @Override
   public long rewrittenBytesCount() {
-    return dryRun == null
-        ? counts.rewrittenBytesCount()
-        : dryRun.groups().stream().mapToLong(PlannedFileGroup::bytes).sum();
+    return dryRun == null ? counts.rewrittenBytesCount() : dryRun.groups().stream().mapToLong(PlannedFileGroup::bytes).sum();
   }
 
   @Override

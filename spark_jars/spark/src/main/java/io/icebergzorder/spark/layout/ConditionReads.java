@@ -35,8 +35,7 @@ public final class ConditionReads {
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
     this.plan = plan;
     this.table = plan.target().table();
-    this.conditions =
-        conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
+    this.conditions = conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
     this.others = new BytesRead(conditions.size());
   }
 

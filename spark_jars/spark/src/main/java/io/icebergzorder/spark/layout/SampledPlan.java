@@ -54,16 +54,6 @@ public record SampledPlan(
     return groups.values().stream().map(SampledGroup::layout).toList();
   }
 
-  /** What filters read today of some groups and the files that are left. */
-  public TableReads before(Collection<SampledGroup> some) {
-    return some.size() == groups.size() ? before : measure.before(some);
-  }
-
-  /** What filters are predicted to read of the files that take their place. */
-  public TableReads predicted(Collection<SampledGroup> some) {
-    return some.size() == groups.size() ? predicted : measure.predicted(some);
-  }
-
   /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
   public List<BytesRead> read(List<Condition> conditions) {
     ConditionReads reads = new ConditionReads(plan, conditions);

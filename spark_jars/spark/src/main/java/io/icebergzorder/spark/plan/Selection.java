@@ -168,8 +168,7 @@ public final class Selection {
         mayLeave
             ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
-    Predicate<List<FileScanTask>> isSettled =
-        mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
+    Predicate<List<FileScanTask>> isSettled = mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -242,8 +241,7 @@ public final class Selection {
       return List.of();
     }
     leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
-    List<Reason> why =
-        called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
+    List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
     return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget()));
   }

@@ -134,8 +134,7 @@ public final class Rewrite {
       return writeAndCommit(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
-        String properties =
-            fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
+        String properties = fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
         LOG.warn("What the rewrite of {} set before it ended stays: {}", plan.target().name(), properties);
       }
       throw e;
@@ -151,10 +150,8 @@ public final class Rewrite {
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
-    RewriteCommit commit =
-        new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
-    FileGroupPool pool =
-        new FileGroupPool(new GroupRewriter(session, table, plan.order()), planJobs(session, sampled), sampled.failures());
+    RewriteCommit commit = new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
+    FileGroupPool pool = new FileGroupPool(new GroupRewriter(session, table, plan.order()), planJobs(session, sampled), sampled.failures());
     RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
     return measurement.outcome(result, messages);
   }
@@ -174,8 +171,7 @@ public final class Rewrite {
   private static List<GroupJob> planJobs(RewriteSession session, SampledPlan sampled) {
     int count = sampled.groups().size() + sampled.failures().size();
     // A job never has more file groups than one commit.
-    int groupsPerJob =
-        sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
+    int groupsPerJob = sampled.plan().options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
     return JobPlanner.jobs(
         List.copyOf(sampled.groups().values()), JobPlanner.Limits.of(groupsPerJob, SparkInternals.parallelism(session.spark())));
   }

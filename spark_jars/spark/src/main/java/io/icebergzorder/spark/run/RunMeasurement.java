@@ -9,6 +9,7 @@ import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
+import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -43,11 +44,13 @@ final class RunMeasurement {
   private final String id;
   private long since;
   private int summarized;
-  private List<GroupResult> measured = List.of();
-  private TableReads actual = TableReads.NONE;
+  private Reads measured = new Reads(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
 
   /** What came of a file group: its new files, and what the queries of a workload read of them. */
   private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
+
+  /** What filters read of some groups and of the files that are left. */
+  private record Reads(List<GroupResult> of, TableReads before, TableReads predicted, TableReads actual) {}
 
   /** Takes what users want in summaries besides, and when the rewrite began, by {@link System#nanoTime}. */
   RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
@@ -72,12 +75,11 @@ final class RunMeasurement {
         summary.put(UnchangedSince.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
-    List<GroupResult> made = groups.stream().map(this::result).toList();
+    Reads reads = reads(groups.stream().map(this::result).toList());
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    List<SampledGroup> ofCommit = made.stream().map(GroupResult::group).toList();
-    put(fractions, "before", sampled.before(ofCommit));
-    put(fractions, "predicted", sampled.predicted(ofCommit));
-    put(fractions, "actual", actual(made));
+    put(fractions, "before", reads.before);
+    put(fractions, "predicted", reads.predicted);
+    put(fractions, "actual", reads.actual);
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
@@ -105,13 +107,15 @@ final class RunMeasurement {
         });
   }
 
-  private TableReads actual(List<GroupResult> made) {
+  private Reads reads(List<GroupResult> made) {
     // A rewrite in one commit asks for the same groups twice.
-    if (!made.equals(measured)) {
-      measured = made;
-      actual = sampled.measure().reads(made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList(), false);
+    if (!made.equals(measured.of)) {
+      ScanFractions measure = sampled.measure();
+      List<SampledGroup> groups = made.stream().map(GroupResult::group).toList();
+      List<MeasuredFiles> files = made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList();
+      measured = new Reads(made, measure.before(groups), measure.predicted(groups), measure.reads(files, false));
     }
-    return actual;
+    return measured;
   }
 
   synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages) {
@@ -120,12 +124,13 @@ final class RunMeasurement {
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
     List<SampledGroup> groups = committed.stream().map(GroupResult::group).toList();
+    Reads reads = reads(committed);
     return new Rewrite.RewriteResult(
         sampled,
         Optional.of(result),
-        sampled.before(groups),
-        sampled.predicted(groups),
-        actual(committed),
+        reads.before,
+        reads.predicted,
+        reads.actual,
         plan.workload()
             .filter(workload -> !groups.isEmpty())
             .map(workload -> sampled.read(workload, groups, committed.stream().map(GroupResult::read).toList())),

@@ -94,8 +94,7 @@ public record FileScope(Expression filter, boolean caseSensitive) {
   }
 
   private void forEach(TableScan scan, Consumer<FileScanTask> visitor) {
-    try (CloseableIterable<FileScanTask> found =
-        scan.filter(filter).caseSensitive(caseSensitive).ignoreResiduals().planFiles()) {
+    try (CloseableIterable<FileScanTask> found = scan.filter(filter).caseSensitive(caseSensitive).ignoreResiduals().planFiles()) {
       found.forEach(visitor);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -9,8 +9,6 @@ import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.FunctionScope;
 import java.util.List;
-import java.util.function.Function;
-import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -39,18 +37,6 @@ public record ResolvedSortOrder(
   public double weight(int place) {
     int ofClustering = place - prefix.size();
     return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
-  }
-
-  ResolvedSortOrder renamed(Function<ClusteringColumn, List<String>> names) {
-    UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
-    return new ResolvedSortOrder(
-        partition,
-        prefix.stream().map(renamed).toList(),
-        prefixOrders,
-        columns.stream().map(renamed).toList(),
-        weights,
-        curve,
-        ignored);
   }
 
   /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */

@@ -173,8 +173,7 @@ public final class Procedures {
 
   private static List<Object[]> report(SparkSession session, TableCatalog catalog, CallArguments arguments) {
     CatalogTable table = CatalogTable.load(session, catalog, arguments.text("table"), "report on");
-    ClusteringReport report =
-        TableReport.of(table, arguments.text("columns"), arguments.text("where"), arguments.text("branch"));
+    ClusteringReport report = TableReport.of(table, arguments.text("columns"), arguments.text("where"), arguments.text("branch"));
     SizeReport sizes = report.fileSizes();
     String findings =
         report.findings().stream()
@@ -221,8 +220,7 @@ public final class Procedures {
   }
 
   private static RewritePlan planned(SparkSession session, TableCatalog catalog, CallArguments arguments, String plan) {
-    List<String> others =
-        Stream.of("sort_order", "options", "where", "branch").filter(each -> arguments.value(each) != null).toList();
+    List<String> others = Stream.of("sort_order", "options", "where", "branch").filter(each -> arguments.value(each) != null).toList();
     if (!others.isEmpty()) {
       throw new IllegalArgumentException("Cannot use %s beside plan, because the plan says it".formatted(others.get(0)));
     }
