@@ -59,7 +59,7 @@ class ReportGoldenTest {
     found.put("total_file_count", report.totalFileCount()).put("total_bytes", report.totalBytes()).put("total_rows", report.totalRows());
     ObjectNode fractions = found.putObject("scan_fractions");
     ObjectNode attainable = found.putObject("attainable");
-    ObjectNode filesRead = found.putObject("files_read");
+    ObjectNode filesRead = found.putObject("average_file_count");
     for (ColumnReport column : report.columns()) {
       if (column.read() != null) {
         fractions.put(column.name(), column.read().fraction());

@@ -62,7 +62,7 @@ public final class Procedures {
               "`table` STRING NOT NULL, columns STRING, `where` STRING, branch STRING",
               "total_file_count INT NOT NULL, total_bytes BIGINT NOT NULL, total_rows BIGINT NOT NULL,"
                   + " scan_fractions MAP<STRING, DOUBLE> NOT NULL, attainable MAP<STRING, DOUBLE> NOT NULL,"
-                  + " files_read MAP<STRING, DOUBLE> NOT NULL, cost DOUBLE, attainable_cost DOUBLE,"
+                  + " average_file_count MAP<STRING, DOUBLE> NOT NULL, cost DOUBLE, attainable_cost DOUBLE,"
                   + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
                   + " largest_bytes BIGINT NOT NULL, files_after_rewrite INT NOT NULL,"
                   + " findings STRING NOT NULL",
