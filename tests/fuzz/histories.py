@@ -95,7 +95,13 @@ class History:
             Schema.model_validate({"schema-id": 0, **to_json(schema)}),
             PartitionSpec.model_validate({"spec-id": 0, "fields": fields}),
             location,
-            {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2", **properties},
+            # Files as small as these would all be made one, were it not for nothing to open them.
+            {
+                "commit.retry.min-wait-ms": "1",
+                "commit.retry.max-wait-ms": "2",
+                "read.split.open-file-cost": "1",
+                **properties,
+            },
         )
         assert parse(self.table.schema().model_dump(by_alias=True)) == schema
         self.table.append(pa.Table.from_batches([], schema_to_pyarrow(self.table.schema())))

@@ -14,7 +14,12 @@ NO_REWRITE_ALL = {"rewrite-all": "false"}
 @pytest.fixture(scope="module")
 def with_deletes(spark: SparkSession) -> Table:
     """Files of 1,000 rows: a delete of one in a file, two of 250 in another, one of 300 in a third."""
-    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
+    properties = {
+        "format-version": "2",
+        "write.delete.mode": "merge-on-read",
+        "write.delete.granularity": "partition",
+        "read.split.open-file-cost": "1",
+    }
     table = create(spark, ROWS.format(files=8), properties=properties)
     for where in ("id = 5", "id BETWEEN 1000 AND 1249", "id BETWEEN 1500 AND 1749", "id BETWEEN 2000 AND 2299"):
         spark.sql(f"DELETE FROM {table.full_name} WHERE {where}")

@@ -92,7 +92,7 @@ def test_properties_of_the_table_are_honoured(spark: SparkSession) -> None:
     }
     table = create(spark, ROWS, properties=properties)
     with unchanged(table):
-        table.call("zorder(a, b)")
+        table.call("zorder(a, b)", options={"target-file-size-bytes": "100000000"})
     (path,) = table.data_paths()
     assert len(Path(path).relative_to(f"{table.path()}/data").parts) > 2, "directories by hash"
     metadata = pq.ParquetFile(path).metadata

@@ -117,8 +117,6 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
     found = same(spark, catalog, full, predicates=PREDICATES)
     assert found.total_rows == 6_000
     assert {"never-laid-out", "bounds-alike"} <= codes(found)
-    # By two columns there are too few files in each partition.
-    assert ("badly-sized-files" in codes(found)) == ("bucket" not in partitioned)
     assert 0 < (found.predicates[0].scan_fraction or 0) < 1
     same(spark, catalog, full, "p, hilbert(id, at)", where="id < 2000")
     first = spark.sql(f"SELECT snapshot_id FROM {full}.snapshots ORDER BY committed_at LIMIT 1").collect()[0][0]
@@ -170,17 +168,14 @@ def test_sizes_are_those_of_a_rewrite(spark: SparkSession, catalog: Catalog) -> 
     full = make(spark, "report_sizes", "PARTITIONED BY (p)")
     spark.sql(f"ALTER TABLE {full} UNSET TBLPROPERTIES ('write.target-file-size-bytes')")
     found = same(spark, catalog, full, "id, at")
-    # Four files of one partition, two of each of the others: a rewrite would leave them.
+    # Four files of one partition, two of each of the others.
     assert sorted(each.total_file_count for each in found.partitions) == [2, 2, 4]
-    assert (found.file_sizes.target_file_size_bytes, found.file_sizes.files_below_min) == (16 << 20, 8)
-    assert found.file_sizes.badly_sized_files == 0
-    assert "badly-sized-files" not in codes(found)
+    assert (found.file_sizes.target_file_size_bytes, found.file_sizes.files_below_min) == (4 << 20, 8)
     options = "min-input-files=3; target-file-size-bytes=1000000; compression-factor=90"
     spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.options' = '{options}')")
     found = same(spark, catalog, full, "id, at")
-    assert (found.file_sizes.target_file_size_bytes, found.file_sizes.badly_sized_files) == (1_000_000, 4)
+    assert found.file_sizes.target_file_size_bytes == 1_000_000
     assert found.file_sizes.files_after_rewrite > 8
-    assert "badly-sized-files" in codes(found)
     same(spark, catalog, full, "id, at", where="p = 0")
 
 

@@ -22,6 +22,8 @@ from tests.spark.tables import CATALOG, local_path
 from tests.workload.test_cases import cases
 
 OPTIONS: dict[str, Any] = {"rewrite-all": "true", "target-file-size-bytes": "20000"}
+# Files as small as these are worth a rewrite only where opening them is for nothing.
+BY_BYTES = "TBLPROPERTIES ('read.split.open-file-cost' = '1')"
 FILTERS = sorted(
     {
         line.removeprefix("> ").partition(" with ")[0].partition(" x ")[0]
@@ -124,7 +126,7 @@ def test_both_engines_tell_what_queries_read_before_and_after(spark: SparkSessio
     filters = ["user_id < 3 AND NOT flag", "id = 30", "kind > 'm' AND user_id = 7", "flag", "TRUE"]
     names = [f"{CATALOG}.db.told_of_a_workload_{engine}" for engine in ("spark", "pyiceberg")]
     for name in names:
-        spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) AS SELECT * FROM {full}")
+        spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) {BY_BYTES} AS SELECT * FROM {full}")
     tables = [catalog.load_table(name.removeprefix(f"{CATALOG}.")) for name in names]
     by, options = (
         "zorder(user_id, kind, id)",
@@ -167,7 +169,7 @@ def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
     spark: SparkSession, catalog: Catalog, full: str
 ) -> None:
     name = f"{CATALOG}.db.of_a_workload"
-    spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT * FROM {full}")
+    spark.sql(f"CREATE TABLE {name} USING iceberg {BY_BYTES} AS SELECT * FROM {full}")
     address = f"{catalog.load_table(name.removeprefix(f'{CATALOG}.')).location()}/workload.json"
     file = Path(local_path(address))
     file.write_text(json.dumps(workload(["id < 3", "id = 30 AND kind > 'm'"])))
@@ -205,4 +207,4 @@ def test_both_engines_choose_the_same_files_for_queries(spark: SparkSession, cat
         for key in ("file_groups", "left"):
             assert sorted(on_spark[key], key=str) == sorted(without[key], key=str)
         reasons += [group["reason"] for group in without["file_groups"]]
-    assert any(each.startswith("scan fraction on average over the queries of the workload") for each in reasons)
+    assert any(each.startswith("a query of the workload costs") for each in reasons)
