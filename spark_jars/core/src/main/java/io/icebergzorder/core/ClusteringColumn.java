@@ -34,9 +34,7 @@ public record ClusteringColumn(List<String> parts, String type) {
 
   /** Joins the parts of any name, quoted as {@link #name} says. */
   public static String quoted(List<String> parts) {
-    return parts.stream()
-        .map(p -> PLAIN_NAME.matcher(p).matches() ? p : "`" + p.replace("`", "``") + "`")
-        .collect(Collectors.joining("."));
+    return parts.stream().map(p -> PLAIN_NAME.matcher(p).matches() ? p : "`" + p.replace("`", "``") + "`").collect(Collectors.joining("."));
   }
 
   /** Puts a text in quotes, as Spark SQL reads it back unless {@code spark.sql.parser.escapedStringLiterals} is set. */

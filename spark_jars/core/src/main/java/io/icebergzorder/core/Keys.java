@@ -87,8 +87,7 @@ public final class Keys {
   /** The key of a double, or of a float widened to double; NaN has none. */
   public static long ofDouble(double value) {
     if (Double.isNaN(value)) {
-      throw new IllegalArgumentException(
-          "Cannot make a key of NaN, because it is above every key: its state is KeyColumn.NAN");
+      throw new IllegalArgumentException("Cannot make a key of NaN, because it is above every key: its state is KeyColumn.NAN");
     }
     // -0.0 + 0.0 is 0.0, and adding 0.0 changes no other value
     long bits = Double.doubleToRawLongBits(value + 0.0);
@@ -146,9 +145,6 @@ public final class Keys {
   }
 
   public static byte[] ofUuid(UUID value) {
-    return ByteBuffer.allocate(2 * Long.BYTES)
-        .putLong(value.getMostSignificantBits())
-        .putLong(value.getLeastSignificantBits())
-        .array();
+    return ByteBuffer.allocate(2 * Long.BYTES).putLong(value.getMostSignificantBits()).putLong(value.getLeastSignificantBits()).array();
   }
 }

@@ -42,8 +42,7 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
 
   /** Writes the statement that sets a column's metrics mode. */
   public static String setMode(String table, String field, String mode) {
-    return "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')"
-        .formatted(table, ClusteringColumn.quotedText(COLUMN_MODE + field), mode);
+    return "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')".formatted(table, ClusteringColumn.quotedText(COLUMN_MODE + field), mode);
   }
 
   /** The mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default. */

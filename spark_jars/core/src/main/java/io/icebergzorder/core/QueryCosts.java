@@ -132,8 +132,7 @@ final class QueryCosts implements BoxCosts {
     this.parts = Arrays.copyOf(found, count);
   }
 
-  private QueryCosts(
-      int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading) {
+  private QueryCosts(int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading) {
     this.below = below;
     this.leading = leading;
     this.ofRow = 1.0 / rows;
@@ -146,8 +145,7 @@ final class QueryCosts implements BoxCosts {
   }
 
   /** The costs of boxes for a workload, or those of extents where no query wants some of the rows, but not all. */
-  static BoxCosts of(
-      int[][] below, int rows, QueryBoxes boxes, ExtentCosts extents, double share, int leading) {
+  static BoxCosts of(int[][] below, int rows, QueryBoxes boxes, ExtentCosts extents, double share, int leading) {
     WantedBoxes wanted = WantedBoxes.of(below, boxes, rows, leading);
     if (wanted.count() == 0) {
       return extents;
@@ -182,8 +180,7 @@ final class QueryCosts implements BoxCosts {
       boolean isTouched = true;
       boolean isCut = false;
       for (int column = 0; column < columns && isTouched; column++) {
-        isTouched =
-            Math.min(wanted.high()[column][box], high[column]) > Math.max(wanted.low()[column][box], low[column]);
+        isTouched = Math.min(wanted.high()[column][box], high[column]) > Math.max(wanted.low()[column][box], low[column]);
         isCut |= column >= leading && isCut(wanted, column, box, low[column], high[column]);
       }
       if (isTouched && isCut) {

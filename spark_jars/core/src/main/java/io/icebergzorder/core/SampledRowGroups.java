@@ -91,8 +91,7 @@ public final class SampledRowGroups {
   public record RowGroup(int number, Range range, long firstPosition, long sampledRows, long rows) {}
 
   /** Chooses by data file the row groups to read for so many rows, more if they are known to be clusters; empty if all are read. */
-  public static Optional<List<List<RowGroup>>> of(
-      List<SampledFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
+  public static Optional<List<List<RowGroup>>> of(List<SampledFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
     long total = files.stream().mapToLong(SampledFile::rows).sum();
     if (DENSEST * rows >= total) {
       return Optional.empty();

@@ -37,8 +37,7 @@ public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColu
 
   /** The same by other names, which are asked for one by one, those of the prefix first. */
   public SortOrder renamed(UnaryOperator<List<String>> nameOf) {
-    List<PrefixColumn> before =
-        prefix.stream().map(column -> new PrefixColumn(nameOf.apply(column.parts()), column.order())).toList();
+    List<PrefixColumn> before = prefix.stream().map(column -> new PrefixColumn(nameOf.apply(column.parts()), column.order())).toList();
     return new SortOrder(curve, columns.stream().map(nameOf).toList(), before);
   }
 }

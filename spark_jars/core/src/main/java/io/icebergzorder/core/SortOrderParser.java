@@ -11,8 +11,7 @@ import java.util.stream.Collectors;
 
 /** A recursive descent over code points, so that positions count characters as Python does. */
 final class SortOrderParser {
-  private static final Set<String> CURVES =
-      Arrays.stream(Curve.values()).map(Curve::label).collect(Collectors.toUnmodifiableSet());
+  private static final Set<String> CURVES = Arrays.stream(Curve.values()).map(Curve::label).collect(Collectors.toUnmodifiableSet());
   private static final Pattern NUMBER = Pattern.compile("[0-9]+(\\.[0-9]+)?");
   private static final int MAX_WEIGHT = 1_000_000;
 
@@ -66,8 +65,7 @@ final class SortOrderParser {
     }
     end();
     if (curve == Curve.HILBERT && columns.size() > HilbertCurve.MAX_COLUMNS) {
-      throw refused(
-          "hilbert(...) has room for %d columns and has %d".formatted(HilbertCurve.MAX_COLUMNS, columns.size()), next);
+      throw refused("hilbert(...) has room for %d columns and has %d".formatted(HilbertCurve.MAX_COLUMNS, columns.size()), next);
     }
     return new SortOrder(curve, columns, prefix);
   }
@@ -208,9 +206,7 @@ final class SortOrderParser {
   }
 
   private static boolean isNameCharacter(int character) {
-    return character < 128
-        ? character == '_' || Character.isLetterOrDigit(character)
-        : Character.isLetter(character);
+    return character < 128 ? character == '_' || Character.isLetterOrDigit(character) : Character.isLetter(character);
   }
 
   private void skipSpace() {
@@ -229,7 +225,6 @@ final class SortOrderParser {
   }
 
   private IllegalArgumentException refused(String what, int position) {
-    return new IllegalArgumentException(
-        "Cannot %s '%s', because %s at position %d".formatted(action, text, what, position));
+    return new IllegalArgumentException("Cannot %s '%s', because %s at position %d".formatted(action, text, what, position));
   }
 }

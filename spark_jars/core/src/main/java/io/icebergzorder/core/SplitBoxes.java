@@ -67,8 +67,6 @@ final class SplitBoxes {
     int edge = Arrays.binarySearch(edges, cut);
     double left = cut * costs.of(leftLows[edge], leftHighs[edge], share);
     // No side costs less than nothing.
-    return left >= bound
-        ? Double.POSITIVE_INFINITY
-        : left + (rows - cut) * costs.of(rightLows[edge], rightHighs[edge], files - share);
+    return left >= bound ? Double.POSITIVE_INFINITY : left + (rows - cut) * costs.of(rightLows[edge], rightHighs[edge], files - share);
   }
 }

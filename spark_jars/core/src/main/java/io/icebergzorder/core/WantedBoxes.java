@@ -20,8 +20,7 @@ import java.util.stream.IntStream;
  * @param starts the first position that it wants
  * @param ends the first position after
  */
-record WantedBoxes(
-    int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
+record WantedBoxes(int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
 
   /** Takes the boxes that want some sampled rows, and not all of them by the clustering columns. */
   static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
@@ -71,9 +70,7 @@ record WantedBoxes(
     for (int box : single) {
       queries.merge(lower[box], boxes.query()[box], (one, other) -> one.equals(other) ? one : -1);
     }
-    return Arrays.stream(single)
-        .filter(box -> queries.get(lower[box]) >= 0 && boxes.weights()[boxes.query()[box]] < 2.0 * least)
-        .toArray();
+    return Arrays.stream(single).filter(box -> queries.get(lower[box]) >= 0 && boxes.weights()[boxes.query()[box]] < 2.0 * least).toArray();
   }
 
   /** Makes one of boxes that want the same, in the order of the first of each, with their weights added in turn. */

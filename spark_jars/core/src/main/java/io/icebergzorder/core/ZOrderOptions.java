@@ -126,8 +126,7 @@ public record ZOrderOptions(
   private static Optional<String> workload(Map<String, String> options, String cuts) {
     Optional<String> workload = Optional.ofNullable(options.get(WORKLOAD));
     if (workload.isEmpty() && options.containsKey(WORKLOAD_SHARE)) {
-      throw new IllegalArgumentException(
-          "Cannot use option %s, because option %s is not given".formatted(WORKLOAD_SHARE, WORKLOAD));
+      throw new IllegalArgumentException("Cannot use option %s, because option %s is not given".formatted(WORKLOAD_SHARE, WORKLOAD));
     }
     if (workload.isPresent() && cuts.equals(EvenCuts.KIND)) {
       throw new IllegalArgumentException(
@@ -152,8 +151,7 @@ public record ZOrderOptions(
     return Double.parseDouble(text);
   }
 
-  private static long integer(
-      Map<String, String> options, String name, long byDefault, long least, long most) {
+  private static long integer(Map<String, String> options, String name, long byDefault, long least, long most) {
     if (!options.containsKey(name)) {
       return byDefault;
     }
@@ -168,7 +166,6 @@ public record ZOrderOptions(
   }
 
   private static IllegalArgumentException refused(String name, String value, String domain) {
-    return new IllegalArgumentException(
-        "Cannot set %s to '%s', because it must be %s".formatted(name, value, domain));
+    return new IllegalArgumentException("Cannot set %s to '%s', because it must be %s".formatted(name, value, domain));
   }
 }

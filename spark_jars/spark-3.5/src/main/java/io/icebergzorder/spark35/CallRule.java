@@ -48,8 +48,7 @@ final class CallRule extends Rule<LogicalPlan> {
     }
     Procedure procedure = procedure(named, catalog);
     List<CallArgument> arguments = SparkInternals.list(call.productElement(1), CallArgument.class);
-    return (LogicalPlan)
-        SparkInternals.construct(Call.class, procedure, SparkInternals.seq(values(procedure, arguments)));
+    return (LogicalPlan) SparkInternals.construct(Call.class, procedure, SparkInternals.seq(values(procedure, arguments)));
   }
 
   private static Procedure procedure(Procedures.NamedProcedure named, ProcedureCatalog catalog) {
@@ -93,8 +92,7 @@ final class CallRule extends Rule<LogicalPlan> {
       }
     }
     if (!wrong.isEmpty()) {
-      throw new IllegalArgumentException(
-          "Cannot call %s, because %s".formatted(procedure.description(), String.join(", ", wrong)));
+      throw new IllegalArgumentException("Cannot call %s, because %s".formatted(procedure.description(), String.join(", ", wrong)));
     }
     return List.of(values);
   }

@@ -32,8 +32,7 @@ public final class IcebergZOrderExtensions extends AbstractFunction1<SparkSessio
   private static final String ICEBERG_MARKER = "org.apache.iceberg.spark.Spark3Util";
 
   /** What was seen: a user may name this class in a session that finds it as a service, too. */
-  private static final Set<SparkSessionExtensions> SEEN =
-      Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+  private static final Set<SparkSessionExtensions> SEEN = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {

@@ -63,8 +63,6 @@ final class AlikeBounds {
 
   /** Counts a character up; no text has surrogates. */
   private static int next(int character) {
-    return character == Character.MIN_SURROGATE - 1
-        ? Character.MAX_SURROGATE + 1
-        : Math.min(character + 1, Character.MAX_CODE_POINT);
+    return character == Character.MIN_SURROGATE - 1 ? Character.MAX_SURROGATE + 1 : Math.min(character + 1, Character.MAX_CODE_POINT);
   }
 }

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /** Computes the figures of a report from the bounds of a table's files. */
@@ -107,14 +108,14 @@ final class Measurement {
     if (bounds.isAnyBounded()) {
       Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
       BoundedFiles ofColumn = new BoundedFiles(files.partitions(), files.rows(), files.sizes(), List.of(bounds));
-      return ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0);
+      return ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0, UnaryOperator.identity());
     }
     long read = IntStream.range(0, files.count()).filter(bounds::hasValues).count();
     return read > 0 && files.bytes() > 0 ? new FilterRead(1, read) : null;
   }
 
   private FilterRead prediction(int place) {
-    return planned.isEmpty() ? null : ScanMeasurement.of(planned, place);
+    return planned.isEmpty() ? null : ScanMeasurement.of(planned, place, UnaryOperator.identity());
   }
 
   /** Averages what filters cost over the columns by weight; the columns of a prefix count 1. */

@@ -28,12 +28,7 @@ public final class ScanMeasurement {
   /** What a filter reads on average: the share of the bytes, in [0, 1], and the number of files. */
   public record FilterRead(double fraction, double files) {}
 
-  /** Measures one column; null if no sampled row has a value, or there is no byte. */
-  public static FilterRead of(List<MeasuredFiles> groups, int ordinal) {
-    return of(groups, ordinal, UnaryOperator.identity());
-  }
-
-  /** The same where lower/upper bounds will keep so much of a key of bytes. */
+  /** Measures one column, of whose keys bounds will keep so much; null if no sampled row has a value, or there is no byte. */
   public static FilterRead of(List<MeasuredFiles> groups, int ordinal, UnaryOperator<byte[]> kept) {
     Ranks ranks = new Ranks(groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), kept);
     // By bytes, and by files.

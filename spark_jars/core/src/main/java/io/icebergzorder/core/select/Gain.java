@@ -92,8 +92,9 @@ public final class Gain {
           saved += partition.costOf(file) * partition.readProbability(file) - files.sizes()[file] * bytesOfNew * attained[file];
           atBest[place] = today - saved;
         }
-        long[] sizes = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
-        Found best = best(partition, sizes, order, atBest, ofToday, everything.costs(), due.length, limit, budget);
+        long[] ends = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
+        Arrays.parallelPrefix(ends, Long::sum);
+        Found best = best(partition, ends, order, atBest, ofToday, everything.costs(), due.length, limit, budget);
         usesSmallerTarget = best != null && partition.usesSmallerTarget(best.files);
         found = best == null ? found : best;
       }
@@ -114,7 +115,7 @@ public final class Gain {
   /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
   private static Found best(
       PartitionRows partition,
-      long[] sizes,
+      long[] ends,
       int[] order,
       double[] atBest,
       double[] ofToday,
@@ -122,10 +123,6 @@ public final class Gain {
       int due,
       double limit,
       long budget) {
-    long[] ends = sizes.clone();
-    for (int place = 1; place < ends.length; place++) {
-      ends[place] += ends[place - 1];
-    }
     Found found = null;
     double best = -1;
     int count = Math.max(1, due);

@@ -66,9 +66,7 @@ final class PartitionRows {
       int[] ranks = values.of(keys);
       int[] below = new int[count + 1];
       Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
-      for (int rank = 1; rank <= count; rank++) {
-        below[rank] += below[rank - 1];
-      }
+      Arrays.parallelPrefix(below, Integer::sum);
       Extents today = new Extents(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
       for (int file = 0; file < bounds.size(); file++) {
         today.lacks[file] = bounds.valued()[file] < 1;

@@ -28,17 +28,13 @@ public record ColumnScan(
     OptionalDouble filesPredicted,
     OptionalDouble filesActual) {
   static List<ColumnScan> of(TableReads before, TableReads predicted, TableReads actual) {
+    List<TableReads> all = List.of(before, predicted, actual);
     return before.byColumn().keySet().stream()
-        .map(
-            column ->
-                new ColumnScan(
-                    column,
-                    figure(before, column, FilterRead::fraction),
-                    figure(predicted, column, FilterRead::fraction),
-                    figure(actual, column, FilterRead::fraction),
-                    figure(before, column, FilterRead::files),
-                    figure(predicted, column, FilterRead::files),
-                    figure(actual, column, FilterRead::files)))
+        .map(column -> {
+          List<OptionalDouble> shares = all.stream().map(each -> figure(each, column, FilterRead::fraction)).toList();
+          List<OptionalDouble> files = all.stream().map(each -> figure(each, column, FilterRead::files)).toList();
+          return new ColumnScan(column, shares.get(0), shares.get(1), shares.get(2), files.get(0), files.get(1), files.get(2));
+        })
         .toList();
   }
 

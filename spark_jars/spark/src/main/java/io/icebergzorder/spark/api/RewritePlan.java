@@ -203,13 +203,9 @@ public final class RewritePlan {
 
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
-    return plan.workload()
-        .map(
-            workload ->
-                sampled
-                    .map(each -> each.read(workload, each.groups().values(), List.of()))
-                    .map(WorkloadScan::of)
-                    .orElseGet(() -> WorkloadScan.unknown(workload.queries().size())));
+    OptionalDouble no = OptionalDouble.empty();
+    return plan.workload().map(workload -> sampled.map(each -> WorkloadScan.of(each.read(workload, each.groups().values(), List.of())))
+        .orElseGet(() -> new WorkloadScan(workload.queries().size(), no, no, no)));
   }
 
   TablePlan tablePlan() {

@@ -16,8 +16,4 @@ public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble pr
   static WorkloadScan of(SampledPlan.WorkloadReads found) {
     return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual());
   }
-
-  static WorkloadScan unknown(int queries) {
-    return new WorkloadScan(queries, OptionalDouble.empty(), OptionalDouble.empty(), OptionalDouble.empty());
-  }
 }

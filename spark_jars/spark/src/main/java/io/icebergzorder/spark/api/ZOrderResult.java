@@ -9,6 +9,8 @@ import org.apache.iceberg.actions.RewriteDataFiles;
 
 /** The result of a rewrite, or of a dry run: Iceberg's counts, and scan fractions before and after. */
 public final class ZOrderResult implements RewriteDataFiles.Result {
+  private static final RewriteDataFiles.Result NONE = ImmutableRewriteDataFiles.Result.builder().build();
+
   private final RewriteDataFiles.Result counts;
   private final String message;
   private final List<ColumnScan> scanFractions;
@@ -34,15 +36,11 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
     this.dryRun = dryRun;
   }
 
-  private static RewriteDataFiles.Result none() {
-    return ImmutableRewriteDataFiles.Result.builder().build();
-  }
-
   /** Of a rewrite for which there was nothing to do. */
   static ZOrderResult nothing(RewritePlan plan, String message) {
     return plan.isDryRun()
         ? dryRun(plan, message)
-        : new ZOrderResult(none(), message, List.of(), Optional.empty(), Optional.empty(), Optional.empty(), null);
+        : new ZOrderResult(NONE, message, List.of(), Optional.empty(), Optional.empty(), Optional.empty(), null);
   }
 
   /** Of a rewrite. */
@@ -60,7 +58,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   /** Of a plan that was sampled only: the counts that would be, which Iceberg's result has from files that were written. */
   static ZOrderResult dryRun(RewritePlan plan, String message) {
     return new ZOrderResult(
-        none(),
+        NONE,
         "Dry run: nothing was written." + (message == null ? "" : " " + message),
         plan.scans(),
         plan.groups().isEmpty() ? Optional.empty() : plan.workload(),

@@ -30,9 +30,7 @@ public final class ValueKeys {
     if (value instanceof BigDecimal decimal) {
       return decimal.unscaledValue().longValueExact();
     }
-    return value instanceof Double || value instanceof Float
-        ? Keys.ofDouble(((Number) value).doubleValue())
-        : ((Number) value).longValue();
+    return value instanceof Double || value instanceof Float ? Keys.ofDouble(((Number) value).doubleValue()) : ((Number) value).longValue();
   }
 
   /** The key of a value of a type whose keys are bytes; of a text, the text or its bytes. */

@@ -27,9 +27,7 @@ public final class Failures {
   /** Whether somebody cancelled a job: it is not the work that failed. */
   public static boolean isCancellation(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-      if (cause instanceof SparkException
-          && cause.getMessage() != null
-          && JOB_CANCELLED.matcher(cause.getMessage()).matches()) {
+      if (cause instanceof SparkException && cause.getMessage() != null && JOB_CANCELLED.matcher(cause.getMessage()).matches()) {
         return true;
       }
     }

@@ -85,9 +85,7 @@ final class PhysicalTypes {
     if (physical != PrimitiveTypeName.INT64 || !(logical instanceof TimestampLogicalTypeAnnotation timestamp)) {
       return Reading.NONE;
     }
-    return timestamp.getUnit() == TimeUnit.MICROS
-        ? Reading.ANY
-        : timestamp.getUnit() == TimeUnit.MILLIS ? Reading.ROWS : Reading.NONE;
+    return timestamp.getUnit() == TimeUnit.MICROS ? Reading.ANY : timestamp.getUnit() == TimeUnit.MILLIS ? Reading.ROWS : Reading.NONE;
   }
 
   private static Reading ofDecimal(Types.DecimalType type, PrimitiveTypeName physical, LogicalTypeAnnotation logical) {

@@ -110,8 +110,7 @@ final class Drawing implements Serializable {
 
   private record SampledFile(int group, int first, long[] positions, long[] fitted, long[] heldOut) implements Serializable {
     static SampledFile whole(int group, long wanted, long rows) {
-      return new SampledFile(
-          group, 0, new long[1], new long[] {lastHash(wanted, rows)}, new long[] {lastHash(SAMPLES * wanted, rows)});
+      return new SampledFile(group, 0, new long[1], new long[] {lastHash(wanted, rows)}, new long[] {lastHash(SAMPLES * wanted, rows)});
     }
 
     static SampledFile parts(int group, List<RowGroup> read) {

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Reason;
@@ -44,11 +43,9 @@ public final class LayoutFitter {
   /** Chooses among the layouts of sampled file groups. */
   public SampledPlan choose(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
     ScanFractions measure = new ScanFractions(plan, metrics.ofNewFiles(), sampler.keyLengths(), queries);
-    Map<FileGroup, LaidOutSample> byGroup = new LinkedHashMap<>();
-    samples.forEach((group, each) -> byGroup.put(group, each.laidOut()));
     Map<FileGroup, SampledGroup> chosen = new LinkedHashMap<>();
     List<SampledGroup> leftGroups = new ArrayList<>();
-    for (SampledGroup each : measure.groups(byGroup)) {
+    for (SampledGroup each : measure.groups(samples)) {
       if (plan.mayLeave(each.group()) && !each.gains()) {
         leftGroups.add(each);
       } else {

@@ -146,8 +146,7 @@ public final class MetricsFindings {
   }
 
   private String sentence(String verb, Finding finding) {
-    return "%s %s = '%s' on %s: %s"
-        .formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
+    return "%s %s = '%s' on %s: %s".formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
   }
 
   /** The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. */

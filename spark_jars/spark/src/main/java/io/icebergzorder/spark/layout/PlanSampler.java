@@ -57,8 +57,7 @@ public final class PlanSampler {
 
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     private boolean isOfClusters() {
-      return sample.rowGroups().isPresent()
-          && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups().get());
+      return sample.rowGroups().isPresent() && SampledRowGroups.areClusters(layout, sample.fitted(), sample.rowGroups().get());
     }
 
     /** How its sampled rows lie in a column of strings or binaries. */

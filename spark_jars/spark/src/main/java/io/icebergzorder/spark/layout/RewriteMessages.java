@@ -52,11 +52,8 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> winners = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) < 1 - ERROR).toList();
     if (!losers.isEmpty()) {
       String pays = winners.isEmpty() ? " gets worse" : " pays for " + String.join(", ", winners);
-      String reads =
-          Stream.of(losers, winners)
-              .flatMap(List::stream)
-              .map(column -> TableReads.text(column, before, after))
-              .collect(Collectors.joining(", "));
+      String reads = Stream.of(losers, winners).flatMap(List::stream)
+          .map(column -> TableReads.text(column, before, after)).collect(Collectors.joining(", "));
       messages.add("%s%s: %s.".formatted(String.join(", ", losers), pays, reads));
     }
   }

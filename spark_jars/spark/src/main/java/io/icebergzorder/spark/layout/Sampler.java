@@ -93,8 +93,7 @@ public final class Sampler {
 
   private List<Drawn> drawn(List<Row> rows, List<FileGroup> groups, Drawing drawing) {
     int count = groups.size();
-    List<List<Row>> samples =
-        Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(Drawing.SAMPLES * count).toList();
+    List<List<Row>> samples = Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(Drawing.SAMPLES * count).toList();
     rows.forEach(row -> samples.get((int) row.getLong(0)).add(row));
     return IntStream.range(0, count).mapToObj(group -> {
       List<Row> fitted = samples.get(group);
@@ -136,8 +135,7 @@ public final class Sampler {
 
   /** What tells values apart whose keys were cut; null for a column of longs. */
   private long[] tails(List<Row> rows, int place) {
-    ToLongFunction<Row> tail =
-        row -> row.isNullAt(1 + 2 * place) ? 0 : Keys.tail((byte[]) row.get(1 + 2 * place), keyLengths[place]);
+    ToLongFunction<Row> tail = row -> row.isNullAt(1 + 2 * place) ? 0 : Keys.tail((byte[]) row.get(1 + 2 * place), keyLengths[place]);
     return isLong(place) ? null : rows.stream().mapToLong(tail).toArray();
   }
 

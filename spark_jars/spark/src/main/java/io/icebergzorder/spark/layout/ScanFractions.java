@@ -57,9 +57,9 @@ public final class ScanFractions {
   }
 
   /** Measures groups by their samples, in their order. Manifests are read for the queries of a workload. */
-  List<SampledGroup> groups(Map<FileGroup, LaidOutSample> samples) {
+  List<SampledGroup> groups(Map<FileGroup, PlanSampler.Sampled> samples) {
     Map<FileGroup, BytesRead> read = queries.today(samples.keySet());
-    return samples.keySet().stream().map(group -> measured(group, samples.get(group), read.get(group))).toList();
+    return samples.keySet().stream().map(group -> measured(group, samples.get(group).laidOut(), read.get(group))).toList();
   }
 
   private SampledGroup measured(FileGroup group, LaidOutSample sample, BytesRead read) {
@@ -69,10 +69,8 @@ public final class ScanFractions {
     TableReads predicted = reads(List.of(new MeasuredFiles(planned, sample)), true);
     BytesRead willRead = queries.predicted(group, planned);
     long openCost = ScanCost.openCost(plan.target().table().properties());
-    int[] known =
-        IntStream.range(0, order.named().size())
-            .filter(i -> before.byColumn().containsKey(name(i)) && predicted.byColumn().containsKey(name(i)))
-            .toArray();
+    // The same values are looked for before and after.
+    int[] known = IntStream.range(0, order.named().size()).filter(i -> before.byColumn().containsKey(name(i))).toArray();
     double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
     double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost)).toArray();
     double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost)).toArray();
@@ -110,11 +108,8 @@ public final class ScanFractions {
   /** The files that a layout is predicted to make, with what will be kept of bounds. A partition field has no bounds of its own. */
   private BoundedFiles newFiles(LaidOutSample sample) {
     BoundedFiles made = NewFiles.of(sample, order.all());
-    List<ColumnBounds> named =
-        made.columns().stream()
-            .skip(order.partition().size())
-            .map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded())
-            .toList();
+    List<ColumnBounds> named = made.columns().stream().skip(order.partition().size())
+        .map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList();
     return new BoundedFiles(made.partitions(), made.rows(), made.sizes(), named);
   }
 
@@ -125,10 +120,8 @@ public final class ScanFractions {
 
   /** Cuts bounds as the keys of samples are, which would else look smaller than the lower bound of their own file. */
   private BoundedFiles cut(BoundedFiles files) {
-    List<ColumnBounds> cut =
-        IntStream.range(0, files.columns().size())
-            .mapToObj(i -> files.columns().get(i).cut(keyLengths[order.partition().size() + i]))
-            .toList();
+    List<ColumnBounds> cut = IntStream.range(0, files.columns().size())
+        .mapToObj(i -> files.columns().get(i).cut(keyLengths[order.partition().size() + i])).toList();
     return new BoundedFiles(files.partitions(), files.rows(), files.sizes(), cut);
   }
 

@@ -45,11 +45,10 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
 
   private String text(String column, String noun) {
     FilterRead read = byColumn.get(column);
-    return read == null
-        ? "an unknown part"
-        : String.format(
-            Locale.ROOT,
-            "%s in %s of %,d%s",
-            Reason.size(read.fraction() * bytes), Reason.rounded(read.files(), read.files() < FEW_FILES ? 1 : 0), files, noun);
+    if (read == null) {
+      return "an unknown part";
+    }
+    String count = Reason.rounded(read.files(), read.files() < FEW_FILES ? 1 : 0);
+    return String.format(Locale.ROOT, "%s in %s of %,d%s", Reason.size(read.fraction() * bytes), count, files, noun);
   }
 }

@@ -33,8 +33,8 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   final long maxGroupFiles;
   private final boolean rewriteOldSpecs;
   private final double compressionFactor;
-  private final long minAgeSeconds;
-  private final TableFacts.FileSizes sizes;
+  final long minAgeSeconds;
+  final TableFacts.FileSizes sizes;
   private IcebergRules ofAnySize;
 
   /** Takes the options, or refuses one as Iceberg does. */
@@ -48,8 +48,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
       minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
       check(minAgeSeconds >= 0, RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds, ">= 0");
     } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
+      throw new IllegalArgumentException(String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
     }
     rewriteOldSpecs = PropertyUtil.propertyAsBoolean(options, RewriteOptions.REWRITE_OLD_SPECS, false);
     rewriteAll = PropertyUtil.propertyAsBoolean(options, REWRITE_ALL, REWRITE_ALL_DEFAULT);
@@ -175,16 +174,6 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   /** The partition spec of new files. */
   int newSpecId() {
     return outputSpecId();
-  }
-
-  /** The sizes that files are to have. */
-  TableFacts.FileSizes sizes() {
-    return sizes;
-  }
-
-  /** Younger files, in seconds, are left alone; at least 0. */
-  long minAgeSeconds() {
-    return minAgeSeconds;
   }
 
   /** The order in which file groups are rewritten. */

@@ -101,9 +101,7 @@ public final class RewriteHistory {
             .limit(NEWEST)
             .map(each -> new long[] {number(each, DURATION), number(each, SnapshotSummary.REMOVED_FILE_SIZE_PROP)})
             .reduce(new long[2], (sum, each) -> new long[] {sum[0] + each[0], sum[1] + each[1]});
-    return sums[1] > 0
-        ? OptionalDouble.of((double) bytes * ((double) sums[0] / sums[1]) / 1000)
-        : OptionalDouble.empty();
+    return sums[1] > 0 ? OptionalDouble.of((double) bytes * ((double) sums[0] / sums[1]) / 1000) : OptionalDouble.empty();
   }
 
   /** A number of a snapshot's summary; -1 if there is none. */

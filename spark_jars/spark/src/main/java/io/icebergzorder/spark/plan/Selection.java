@@ -92,10 +92,8 @@ public final class Selection {
     isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
     boolean isByCase = spec.target().isCaseSensitive();
-    conditions =
-        spec.workload().map(Workload::conditions).orElse(List.of()).stream()
-            .map(each -> new FileCondition(table, each, isByCase))
-            .toList();
+    conditions = spec.workload().map(Workload::conditions).orElse(List.of()).stream()
+        .map(each -> new FileCondition(table, each, isByCase)).toList();
     KeptBounds now = KeptBounds.of(table, spec.order().named());
     // New files are then to have bounds that those of today have not, and are written with that.
     isMended = spec.options().layout().fixesMetrics() && !now.missing().isEmpty();
@@ -169,8 +167,8 @@ public final class Selection {
             ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
     Predicate<List<FileScanTask>> isSettled = mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
-    Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds(), start.plannedAtMs());
-    Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds());
+    Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
+    Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
     for (List<FileScanTask> files : partitions) {
       leave(only(files, isYounger), whyYoung);

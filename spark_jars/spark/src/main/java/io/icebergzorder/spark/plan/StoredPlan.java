@@ -150,8 +150,7 @@ public record StoredPlan(
 
   /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
   private List<LeftGroup> leftOf(int inQuestion, List<FileGroup> groups) {
-    int planned =
-        groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
+    int planned = groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
     int missing = inQuestion - planned;
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {

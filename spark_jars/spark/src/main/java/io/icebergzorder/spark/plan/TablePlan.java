@@ -68,7 +68,6 @@ public record TablePlan(
     left = List.copyOf(left);
   }
 
-  /** The table. */
   public CatalogTable target() {
     return resolved.target();
   }
@@ -88,7 +87,6 @@ public record TablePlan(
     return resolved.workload();
   }
 
-  /** The branch. */
   public String branch() {
     return resolved.branch();
   }

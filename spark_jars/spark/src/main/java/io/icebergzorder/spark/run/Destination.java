@@ -10,8 +10,7 @@ public record Destination(Placement placement, int firstFile, int filesPerTask, 
   private static final int BITS_OF_LONG = 63;
 
   public static List<Destination> of(GroupJob job) {
-    int indexBits =
-        job.groups().stream().mapToInt(each -> each.layout().bits() * each.layout().columns().size()).max().orElse(0);
+    int indexBits = job.groups().stream().mapToInt(each -> each.layout().bits() * each.layout().columns().size()).max().orElse(0);
     int[] firstFiles = job.firstFiles();
     List<Destination> destinations = new ArrayList<>();
     for (int group = 0; group < firstFiles.length; group++) {

@@ -144,8 +144,7 @@ final class FileGroupPool {
         job.isShared()
             ? String.format(Locale.ROOT, "%d file groups of %d", job.groups().size(), groups)
             : String.format(Locale.ROOT, "file group %d/%d%s", first.globalIndex(), groups, partition);
-    return String.format(
-        Locale.ROOT, "Rewriting %d files (zorder, %s) in %s", job.inputFiles(), which, rewriter.table().name());
+    return String.format(Locale.ROOT, "Rewriting %d files (zorder, %s) in %s", job.inputFiles(), which, rewriter.table().name());
   }
 
   private void await(ExecutorService pool) throws InterruptedException {

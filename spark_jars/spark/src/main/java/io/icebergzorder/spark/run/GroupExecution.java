@@ -55,14 +55,11 @@ final class GroupExecution {
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
     commit.commit(done);
-    return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(done.stream().map(RewriteFileGroup::asResult).toList())
-        .build();
+    return ImmutableRewriteDataFiles.Result.builder().rewriteResults(done.stream().map(RewriteFileGroup::asResult).toList()).build();
   }
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
-  private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress)
-      throws InterruptedException {
+  private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
     PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
     Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
     Collection<FileGroup> failed = new ConcurrentLinkedQueue<>();

@@ -29,9 +29,7 @@ public record GroupJob(List<SampledGroup> groups, boolean isInPlace, int filesPe
 
   /** By task that writes, the number of its group. */
   public int[] groupsOfTasks() {
-    return IntStream.range(0, groups.size())
-        .flatMap(group -> IntStream.generate(() -> group).limit(tasks(group)))
-        .toArray();
+    return IntStream.range(0, groups.size()).flatMap(group -> IntStream.generate(() -> group).limit(tasks(group))).toArray();
   }
 
   /** By output file, the number of the task that writes it. */

@@ -72,10 +72,7 @@ public final class JobPlanner {
     long small = groups.stream().filter(JobPlanner::isSmall).count();
     boolean areManySmall = Math.min(small, limits.groups) >= TASKS_PER_CORE * limits.parallelism;
     for (SampledGroup each : groups) {
-      boolean isInPlace =
-          isOneFile(each)
-              ? areMany || each.group().files().size() <= MOST_FILES_IN_A_ROW
-              : areManySmall && isSmall(each);
+      boolean isInPlace = isOneFile(each) ? areMany || each.group().files().size() <= MOST_FILES_IN_A_ROW : areManySmall && isSmall(each);
       planner.add(each, isInPlace);
     }
     return planner.jobs.stream().map(planner::closed).toList();
@@ -96,8 +93,7 @@ public final class JobPlanner {
       return new GroupJob(job.groups, true, job.mostFiles);
     }
     long bytesOfFile = Math.max(1, job.bytes / job.files);
-    long smallFiles =
-        Math.min(MOST_BYTES_OF_SMALL_FILES / bytesOfFile, job.files / (TASKS_PER_CORE * limits.parallelism));
+    long smallFiles = Math.min(MOST_BYTES_OF_SMALL_FILES / bytesOfFile, job.files / (TASKS_PER_CORE * limits.parallelism));
     return new GroupJob(job.groups, false, (int) Math.max(1, smallFiles));
   }
 

@@ -50,10 +50,7 @@ public final class PositionFunctions {
   /** What stands for the boundaries of a column that a layout leaves out: none, so that there is one bucket of values. */
   private static Boundaries noBoundaries(KeyDomain domain) {
     byte[] noStates = new byte[0];
-    KeyColumn noKeys =
-        domain == KeyDomain.LONG
-            ? KeyColumn.ofLongs(new long[0], noStates)
-            : KeyColumn.ofBytes(new byte[0][], noStates);
+    KeyColumn noKeys = domain == KeyDomain.LONG ? KeyColumn.ofLongs(new long[0], noStates) : KeyColumn.ofBytes(new byte[0][], noStates);
     return Boundaries.of(noKeys, 1);
   }
 

@@ -59,8 +59,7 @@ final class RowArrangement {
     Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
     Column number = added(columns, file);
     List<Column> key = new ArrayList<>();
-    if (job.filesPerTask() > 1
-        && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
+    if (job.filesPerTask() > 1 && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
       key.add(number);
     }
     for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {

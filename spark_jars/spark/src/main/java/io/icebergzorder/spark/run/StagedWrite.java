@@ -167,10 +167,7 @@ final class StagedWrite {
     }
 
     private static List<List<DataFile>> files(WriterCommitMessage[] messages) {
-      return Arrays.stream(messages)
-          .filter(Objects::nonNull)
-          .map(each -> ((GroupWriterFactory.TaskFiles) each).files())
-          .toList();
+      return Arrays.stream(messages).filter(Objects::nonNull).map(each -> ((GroupWriterFactory.TaskFiles) each).files()).toList();
     }
 
     /** What Spark logs, twice, when it aborts the write: not the locations of all files, which a record would show. */

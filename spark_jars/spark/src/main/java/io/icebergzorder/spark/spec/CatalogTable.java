@@ -32,8 +32,7 @@ public record CatalogTable(
     if (catalog instanceof TableCatalog tables) {
       return load(session, tables, name);
     }
-    throw new IllegalArgumentException(
-        "Cannot rewrite data files of %s, because catalog %s has no tables".formatted(name, catalog.name()));
+    throw new IllegalArgumentException("Cannot rewrite data files of %s, because catalog %s has no tables".formatted(name, catalog.name()));
   }
 
   /** Loads a table by its name, as a CALL in a catalog writes it. */

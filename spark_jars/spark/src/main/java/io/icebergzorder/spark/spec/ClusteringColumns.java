@@ -52,8 +52,7 @@ public final class ClusteringColumns {
   static ResolvedSortOrder resolve(
       CatalogTable target, SortOrder sortOrder, ZOrderOptions options, PartitionSpec outputSpec, boolean isForReport) {
     boolean refuses = !isForReport && options.refusesBadMetrics();
-    return new ClusteringColumns(target.table(), outputSpec, target.isCaseSensitive(), refuses)
-        .order(sortOrder, options.columnWeights());
+    return new ClusteringColumns(target.table(), outputSpec, target.isCaseSensitive(), refuses).order(sortOrder, options.columnWeights());
   }
 
   static void checkNames(CatalogTable target, SortOrder sortOrder) {
@@ -187,8 +186,7 @@ public final class ClusteringColumns {
     return new ClusteringColumn(path.stream().map(Types.NestedField::name).toList(), type.toString());
   }
 
-  private static void checkKeepsBounds(
-      MetricsConfig metrics, Table table, ClusteringColumn column, Types.NestedField field) {
+  private static void checkKeepsBounds(MetricsConfig metrics, Table table, ClusteringColumn column, Types.NestedField field) {
     String name = table.schema().findColumnName(field.fieldId());
     MetricsModes.MetricsMode mode = metrics.columnMode(name);
     if (!KeptBounds.areKept(mode)) {

@@ -131,8 +131,7 @@ public final class ConditionBoxes {
               .map(ConditionBoxes::notNull)
               .reduce((one, other) -> one.stream().filter(other::contains).collect(Collectors.toSet()))
               .orElseThrow();
-      default ->
-          ((BoundPredicate<?>) condition).term() instanceof BoundReference<?> column ? Set.of(column.fieldId()) : Set.of();
+      default -> ((BoundPredicate<?>) condition).term() instanceof BoundReference<?> column ? Set.of(column.fieldId()) : Set.of();
     };
   }
 }

@@ -31,11 +31,7 @@ public final class FileCondition {
 
   /** The columns whose metrics some conditions look at. */
   public static List<String> columns(Table table, List<FileCondition> conditions) {
-    return conditions.stream()
-        .flatMap(condition -> condition.fieldIds.stream())
-        .distinct()
-        .map(table.schema()::findColumnName)
-        .toList();
+    return conditions.stream().flatMap(condition -> condition.fieldIds.stream()).distinct().map(table.schema()::findColumnName).toList();
   }
 
   public boolean mayMatch(ContentFile<?> file) {

@@ -69,8 +69,7 @@ public record ResolvedSortOrder(
 
   /** What is asked of a layout of so many files. */
   public LayoutRequest layoutRequest(ZOrderOptions options, int files) {
-    return new LayoutRequest(
-        files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
+    return new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
   }
 
   public String names(String separator) {

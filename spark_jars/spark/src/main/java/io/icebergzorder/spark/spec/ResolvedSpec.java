@@ -158,8 +158,7 @@ public record ResolvedSpec(
 
   public static List<Condition> conditions(CatalogTable target, List<String> texts) {
     if (texts.stream().anyMatch(Objects::isNull)) {
-      throw new IllegalArgumentException(
-          "Cannot measure a predicate that is NULL on %s, because it says nothing".formatted(target.name()));
+      throw new IllegalArgumentException("Cannot measure a predicate that is NULL on %s, because it says nothing".formatted(target.name()));
     }
     return texts.stream().map(text -> new Condition(text, filter(target, text))).toList();
   }

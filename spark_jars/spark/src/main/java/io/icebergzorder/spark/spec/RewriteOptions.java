@@ -156,15 +156,13 @@ public record RewriteOptions(
     try {
       type.parse().apply(value);
     } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          "Cannot set %s to '%s', because it must be %s".formatted(name, value, type.words()), e);
+      throw new IllegalArgumentException("Cannot set %s to '%s', because it must be %s".formatted(name, value, type.words()), e);
     }
   }
 
   private static void checkPositive(String name, int value, String condition) {
     if (value < 1) {
-      throw new IllegalArgumentException(
-          "Cannot set %s to %s, because the value must be positive%s.".formatted(name, value, condition));
+      throw new IllegalArgumentException("Cannot set %s to %s, because the value must be positive%s.".formatted(name, value, condition));
     }
   }
 

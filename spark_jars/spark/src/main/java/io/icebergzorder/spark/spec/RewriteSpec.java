@@ -5,8 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** What a user asks for. An argument that was not given is null, or an empty map of options. */
-public record RewriteSpec(
-    String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
+public record RewriteSpec(String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   public RewriteSpec {
     options.forEach(RewriteSpec::checkGiven);
     // In the order as written, so that a plan is always told in the same words.

@@ -64,8 +64,7 @@ public record Workload(List<Query> queries, double share) {
     try {
       found = WorkloadJson.queries(isInline ? text : content(text, io));
     } catch (IOException | IllegalArgumentException e) {
-      throw new IllegalArgumentException("Cannot read workload %s, because %s"
-          .formatted(name, Failures.rootMessage(e)), e);
+      throw new IllegalArgumentException("Cannot read workload %s, because %s".formatted(name, Failures.rootMessage(e)), e);
     }
     if (found.isEmpty()) {
       throw new IllegalArgumentException(
@@ -140,7 +139,6 @@ public record Workload(List<Query> queries, double share) {
 
   /** What tells it from other workloads, wherever it was read: 16 hexadecimal digits. */
   public String key() {
-    return RequestKey.ofWorkload(
-        queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList());
+    return RequestKey.ofWorkload(queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList());
   }
 }

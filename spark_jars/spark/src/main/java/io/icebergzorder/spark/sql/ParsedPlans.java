@@ -21,8 +21,7 @@ public final class ParsedPlans {
   private ParsedPlans() {}
 
   /** A parser whose plans have the rule applied; {@code instead} has plans of statements that it is not to see, or null. */
-  public static ParserInterface around(
-      ParserInterface parser, UnaryOperator<LogicalPlan> rule, Function<String, LogicalPlan> instead) {
+  public static ParserInterface around(ParserInterface parser, UnaryOperator<LogicalPlan> rule, Function<String, LogicalPlan> instead) {
     Set<Class<?>> interfaces = new LinkedHashSet<>();
     interfaces.add(ParserInterface.class);
     for (Class<?> type = parser.getClass(); type != null; type = type.getSuperclass()) {

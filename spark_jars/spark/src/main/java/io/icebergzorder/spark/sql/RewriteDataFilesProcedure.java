@@ -29,8 +29,7 @@ public final class RewriteDataFilesProcedure {
   public static final StructType OUTPUT = StructType.fromDDL(COUNTS);
 
   /** What a request consists of, as the procedures that Iceberg does not have take it. */
-  static final String REQUEST =
-      "`table` STRING NOT NULL, sort_order STRING, options MAP<STRING, STRING>, `where` STRING, branch STRING";
+  static final String REQUEST = "`table` STRING NOT NULL, sort_order STRING, options MAP<STRING, STRING>, `where` STRING, branch STRING";
 
   private static final Logger LOG = LoggerFactory.getLogger(RewriteDataFilesProcedure.class);
 
@@ -41,12 +40,10 @@ public final class RewriteDataFilesProcedure {
   private static final String REPLACE_BUILTIN = "spark.iceberg-zorder.replace-builtin";
 
   private static final Pattern QUOTED = Pattern.compile("`[^`]*`");
-  private static final Pattern CURVE =
-      Pattern.compile("\\s*(zorder|hilbert)\\s*\\([^()]*\\)\\s*", Pattern.CASE_INSENSITIVE);
+  private static final Pattern CURVE = Pattern.compile("\\s*(zorder|hilbert)\\s*\\([^()]*\\)\\s*", Pattern.CASE_INSENSITIVE);
 
   /** Options of Iceberg's sorts that a layout has no use for. */
-  private static final Set<String> WITHOUT_USE =
-      Set.of("shuffle-partitions-per-file", "max-output-size", "var-length-contribution");
+  private static final Set<String> WITHOUT_USE = Set.of("shuffle-partitions-per-file", "max-output-size", "var-length-contribution");
 
   private RewriteDataFilesProcedure() {}
 
@@ -74,8 +71,7 @@ public final class RewriteDataFilesProcedure {
     return request(session, catalog, arguments, arguments.texts("options"));
   }
 
-  private static ZOrderRewrite request(
-      SparkSession session, TableCatalog catalog, CallArguments arguments, Map<String, String> options) {
+  private static ZOrderRewrite request(SparkSession session, TableCatalog catalog, CallArguments arguments, Map<String, String> options) {
     return ZOrderRewrite.of(session, catalog, arguments.text("table"))
         .sortOrder(arguments.text("sort_order"))
         .options(options)
