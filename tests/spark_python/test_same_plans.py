@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
+from iceberg_zorder.rewrite.result import TableFiles
 from iceberg_zorder.select.branch_history import SETTLED_FROM
 from iceberg_zorder.spark.rewrite import describe_plan, execute_plan
 from tests.pyiceberg.committing import commit_files, summary_of
@@ -66,7 +67,7 @@ def test_either_engine_executes_the_plan_of_the_other(
     assert ours["file_groups"]
     assert compared(theirs) == compared(ours)
 
-    before, snapshot = rows(table), table.metadata.current_snapshot_id
+    before, planned, snapshot = rows(table), data_files(table), table.metadata.current_snapshot_id
     on_spark = execute_plan(spark, FULL_NAME, json.dumps(ours))
     hashes = [layout_hash(table)]
     assert rows(table) == before
@@ -79,6 +80,11 @@ def test_either_engine_executes_the_plan_of_the_other(
     assert hashes[0] == hashes[1]
     assert without.rewritten_data_files_count == on_spark.rewritten_data_files_count
     assert without.added_data_files_count == on_spark.added_data_files_count
+    # Figures are of all files that the filter selects, though a plan's JSON names only some.
+    assert without.before == on_spark.before == TableFiles(9, sum(file.file_size_in_bytes for file in planned))
+    for one, other in zip(without.scan_fractions, on_spark.scan_fractions, strict=True):
+        figures = [(each.before, each.predicted, each.files_before, each.files_actual) for each in (one, other)]
+        assert figures[0] == pytest.approx(figures[1], rel=1e-9)
 
 
 def test_spark_leaves_to_the_next_rewrite_what_was_taken_out_of_a_plan(spark: SparkSession, table: Table) -> None:
