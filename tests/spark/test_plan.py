@@ -136,9 +136,12 @@ def test_an_option_needs_a_value(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(("mode", "groups"), [("full", 1), ("counts", 0)])
 def test_a_column_of_which_new_files_have_no_bounds_does_not_count(spark: SparkSession, mode: str, groups: int) -> None:
-    table = create(spark, "SELECT id, hash(id, 1) AS b FROM range(0, 8000, 1, 8)")
+    by_bytes = {"read.split.open-file-cost": "1"}
+    table = create(spark, "SELECT id, hash(id, 1) AS b FROM range(0, 8000, 1, 8)", properties=by_bytes)
     spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.metadata.metrics.column.b' = '{mode}')")
-    options = {"rewrite-all": "false", **table.target_for(8), "max-scan-ratio": "1.5"}
+    # Weights let one column pay for the other.
+    weights = {"column-weights": "id=1,b=1"}
+    options = {"rewrite-all": "false", **table.target_for(8), "max-scan-ratio": "1.5", **weights}
     assert len(table.plan(BY, options).groups()) == groups
 
 

@@ -19,8 +19,8 @@ from iceberg_zorder.spark import rewrite_data_files
 from tests.spark.tables import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
-# One sample of rows whose bounds no layout meets: by the bounds alone every run would try again.
-TIGHT = {"target-file-size-bytes": "20000", "max-scan-ratio": "1"}
+# One sample of rows whose bounds no layout meets: by the bounds alone every run would try again. Weights let columns pay for others.
+TIGHT = {"target-file-size-bytes": "20000", "max-scan-ratio": "1", "column-weights": "a=1,b=1"}
 # Files as small as these are worth a rewrite only where opening them is for nothing.
 BY_BYTES = {"read.split.open-file-cost": "1"}
 Rewrite = Callable[..., RewriteResult]
