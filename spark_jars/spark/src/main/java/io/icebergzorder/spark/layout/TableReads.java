@@ -19,8 +19,6 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
   /** Of nothing, because there is no file group. */
   public static final TableReads NONE = new TableReads(0, 0, Map.of());
 
-  private static final double FEW_FILES = 9.95;
-
   /** The scan fractions alone. */
   public Map<String, Double> fractions() {
     Map<String, Double> fractions = new LinkedHashMap<>();
@@ -40,15 +38,15 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
   }
 
   static String text(String column, TableReads before, TableReads after) {
-    return "a filter on %s reads %s (was %s)".formatted(column, after.text(column, " files"), before.text(column, ""));
+    return "a filter on %s reads %s (was %s)".formatted(column, after.text(column), before.text(column));
   }
 
-  private String text(String column, String noun) {
+  private String text(String column) {
     FilterRead read = byColumn.get(column);
     if (read == null) {
       return "an unknown part";
     }
-    String count = Reason.rounded(read.files(), read.files() < FEW_FILES ? 1 : 0);
-    return String.format(Locale.ROOT, "%s in %s of %,d%s", Reason.size(read.fraction() * bytes), count, files, noun);
+    String count = Reason.rounded(read.files(), read.files() >= 10 || Reason.rounded(read.files(), 1).endsWith(".0") ? 0 : 1);
+    return String.format(Locale.ROOT, "%s in %s of %,d file%s", Reason.size(read.fraction() * bytes), count, files, files == 1 ? "" : "s");
   }
 }

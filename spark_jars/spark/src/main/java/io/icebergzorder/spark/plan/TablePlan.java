@@ -77,7 +77,6 @@ public record TablePlan(
     return resolved.written();
   }
 
-  /** The options, read. */
   public RewriteOptions options() {
     return resolved.options();
   }
