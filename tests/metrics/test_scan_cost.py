@@ -25,7 +25,7 @@ def test_an_open_cost_that_cannot_be_read_is_the_default(text: str) -> None:
 def test_no_file_size_is_much_cheaper_than_the_ideal_one(columns: int, power: int) -> None:
     def cost(file_size: float) -> float:
         files = max(1.0, size / file_size)
-        return size * files ** (-1 / columns) + OPEN_COST * files ** (1 - 1 / columns) + OPEN_COST * files / 32
+        return float(size * files ** (-1 / columns) + OPEN_COST * files ** (1 - 1 / columns) + OPEN_COST * files / 32)
 
     size = 2**power
     sizes = [OPEN_COST * max(1, columns - 1) * 2**doubled for doubled in range(7)]
