@@ -88,7 +88,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case LARGE -> words("%,d files above max-file-size-bytes %,d", "files", "max_file_size_bytes");
       case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
       case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
-      case SCAN_RATIO -> ratio("above") + ": expected to cost " + cost("predicted") + " after" + notCounted();
+      case SCAN_RATIO -> ratio() + ": expected to cost " + cost("predicted") + " after" + notCounted();
       case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
       case FILE_LIMIT -> words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
@@ -105,9 +105,12 @@ public record Reason(String code, Map<String, Object> parameters) {
               "min_file_size_bytes", "max_file_size_bytes");
       case OTHER_SPEC_UNKNOWN ->
           "of another partition spec than new files: the gain of a rewrite is unknown, set rewrite-old-specs to rewrite them";
-      case SCAN_RATIO_LOW -> ratio("at most") + notCounted();
+      case SCAN_RATIO_LOW ->
+          "%s costs %s: at most max-scan-ratio %s times the attainable %s, or opens at most min-input-files more files"
+                  .formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"))
+              + notCounted();
       case GAIN_TOO_SMALL ->
-          ratio("above") + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
+          ratio() + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
       case LOSS_TOO_LARGE ->
           "%s would cost %s on average instead of %s, but filters on some columns would lose more than a quarter of what others gain: set"
                   .formatted(filter(), cost("predicted"), cost("before"))
@@ -132,14 +135,12 @@ public record Reason(String code, Map<String, Object> parameters) {
     return String.format(Locale.ROOT, format, List.of(names).stream().map(parameters::get).toArray());
   }
 
-  private String ratio(String how) {
-    return "%s costs %s, %s max-scan-ratio %s times the attainable %s"
-        .formatted(
-            filter(),
-            cost("before"),
-            how,
-            BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString(),
-            cost("attainable"));
+  private String ratio() {
+    return "%s costs %s, above max-scan-ratio %s times the attainable %s".formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"));
+  }
+
+  private String maxScanRatio() {
+    return BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString();
   }
 
   private String filter() {

@@ -59,6 +59,7 @@ class UpkeepGoldenTest {
     long target = golden.get("target").longValue();
     return new UpkeepRequest(
         golden.get("max_scan_ratio").doubleValue(),
+        golden.get("spare_files").intValue(),
         size -> (int) Math.max(1, (size + target - 1) / target),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,

@@ -84,8 +84,8 @@ final class Measurement {
         files.bytes(),
         files.allRows(),
         columns,
-        cost(columns.stream().map(ColumnReport::read).toList()),
-        cost(columns.stream().map(ColumnReport::attainable).toList()),
+        cost(columns.stream().map(ColumnReport::read).toList(), files.count()),
+        cost(columns.stream().map(ColumnReport::attainable).toList(), fileSizes().afterRewrite()),
         fileSizes(),
         Findings.in(facts));
   }
@@ -118,15 +118,15 @@ final class Measurement {
     return planned.isEmpty() ? null : ScanMeasurement.of(planned, place, UnaryOperator.identity());
   }
 
-  /** Averages what filters cost over the columns by weight; the columns of a prefix count 1. */
-  private Double cost(List<FilterRead> reads) {
+  /** Averages what filters cost among so many files over the columns by weight; the columns of a prefix count 1. */
+  private Double cost(List<FilterRead> reads, int count) {
     int prefix = reads.size() - facts.layout().weights().length;
     int[] known = IntStream.range(0, reads.size()).filter(place -> reads.get(place) != null).toArray();
     double[] weights = Arrays.stream(known).mapToDouble(place -> place < prefix ? 1 : facts.layout().weights()[place - prefix]).toArray();
     double[] costs =
         Arrays.stream(known)
             .mapToObj(reads::get)
-            .mapToDouble(each -> each.fraction() * files.bytes() + facts.openCost() * each.files())
+            .mapToDouble(each -> ScanCost.of(each.fraction() * files.bytes(), each.files(), count, facts.openCost()))
             .toArray();
     return known.length == 0 ? null : (Double) ScanCost.mean(costs, weights);
   }

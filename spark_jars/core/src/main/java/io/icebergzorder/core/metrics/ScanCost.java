@@ -45,7 +45,17 @@ public final class ScanCost {
   private static double filterCost(double size, double fileSize, int columns, double openCost) {
     double files = Math.max(1, size / fileSize);
     double share = root(1 / files, columns);
-    return size * share + openCost * (files * share) + openCost * (files / PLANNED_PER_OPENED);
+    return of(size * share, files * share, files, openCost);
+  }
+
+  /** What a filter costs that reads so many bytes of some files among all, in bytes. */
+  public static double of(double read, double filesRead, double files, double openCost) {
+    return read + openCost * filesRead + ofPlanning(files, openCost);
+  }
+
+  /** What it costs to plan a scan of so many files, in bytes. */
+  public static double ofPlanning(double files, double openCost) {
+    return openCost * (files / PLANNED_PER_OPENED);
   }
 
   /** Averages costs after a rewrite over columns by weight; what a column loses counts {@code lossFactor} times. */

@@ -59,7 +59,7 @@ public final class Gain {
     int[] all = IntStream.range(0, files.count()).toArray();
     PartitionRows partition = new PartitionRows(files, rows, request, null);
     // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
-    double average = partition.mean(partition.cost());
+    double average = partition.mean(partition.cost()) - partition.planning(all.length);
     double whole = Arrays.stream(all).mapToLong(each -> files.sizes()[each] + request.openCost()).sum();
     boolean[] isLike = new boolean[all.length];
     for (int file : all) {
@@ -71,7 +71,7 @@ public final class Gain {
     double[] ofToday = partition.cost();
     double today = partition.mean(ofToday);
     PartitionRows.Rewritten everything = partition.rewritten(all, false);
-    double limit = request.maxScanRatio() * partition.judge(ofToday, everything.costs());
+    double limit = request.limit(partition.judge(ofToday, everything.costs()));
     int[] called = places(calledFor);
     Found found = new Found(called, partition.after(called, false));
     boolean gains = partition.gains(called);
@@ -85,11 +85,14 @@ public final class Gain {
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
         // At best, the rows of a set are read for what they are after a rewrite of everything.
         double[] atBest = new double[order.length];
-        double bytesOfNew = 1 + (double) (request.openCost() * everything.files()) / Math.max(1, files.bytes());
+        double planning = partition.planning(all.length) / all.length;
         double saved = 0;
         for (int place = 0; place < order.length; place++) {
           int file = order[place];
-          saved += partition.costOf(file) * partition.readProbability(file) - files.sizes()[file] * bytesOfNew * attained[file];
+          double share = (double) files.sizes()[file] / Math.max(1, files.bytes());
+          double made = files.sizes()[file] + request.openCost() * everything.files() * share;
+          double ofReading = partition.costOf(file) * partition.readProbability(file) - made * attained[file];
+          saved += ofReading + (planning - partition.planning(everything.files()) * share);
           atBest[place] = today - saved;
         }
         long[] ends = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();

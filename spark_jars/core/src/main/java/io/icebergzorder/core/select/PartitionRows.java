@@ -204,8 +204,14 @@ final class PartitionRows {
       for (int file : of) {
         costs[place] += costOf(file) * today[place][file];
       }
+      costs[place] += planning(of.length);
     }
     return costs;
+  }
+
+  /** What it costs to plan a scan of so many files. */
+  double planning(int count) {
+    return ScanCost.ofPlanning(count, request.openCost());
   }
 
   /** What all files cost today. */
@@ -282,6 +288,7 @@ final class PartitionRows {
       for (int each = 0; each < counts.length; each++) {
         costs[place] += counts[each] * ofRow * found[place][each];
       }
+      costs[place] += planning(count);
     }
     double[] ofFile = mean(found, counts.length);
     return new Rewritten(costs, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray(), count);

@@ -15,6 +15,7 @@ import java.util.function.UnaryOperator;
  * The settings by which the files of a partition are chosen. The array is not copied.
  *
  * @param maxScanRatio so many times the attainable cost is left alone, at least 1
+ * @param spareFiles so many files more may be opened than that, at least 0
  * @param expectedFiles from bytes to the number of files that they are written to
  * @param layout what is asked of layouts, but for the number of files
  * @param kept by column, what new lower/upper bounds keep of a key of bytes; not called for longs
@@ -25,6 +26,7 @@ import java.util.function.UnaryOperator;
  */
 public record UpkeepRequest(
     double maxScanRatio,
+    int spareFiles,
     LongToIntFunction expectedFiles,
     LayoutRequest layout,
     List<UnaryOperator<byte[]>> kept,
@@ -49,6 +51,11 @@ public record UpkeepRequest(
   /** Bytes that are written to as many files of the usual size as so many are to files of two thirds of it. */
   public static long sizeForSmallerTarget(long size) {
     return 3 * size / 2;
+  }
+
+  /** The cost that is left alone, given the attainable one. */
+  public double limit(double attainable) {
+    return Math.max(maxScanRatio * attainable, attainable + (double) (spareFiles * openCost));
   }
 
   /** Whether files are judged by queries: not where no file has bounds of a column. */

@@ -80,8 +80,8 @@ public final class ScanFractions {
     double judged = ScanCost.judgedCost(old, made, weights, lossFactor);
     if (plan.workload().isPresent()) {
       double[] ofQueries = plan.workload().get().weights();
-      costBefore = read.cost(ofQueries, openCost);
-      costPredicted = willRead.cost(ofQueries, openCost);
+      costBefore = read.cost(ofQueries, openCost) + ScanCost.ofPlanning(files.count(), openCost);
+      costPredicted = willRead.cost(ofQueries, openCost) + ScanCost.ofPlanning(planned.count(), openCost);
       judged = costPredicted;
     }
     boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, judged);

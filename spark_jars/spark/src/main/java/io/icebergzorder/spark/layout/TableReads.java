@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -29,7 +30,7 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
   /** What a filter on a column costs, in bytes; NaN if that is not known. */
   double cost(String column, long openCost) {
     FilterRead read = byColumn.get(column);
-    return read == null ? Double.NaN : read.fraction() * bytes + openCost * read.files();
+    return read == null ? Double.NaN : ScanCost.of(read.fraction() * bytes, read.files(), files, openCost);
   }
 
   /** Says what filters read before and after a rewrite, a sentence for each column. */

@@ -233,7 +233,7 @@ public final class Selection {
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
-      boolean isAbove = choice.today() > rules.maxScanRatio * choice.attainable();
+      boolean isAbove = choice.today() > upkeep.limit(choice.attainable());
       String above = choice.today() <= choice.limit() ? Reason.LOSS_TOO_LARGE : Reason.GAIN_TOO_SMALL;
       leave(files, costs(isAbove ? above : Reason.SCAN_RATIO_LOW, choice, isByQueries));
       return List.of();
@@ -268,6 +268,8 @@ public final class Selection {
     }
     return new UpkeepRequest(
         rules.maxScanRatio,
+        // So many more files to open call for a rewrite, as so many small files do.
+        Math.max(0, rules.sizes.minInputFiles()),
         rules::expectedOutputFiles,
         order.layoutRequest(spec.options().layout(), 1),
         columns.stream().map(kept::kept).toList(),
