@@ -257,10 +257,12 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
     if is_same and not is_read:
         return plan
-    tasks = {task.data_file.file_path: task for task in work.listing.tasks(head)}
+    listing = work.listing
+    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     if is_read and not all(group.data_files.keys() <= tasks.keys() for group in plan.groups):
         # The filter may mean something else here: text of timestamps is in the zone of a session.
-        tasks = {task.data_file.file_path: task for task in Listing(table).tasks(head)}
+        listing = Listing(table)
+        tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     for group in plan.groups:
         for path, deletes in group.data_files.items():
             if path not in tasks:
@@ -272,7 +274,7 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     # Those of the plan's snapshot, which are listed once more only where they may be others.
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
-    in_question = tasks.values() if is_same else work.listing.tasks(planned_on)
+    in_question = tasks.values() if is_same else listing.tasks(planned_on)
     return _with_tasks(work, plan, tasks, planned_on, in_question)
 
 
