@@ -96,14 +96,13 @@ class ReportGoldenTest {
     return new TableFacts(
         files,
         metrics,
-        new TableFacts.FileSizes(
-            target, target * 3 / 4, target * 9 / 5, 5, size -> (int) Math.max(1, (size + target - 1) / target)),
+        new TableFacts.FileSizes(target, size -> (int) Math.max(1, (size + target - 1) / target)),
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
         LayoutHistory.of(snapshots, addedBy, files),
         4 << 20,
-        golden.get("planned_files").intValue());
+        new ClusteringReport.Recommendation(golden.get("planned_files").intValue(), ""));
   }
 
   static LayoutRequest layout(JsonNode layout) {

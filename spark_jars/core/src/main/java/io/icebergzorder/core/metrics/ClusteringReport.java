@@ -17,12 +17,21 @@ public record ClusteringReport(
     Double cost,
     Double attainableCost,
     SizeReport fileSizes,
+    Recommendation recommendation,
     List<Finding> findings) {
   /** What {@code column = value} reads, today and after a rewrite of everything. */
   public record ColumnReport(String name, FilterRead read, FilterRead attainable) {}
 
   /** Sizes of data files in bytes, and how many files a rewrite of everything makes. */
   public record SizeReport(long target, long smallest, long median, long largest, int afterRewrite) {}
+
+  /**
+   * What a rewrite would do now.
+   *
+   * @param files the data files that it would choose
+   * @param reason why, or why none
+   */
+  public record Recommendation(int files, String reason) {}
 
   /** Something that keeps queries from skipping files, see {@code docs/report.md}, about a column or a number of files. */
   public record Finding(String code, String severity, String about) {}

@@ -28,7 +28,7 @@ final class Findings {
   static List<Finding> in(TableFacts facts) {
     Findings findings = new Findings(facts);
     IntStream.range(0, facts.metrics().size()).forEach(findings::addOfColumn);
-    findings.addOfFiles("rewrite-pays", WARNING, facts.plannedFiles());
+    findings.addOfFiles("rewrite-pays", WARNING, facts.recommendation().files());
     findings.addOfHistory();
     findings.addOfFiles("old-partition-specs", WARNING, count(facts.ofOldSpecs()));
     findings.addOfFiles("delete-files", INFO, count(facts.withDeletes()));

@@ -87,6 +87,7 @@ final class Measurement {
         cost(columns.stream().map(ColumnReport::read).toList(), files.count()),
         cost(columns.stream().map(ColumnReport::attainable).toList(), fileSizes().afterRewrite()),
         fileSizes(),
+        facts.recommendation(),
         Findings.in(facts));
   }
 

@@ -11,8 +11,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   /** The operation of snapshots that change no row, as those of rewrites are. */
   public static final String REPLACE = "replace";
 
-  static final String COLUMNS = "zorder.columns";
-  static final String HASH = "zorder.layout-hash";
+  private static final String COLUMNS = "zorder.columns";
   private static final String CUTS = "zorder.cuts";
   private static final String TARGET = "zorder.target-file-size";
   private static final Pattern TOLD_TARGET = Pattern.compile("([0-9]{1,18})(?: (.*))?");

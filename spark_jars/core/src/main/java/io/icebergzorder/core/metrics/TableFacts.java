@@ -1,6 +1,7 @@
 package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.metrics.ClusteringReport.Recommendation;
 import java.util.List;
 import java.util.function.LongToIntFunction;
 
@@ -12,7 +13,7 @@ import java.util.function.LongToIntFunction;
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
  * @param openCost what opening a file costs, in bytes
- * @param plannedFiles the data files that a rewrite would choose now
+ * @param recommendation what a rewrite would do now
  */
 public record TableFacts(
     BoundedFiles files,
@@ -23,13 +24,7 @@ public record TableFacts(
     boolean[] withDeletes,
     LayoutHistory history,
     long openCost,
-    int plannedFiles) {
-  /**
-   * Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition of so many bytes.
-   *
-   * @param least the size of the smallest files that are left alone
-   * @param most the size of the largest ones
-   * @param minInputFiles so many files of a partition are rewritten whatever their bytes
-   */
-  public record FileSizes(long target, long least, long most, int minInputFiles, LongToIntFunction expectedFiles) {}
+    Recommendation recommendation) {
+  /** The size of new files, and into how many a rewrite writes a partition of so many bytes. */
+  public record FileSizes(long target, LongToIntFunction expectedFiles) {}
 }

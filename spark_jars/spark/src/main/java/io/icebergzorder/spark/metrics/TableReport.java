@@ -1,7 +1,9 @@
 package io.icebergzorder.spark.metrics;
 
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ClusteringReport;
+import io.icebergzorder.core.metrics.ClusteringReport.Recommendation;
 import io.icebergzorder.core.metrics.LayoutHistory;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
@@ -9,13 +11,17 @@ import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.Selection;
+import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedReport;
-import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
@@ -58,16 +64,25 @@ public final class TableReport {
         LayoutHistory.of(
             snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files),
         ScanCost.openCost(table.properties()),
-        plannedFiles());
+        recommendation());
   }
 
-  /** The data files that a rewrite would choose; none where it would be refused. */
-  private int plannedFiles() {
+  /** Plans a rewrite, and says why most of its file groups were chosen, or why nothing is rewritten. */
+  private Recommendation recommendation() {
+    TablePlan plan;
     try {
-      return Selection.plan(ResolvedSpec.of(request.target(), request.rewrite())).inputFiles().size();
+      plan = Selection.plan(request.toRewrite());
     } catch (IllegalArgumentException refused) {
-      return 0;
+      return new Recommendation(0, refused.getMessage());
     }
+    Map<String, Long> reasons =
+        plan.groups().stream()
+            .collect(Collectors.groupingBy(group -> Reason.text(group.reasons()), LinkedHashMap::new, Collectors.counting()));
+    String others = reasons.size() > 1 ? String.format(Locale.ROOT, ", and %,d other reasons", reasons.size() - 1) : "";
+    return reasons.entrySet().stream()
+        .max(Map.Entry.comparingByValue())
+        .map(most -> new Recommendation(plan.inputFiles().size(), most.getKey() + others))
+        .orElseGet(() -> new Recommendation(0, plan.whyNothing()));
   }
 
   /** Lists the data files in the order of their locations: manifests are read by several threads. */

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.metrics.TableFacts;
+import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.ArrayList;
@@ -34,7 +34,10 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   private final boolean rewriteOldSpecs;
   private final double compressionFactor;
   final long minAgeSeconds;
-  final TableFacts.FileSizes sizes;
+  private final long target;
+  private final long least;
+  private final long most;
+  private final int minInputFiles;
   private IcebergRules ofAnySize;
 
   /** Takes the options, or refuses one as Iceberg does. */
@@ -56,14 +59,10 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
     // Without a limit if nobody has set it.
     maxGroupBytes = PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
     maxGroupFiles = PropertyUtil.propertyAsLong(options, MAX_FILE_GROUP_INPUT_FILES, Long.MAX_VALUE);
-    long target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
-    sizes =
-        new TableFacts.FileSizes(
-            target,
-            PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO)),
-            PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO)),
-            PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT),
-            this::expectedOutputFiles);
+    target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
+    least = PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO));
+    most = PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO));
+    minInputFiles = PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT);
   }
 
   private double number(String name, double otherwise, double least, String domain) {
@@ -86,7 +85,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
 
   /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
   boolean wants(FileScanTask file) {
-    return file.length() < sizes.least() || file.length() > sizes.most() || mustRewrite(file);
+    return file.length() < least || file.length() > most || mustRewrite(file);
   }
 
   /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
@@ -120,14 +119,14 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
       return new HashSet<>(files);
     }
     Set<FileScanTask> called =
-        files.stream().filter(file -> file.length() > sizes.most() || mustRewrite(file)).collect(Collectors.toCollection(HashSet::new));
+        files.stream().filter(file -> file.length() > most || mustRewrite(file)).collect(Collectors.toCollection(HashSet::new));
     boolean isAnyElse = !called.isEmpty();
     List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
     boolean[] isTaken =
         SmallFileCompaction.toMerge(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
-    boolean areEnough = called.size() > 1 && (called.size() >= sizes.minInputFiles() || size > sizes.target());
+    boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > target);
     boolean areFewer = isLikeBuiltin || expectedOutputFiles(size) < called.size();
     return isAnyElse || areEnough && areFewer ? called : Set.of();
   }
@@ -142,11 +141,11 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
             .filter(this::isOfOldSpec)
             .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
     List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
-    long small = rest.stream().filter(file -> file.length() < sizes.least()).count();
-    long large = rest.stream().filter(file -> file.length() > sizes.most()).count();
+    long small = rest.stream().filter(file -> file.length() < least).count();
+    long large = rest.stream().filter(file -> file.length() > most).count();
     List<Reason> reasons = new ArrayList<>();
-    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", sizes.least()));
-    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", sizes.most()));
+    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", least));
+    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", most));
     reasons.add(Reason.of(Reason.DELETES, "files", rest.size() - small - large));
     others.forEach((spec, count) ->
         reasons.add(Reason.of(Reason.OTHER_SPEC, "files", count, "spec_id", spec, "new_spec_id", outputSpecId())));
@@ -158,12 +157,12 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   Reason whySmall() {
     return Reason.of(
         Reason.TOO_FEW_SMALL,
-        "min_file_size_bytes", sizes.least(), "min_input_files", sizes.minInputFiles(), "target_file_size_bytes", sizes.target());
+        "min_file_size_bytes", least, "min_input_files", minInputFiles, "target_file_size_bytes", target);
   }
 
   /** Why other files are left. */
   Reason whyInOrder() {
-    return Reason.of(Reason.SIZE_IN_RANGE, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
+    return Reason.of(Reason.SIZE_IN_RANGE, "min_file_size_bytes", least, "max_file_size_bytes", most);
   }
 
   /** The bytes at which a new file ends. */
@@ -174,6 +173,11 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   /** The partition spec of new files. */
   int newSpecId() {
     return outputSpecId();
+  }
+
+  /** The sizes that files are to have. */
+  FileSizes sizes() {
+    return new FileSizes(target, this::expectedOutputFiles);
   }
 
   /** The order in which file groups are rewritten. */

@@ -56,7 +56,7 @@ public record TargetSize(long bytes, String from, String origin) {
   public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
     RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
     Map<String, String> planning = options.forPlanner();
-    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning)).sizes;
+    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning)).sizes();
   }
 
   /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */

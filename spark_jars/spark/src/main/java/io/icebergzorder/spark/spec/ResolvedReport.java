@@ -12,9 +12,18 @@ import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/** The request for a report, and for a rewrite by the same columns, resolved against a table. Every invalid request is refused here. */
+/**
+ * The request for a report, resolved against a table. Every invalid request is refused here.
+ *
+ * @param rewrite what a rewrite would be asked for by the same columns, filter and branch
+ */
 public record ResolvedReport(
-    CatalogTable target, List<SnapshotFacts> snapshots, ResolvedSortOrder order, RewriteOptions options, FileScope scope, RewriteSpec rewrite) {
+    CatalogTable target,
+    List<SnapshotFacts> snapshots,
+    ResolvedSortOrder order,
+    RewriteOptions options,
+    FileScope scope,
+    RewriteSpec rewrite) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
@@ -30,6 +39,11 @@ public record ResolvedReport(
     Map<String, String> asked = Map.of(SizeBasedFileRewritePlanner.REWRITE_ALL, "false");
     RewriteSpec rewrite = new RewriteSpec(target.name(), sortOrder, asked, where, branchArgument, false);
     return new ResolvedReport(target, snapshots, order, options, scope, rewrite);
+  }
+
+  /** Resolves the rewrite on the same state of the table, or refuses it as a CALL would. */
+  public ResolvedSpec toRewrite() {
+    return ResolvedSpec.ofPlanned(target, TableDefaults.complete(target, rewrite), rewrite.where());
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {

@@ -65,7 +65,7 @@ public final class Procedures {
                   + " average_file_count MAP<STRING, DOUBLE> NOT NULL, cost DOUBLE, attainable_cost DOUBLE,"
                   + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
                   + " largest_bytes BIGINT NOT NULL, files_after_rewrite INT NOT NULL,"
-                  + " findings STRING NOT NULL",
+                  + " planned_files INT NOT NULL, planned_because STRING NOT NULL, findings STRING NOT NULL",
               Procedures::report),
           new AddedProcedure(
               "zorder_rewrite",
@@ -193,6 +193,8 @@ public final class Procedures {
       sizes.median(),
       sizes.largest(),
       sizes.afterRewrite(),
+      report.recommendation().files(),
+      text(Printable.of(report.recommendation().reason())),
       text(findings)
     };
     return List.<Object[]>of(row);

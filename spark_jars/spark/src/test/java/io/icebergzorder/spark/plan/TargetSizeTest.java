@@ -30,7 +30,6 @@ class TargetSizeTest {
 
       table.newAppend().set("zorder.target-file-size", 32 * MIB + " option").commit();
       assertEquals(32 * MIB, rules(table, false).target(), "that of the last layout");
-      assertEquals(24 * MIB, rules(table, false).least());
 
       table
           .newAppend()
