@@ -52,10 +52,24 @@ def test_figures_of_a_table(table: Table) -> None:
         20_000,
     )
     assert 0 < found.attainable["b"] < found.scan_fractions["b"] <= 1
+    assert 1 <= found.average_file_count["id"] < found.average_file_count["b"] <= found.total_file_count
+    assert 0 < found.attainable_cost < found.cost < found.total_bytes + found.total_file_count
     assert found.smallest_bytes <= found.median_bytes <= found.largest_bytes
-    assert "warning rewrite-pays: " in call(table, "columns => 'b'").findings
+    assert (found.planned_files, found.findings) == (0, "info never-laid-out")
+    assert "filters on some columns would lose more" in found.planned_because
+    by_b = call(table, "columns => 'b'")
+    assert 0 < by_b.planned_files <= by_b.total_file_count
+    assert by_b.findings.split("\n")[0] == f"warning rewrite-pays: {by_b.planned_files} files"
+    assert by_b.planned_because.startswith("a filter costs ")
     of_one = call(table, "columns => 'b', where => 'p = 3 AND id >= 1500'")
     assert 0 < of_one.total_file_count < found.total_file_count
+
+
+def test_what_rewrites_would_refuse_is_not_recommended(spark: SparkSession) -> None:
+    table = create(spark, "SELECT id FROM range(9)", properties={"zorder.workload": "file:/elsewhere/queries.json"})
+    found = call(table, "columns => 'id'")
+    assert (found.total_rows, found.planned_files) == (9, 0)
+    assert found.planned_because.startswith("Cannot use the workload that a property of ")
 
 
 def test_metadata_is_that_of_the_table_and_its_snapshots(table: Table) -> None:
@@ -97,7 +111,8 @@ def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     assert after.scan_fractions.keys() == {"id", "`b c`"}
     for column in before.columns:
         assert after.scan_fractions[column.name] == pytest.approx(column.attainable, rel=0.3)
-    assert "rewrite-pays" not in after.findings
+    assert (after.planned_files, after.findings) == (0, "")
+    assert "unchanged since a rewrite by the same request" in after.planned_because
 
 
 @pytest.mark.parametrize(
