@@ -109,7 +109,8 @@ public final class Boundaries implements Serializable {
   }
 
   public int bucket(byte[] key) {
-    return count(key, true);
+    int place = Arrays.binarySearch(bytes, key, Arrays::compareUnsigned);
+    return place >= 0 ? place + 1 : -place - 1;
   }
 
   public int countBelow(long key) {
@@ -117,22 +118,8 @@ public final class Boundaries implements Serializable {
   }
 
   public int countBelow(byte[] key) {
-    return count(key, false);
-  }
-
-  private int count(byte[] key, boolean withEqual) {
-    int low = 0;
-    int high = bytes.length;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      int compared = Arrays.compareUnsigned(bytes[middle], key);
-      if (compared < 0 || (withEqual && compared == 0)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    int place = Arrays.binarySearch(bytes, key, Arrays::compareUnsigned);
+    return place >= 0 ? place : -place - 1;
   }
 
   public long[] longs() {

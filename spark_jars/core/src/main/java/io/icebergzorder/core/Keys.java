@@ -3,9 +3,9 @@ package io.icebergzorder.core;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -28,23 +28,11 @@ public final class Keys {
   /** Bytes of one column's keys in a sample, about: 128 MiB. */
   private static final long SAMPLE_BYTES = 1L << 27;
 
-  private static final Map<String, KeyDomain> DOMAINS =
-      Map.ofEntries(
-          Map.entry("boolean", KeyDomain.LONG),
-          Map.entry("int", KeyDomain.LONG),
-          Map.entry("long", KeyDomain.LONG),
-          Map.entry("float", KeyDomain.LONG),
-          Map.entry("double", KeyDomain.LONG),
-          Map.entry("date", KeyDomain.LONG),
-          Map.entry("time", KeyDomain.LONG),
-          Map.entry("timestamp", KeyDomain.LONG),
-          Map.entry("timestamptz", KeyDomain.LONG),
-          Map.entry("timestamp_ns", KeyDomain.LONG),
-          Map.entry("timestamptz_ns", KeyDomain.LONG),
-          Map.entry("string", KeyDomain.BYTES),
-          Map.entry("uuid", KeyDomain.BYTES),
-          Map.entry("binary", KeyDomain.BYTES));
+  private static final Set<String> NUMBERS =
+      Set.of(
+          "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns");
 
+  private static final Set<String> BYTES = Set.of("string", "uuid", "binary");
   private static final Pattern DECIMAL = Pattern.compile("decimal\\((\\d{1,2}), ?\\d+\\)");
   private static final Pattern FIXED = Pattern.compile("fixed\\[\\d+]");
 
@@ -53,11 +41,8 @@ public final class Keys {
   /** The domain of the keys of a type, which is named as Iceberg's {@code Type.toString()} does; refused if it has none. */
   public static KeyDomain domain(String icebergType) {
     return find(icebergType)
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    "Cannot cluster by a column of type '%s', because %s"
-                        .formatted(icebergType, NO_ORDER)));
+        .orElseThrow(() ->
+            new IllegalArgumentException("Cannot cluster by a column of type '%s', because %s".formatted(icebergType, NO_ORDER)));
   }
 
   /** Why a type has no keys; the end of an error message. */
@@ -65,19 +50,14 @@ public final class Keys {
 
   /** As {@link #domain}, but empty instead of an exception. */
   static Optional<KeyDomain> find(String icebergType) {
-    KeyDomain domain = DOMAINS.get(icebergType);
-    if (domain != null) {
-      return Optional.of(domain);
-    }
-    if (FIXED.matcher(icebergType).matches()) {
-      return Optional.of(KeyDomain.BYTES);
-    }
     Matcher decimal = DECIMAL.matcher(icebergType);
-    if (decimal.matches()) {
-      boolean wide = Integer.parseInt(decimal.group(1)) > MAX_LONG_PRECISION;
-      return Optional.of(wide ? KeyDomain.BYTES : KeyDomain.LONG);
+    boolean isDecimal = decimal.matches();
+    boolean isWide = isDecimal && Integer.parseInt(decimal.group(1)) > MAX_LONG_PRECISION;
+    if (isDecimal && !isWide || NUMBERS.contains(icebergType)) {
+      return Optional.of(KeyDomain.LONG);
     }
-    return Optional.empty();
+    boolean isOfBytes = isWide || BYTES.contains(icebergType) || FIXED.matcher(icebergType).matches();
+    return isOfBytes ? Optional.of(KeyDomain.BYTES) : Optional.empty();
   }
 
   public static long ofBoolean(boolean value) {
@@ -93,6 +73,11 @@ public final class Keys {
     long bits = Double.doubleToRawLongBits(value + 0.0);
     // bits of negative doubles grow with the magnitude: flipping all but the sign turns them around
     return bits >= 0 ? bits : bits ^ Long.MAX_VALUE;
+  }
+
+  /** The double of such a key. */
+  public static double toDouble(long key) {
+    return Double.longBitsToDouble(key >= 0 ? key : key ^ Long.MAX_VALUE);
   }
 
   /** The key of a decimal whose precision is above {@link #MAX_LONG_PRECISION}. */

@@ -5,10 +5,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Escapes the characters that a terminal obeys instead of showing them.
- *
- * <p>Names of tables and columns, partitions and values may hold any character. Those that a terminal obeys instead of showing them are
- * written as escapes: control characters, what turns the direction of text, line separators.
+ * Escapes what a terminal obeys instead of showing it: control characters, what turns the direction of text, line separators. Names of
+ * tables and columns, partitions and values may hold any character.
  */
 public final class Printable {
   private static final Pattern OBEYED =

@@ -96,7 +96,8 @@ class ReportGoldenTest {
     return new TableFacts(
         files,
         metrics,
-        new TableFacts.FileSizes(target, size -> (int) Math.max(1, (size + target - 1) / target)),
+        target,
+        size -> (int) Math.max(1, (size + target - 1) / target),
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),

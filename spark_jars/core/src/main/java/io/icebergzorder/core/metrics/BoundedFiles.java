@@ -35,9 +35,18 @@ public record BoundedFiles(int[] partitions, long[] rows, long[] sizes, List<Col
         columns.stream().map(bounds -> bounds.take(places)).toList());
   }
 
-  /** One more than the largest number of a partition. */
-  int partitionNumbers() {
-    return Arrays.stream(partitions).max().orElse(-1) + 1;
+  /** The bytes of each partition, by its number. */
+  public long[] partitionBytes() {
+    return byPartition(sizes);
+  }
+
+  /** Adds up what files have, by the numbers of their partitions. */
+  long[] byPartition(long[] ofFiles) {
+    long[] sums = new long[Arrays.stream(partitions).max().orElse(-1) + 1];
+    for (int file = 0; file < ofFiles.length; file++) {
+      sums[partitions[file]] += ofFiles[file];
+    }
+    return sums;
   }
 
   /** The places of elements by a number that each has, in their order. */

@@ -33,11 +33,8 @@ final class Measurement {
   Measurement(TableFacts facts) {
     this.facts = facts;
     this.files = facts.files();
-    long[] sizes = new long[files.partitionNumbers()];
-    for (int file = 0; file < files.count(); file++) {
-      sizes[files.partitions()[file]] += files.sizes()[file];
-    }
-    long expected = Arrays.stream(sizes).map(size -> facts.sizes().expectedFiles().applyAsInt(size)).sum();
+    long[] sizes = files.partitionBytes();
+    long expected = Arrays.stream(sizes).map(size -> facts.expectedFiles().applyAsInt(size)).sum();
     long wanted = Math.min(Math.max(ROWS_OF_A_FILE * expected, LEAST_ROWS), MOST_ROWS);
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
@@ -48,10 +45,7 @@ final class Measurement {
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
   private Map<Integer, LaidOutSample> laidOut(SpreadRows spread, long[] sizes) {
-    long[] rows = new long[sizes.length];
-    for (int file = 0; file < files.count(); file++) {
-      rows[files.partitions()[file]] += files.rows()[file];
-    }
+    long[] rows = files.byPartition(files.rows());
     int[] numbers = Arrays.stream(spread.places()).map(file -> files.partitions()[file]).toArray();
     int[][] rowsOf = BoundedFiles.placesByNumber(numbers, sizes.length);
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
@@ -63,7 +57,7 @@ final class Measurement {
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
       Sample fitted = sample.take(everyOther(rowsOf[number], 0));
       Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
-      int count = facts.sizes().expectedFiles().applyAsInt(sizes[number]);
+      int count = facts.expectedFiles().applyAsInt(sizes[number]);
       Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
       found.put(number, new LaidOutSample(layout, fitted, heldOut, rows[number], sizes[number]));
     }
@@ -97,7 +91,7 @@ final class Measurement {
     int count = sorted.length;
     double median = count == 0 ? 0 : ((double) sorted[(count - 1) / 2] + (double) sorted[count / 2]) / 2;
     return new SizeReport(
-        facts.sizes().target(),
+        facts.targetFileSize(),
         count == 0 ? 0 : sorted[0],
         (long) median,
         count == 0 ? 0 : sorted[count - 1],

@@ -2,6 +2,7 @@ package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.Sample;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -124,14 +125,9 @@ public record SpreadRows(Sample sample, int[] places) {
 
   /** Between two values, of which none is taken for larger than the largest: nothing lies a share of the way to infinity. */
   private static long betweenDoubles(long lower, long upper, double along, double largest) {
-    double first = Math.min(Math.max(ofKey(lower), -largest), largest);
-    double last = Math.min(Math.max(ofKey(upper), -largest), largest);
-    long bits = Double.doubleToRawLongBits(first * (1 - along) + last * along + 0.0);
-    return bits >= 0 ? bits : bits ^ Long.MAX_VALUE;
-  }
-
-  private static double ofKey(long key) {
-    return Double.longBitsToDouble(key >= 0 ? key : key ^ Long.MAX_VALUE);
+    double first = Math.min(Math.max(Keys.toDouble(lower), -largest), largest);
+    double last = Math.min(Math.max(Keys.toDouble(upper), -largest), largest);
+    return Keys.ofDouble(first * (1 - along) + last * along);
   }
 
   private static long betweenLongs(long lower, long upper, double along) {

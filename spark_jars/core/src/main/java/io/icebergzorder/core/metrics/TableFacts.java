@@ -9,7 +9,9 @@ import java.util.function.LongToIntFunction;
  * The input of a report: files with bounds, snapshots, options. The arrays are kept, not copied: do not change them.
  *
  * @param metrics of each clustering column, its metrics mode
- * @param layout what a rewrite asks of a layout; the number of files is that of {@code sizes}
+ * @param targetFileSize the bytes of new files
+ * @param expectedFiles into how many files a rewrite writes a partition of so many bytes
+ * @param layout what a rewrite asks of a layout, but for the number of files
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
  * @param openCost what opening a file costs, in bytes
@@ -18,13 +20,11 @@ import java.util.function.LongToIntFunction;
 public record TableFacts(
     BoundedFiles files,
     List<String> metrics,
-    FileSizes sizes,
+    long targetFileSize,
+    LongToIntFunction expectedFiles,
     LayoutRequest layout,
     boolean[] ofOldSpecs,
     boolean[] withDeletes,
     LayoutHistory history,
     long openCost,
-    Recommendation recommendation) {
-  /** The size of new files, and into how many a rewrite writes a partition of so many bytes. */
-  public record FileSizes(long target, LongToIntFunction expectedFiles) {}
-}
+    Recommendation recommendation) {}

@@ -56,15 +56,11 @@ public final class ValueKeys {
     return switch (type.typeId()) {
       case BOOLEAN -> key != 0;
       case INTEGER, DATE -> (int) key;
-      case FLOAT -> (float) ofKey(key);
-      case DOUBLE -> ofKey(key);
+      case FLOAT -> (float) Keys.toDouble(key);
+      case DOUBLE -> Keys.toDouble(key);
       case DECIMAL -> BigDecimal.valueOf(key, ((Types.DecimalType) type).scale());
       default -> key;
     };
-  }
-
-  private static double ofKey(long key) {
-    return Double.longBitsToDouble(key >= 0 ? key : key ^ Long.MAX_VALUE);
   }
 
   private static Object value(byte[] key, Type type) {

@@ -10,13 +10,14 @@ import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.AddedBy;
+import io.icebergzorder.spark.plan.IcebergRules;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.plan.TargetSize;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedReport;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -48,16 +49,16 @@ public final class TableReport {
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
     List<FileScanTask> tasks = tasks(snapshotId);
     BoundedFiles files = files(tasks);
-    long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
-    for (int file = 0; file < files.count(); file++) {
-      bytes[files.partitions()[file]] += files.sizes()[file];
-    }
     MetricsConfig metrics = MetricsConfig.forTable(table);
     AddedBy addedBy = new AddedBy(table, snapshots);
+    IcebergRules rules =
+        TargetSize.rules(
+            table, request.options(), snapshotId, files.partitionBytes(), columns.size(), request.rewrite().where() != null);
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        TargetSize.sizes(table, request.options(), snapshotId, bytes, columns.size(), request.rewrite().where() != null),
+        rules.target,
+        rules::expectedOutputFiles,
         request.order().layoutRequest(request.options().layout(), 1),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
@@ -87,18 +88,17 @@ public final class TableReport {
 
   /** Lists the data files in the order of their locations: manifests are read by several threads. */
   private List<FileScanTask> tasks(Long snapshotId) {
-    if (snapshotId == null) {
-      return List.of();
+    List<FileScanTask> tasks = new ArrayList<>();
+    if (snapshotId != null) {
+      request.scope().forEachWithBounds(table, snapshotId, columns, tasks::add);
     }
-    List<FileScanTask> tasks = request.scope().filesWithBounds(table, snapshotId, columns);
     tasks.sort(FileScope.BY_LOCATION);
     return tasks;
   }
 
   private BoundedFiles files(List<FileScanTask> tasks) {
     FileBounds bounds =
-        new FileBounds(
-            request.order().named(), table.schema(), visitor -> tasks.forEach(task -> visitor.accept(task.file())));
+        new FileBounds(request.order().named(), table.schema(), visitor -> tasks.forEach(task -> visitor.accept(task.file())));
     BoundedFiles files = bounds.of(tasks.stream().map(task -> task.file().location()).toList());
     PartitionMap<Integer> numbers = PartitionMap.create(table.specs());
     int[] partitions =

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.ArrayList;
@@ -24,7 +23,7 @@ import org.apache.iceberg.util.PropertyUtil;
 /** The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters. */
 // It plans nothing itself: Iceberg's planner divides a partition wherever a group is full, and the files of groups that share a partition
 // would overlap each other. Selection cuts them where they lie apart.
-final class IcebergRules extends BinPackRewriteFilePlanner {
+public final class IcebergRules extends BinPackRewriteFilePlanner {
   private final Map<String, String> options;
   final double maxScanRatio;
   final boolean rewriteAll;
@@ -34,7 +33,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   private final boolean rewriteOldSpecs;
   private final double compressionFactor;
   final long minAgeSeconds;
-  private final long target;
+  public final long target;
   private final long least;
   private final long most;
   private final int minInputFiles;
@@ -173,11 +172,6 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   /** The partition spec of new files. */
   int newSpecId() {
     return outputSpecId();
-  }
-
-  /** The sizes that files are to have. */
-  FileSizes sizes() {
-    return new FileSizes(target, this::expectedOutputFiles);
   }
 
   /** The order in which file groups are rewritten. */

@@ -5,8 +5,6 @@ import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.spec.ResolvedReport;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -56,7 +54,7 @@ public final class RewriteHistory {
 
   /** Whether the data files of a partition are unchanged since a rewrite by the same request. */
   Predicate<List<FileScanTask>> unchangedSince(String request) {
-    List<SnapshotFacts> snapshots = oldestFirst();
+    List<SnapshotFacts> snapshots = ResolvedReport.snapshotsTo(table, snapshotId);
     UnchangedSince unchanged = UnchangedSince.rewritesBy(request, snapshots).orElse(null);
     AddedBy addedBy = unchanged == null ? null : new AddedBy(table, snapshots);
     return files -> unchanged != null && unchanged.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
@@ -66,7 +64,7 @@ public final class RewriteHistory {
   record Like(Function<FileScanTask, String> rewriteOf, long budget) {}
 
   Like like(ResolvedSortOrder order, String workload, long target) {
-    List<SnapshotFacts> snapshots = oldestFirst();
+    List<SnapshotFacts> snapshots = ResolvedReport.snapshotsTo(table, snapshotId);
     Map<Long, String> runs = SmallFileCompaction.rewritesTo(snapshots, target);
     AddedBy addedBy = runs.isEmpty() ? null : new AddedBy(table, snapshots);
     List<SnapshotFacts> like =
@@ -74,12 +72,6 @@ public final class RewriteHistory {
     return new Like(
         task -> runs.isEmpty() ? SmallFileCompaction.NONE : runs.getOrDefault(addedBy.snapshotOf(task.file()), SmallFileCompaction.NONE),
         SmallFileCompaction.rewriteBudget(SmallFileCompaction.rewritesTo(like, target), snapshots));
-  }
-
-  private List<SnapshotFacts> oldestFirst() {
-    List<SnapshotFacts> snapshots = new ArrayList<>(newestFirst().map(ResolvedReport::facts).toList());
-    Collections.reverse(snapshots);
-    return snapshots;
   }
 
   /** The last rewrite of ours. */

@@ -26,11 +26,13 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -249,9 +251,9 @@ public final class Selection {
     if (bounds == null) {
       List<ClusteringColumn> columns = spec.order().named();
       List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
-      bounds =
-          new FileBounds(
-              columns, table.schema(), visitor -> spec.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+      Consumer<Consumer<DataFile>> forEach =
+          visitor -> spec.scope().forEachWithBounds(table, start.snapshotId(), names, task -> visitor.accept(task.file()));
+      bounds = new FileBounds(columns, table.schema(), forEach);
     }
     return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }

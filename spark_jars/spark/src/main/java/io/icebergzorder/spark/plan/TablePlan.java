@@ -143,7 +143,7 @@ public record TablePlan(
 
   /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
   public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
-    resolved.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
+    resolved.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, task -> visitor.accept(task.file()));
   }
 
   /**

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.metrics.ScanCost;
-import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -45,7 +44,7 @@ public record TargetSize(long bytes, String from, String origin) {
   }
 
   /**
-   * Finds the sizes that a table's data files are to have, as for a rewrite.
+   * Finds the rules of sizes for a table's data files, as for a rewrite.
    *
    * @param snapshotId the newest snapshot; null if the table has none
    * @param partitions bytes of the data files of each partition
@@ -53,13 +52,13 @@ public record TargetSize(long bytes, String from, String origin) {
    * @param isFiltered whether these are of a part of the table
    * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
-  public static FileSizes sizes(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
+  public static IcebergRules rules(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
     RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
     Map<String, String> planning = options.forPlanner();
-    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning)).sizes();
+    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning));
   }
 
-  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #sizes}. */
+  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #rules}. */
   static TargetSize of(
       Table table,
       boolean likeBuiltin,

@@ -14,7 +14,6 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.apache.iceberg.BaseTable;
-import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Snapshot;
@@ -44,15 +43,8 @@ public record FileScope(Expression filter, boolean caseSensitive) {
   }
 
   /** Visits the same data files, this time with the lower/upper bounds of some columns, which are named as in the schema. */
-  public void forEachWithBounds(Table table, long snapshotId, Collection<String> columns, Consumer<DataFile> visitor) {
-    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), task -> visitor.accept(task.file()));
-  }
-
-  /** The same data files with both. */
-  public List<FileScanTask> filesWithBounds(Table table, long snapshotId, Collection<String> columns) {
-    List<FileScanTask> files = new ArrayList<>();
-    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), files::add);
-    return files;
+  public void forEachWithBounds(Table table, long snapshotId, Collection<String> columns, Consumer<FileScanTask> visitor) {
+    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), visitor);
   }
 
   /**

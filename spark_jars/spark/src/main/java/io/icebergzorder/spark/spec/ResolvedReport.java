@@ -3,6 +3,7 @@ package io.icebergzorder.spark.spec;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Schema;
@@ -29,7 +30,8 @@ public record ResolvedReport(
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    List<SnapshotFacts> snapshots = snapshots(table, ResolvedSpec.branch(target, branchArgument, "report on"));
+    Snapshot head = table.snapshot(ResolvedSpec.branch(target, branchArgument, "report on"));
+    List<SnapshotFacts> snapshots = head == null ? List.of() : snapshotsTo(table, head.snapshotId());
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
@@ -46,13 +48,11 @@ public record ResolvedReport(
     return ResolvedSpec.ofPlanned(target, TableDefaults.complete(target, rewrite), rewrite.where());
   }
 
-  private static List<SnapshotFacts> snapshots(Table table, String branch) {
+  /** The snapshots from the oldest that is kept to one. */
+  public static List<SnapshotFacts> snapshotsTo(Table table, long snapshotId) {
     List<SnapshotFacts> found = new ArrayList<>();
-    if (table.refs().containsKey(branch)) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(table.refs().get(branch).snapshotId(), table::snapshot)) {
-        found.add(0, facts(each));
-      }
-    }
+    SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).forEach(each -> found.add(facts(each)));
+    Collections.reverse(found);
     return found;
   }
 

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.plan;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.icebergzorder.core.metrics.TableFacts.FileSizes;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Map;
 import org.apache.iceberg.Schema;
@@ -24,27 +23,27 @@ class TargetSizeTest {
       catalog.createNamespace(Namespace.of("db"));
       Schema schema = new Schema(Types.NestedField.optional(1, "a", Types.LongType.get()));
       Table table = catalog.createTable(TableIdentifier.of("db", "t"), schema);
-      assertEquals(16 * MIB, rules(table, false).target(), "by the data: small partitions hold no half of the bytes");
+      assertEquals(16 * MIB, rules(table, false).target, "by the data: small partitions hold no half of the bytes");
       table.updateProperties().set("read.split.open-file-cost", String.valueOf(32 * MIB)).commit();
-      assertEquals(64 * MIB, rules(table, false).target(), "by the data, and a higher open cost");
+      assertEquals(64 * MIB, rules(table, false).target, "by the data, and a higher open cost");
 
       table.newAppend().set("zorder.target-file-size", 32 * MIB + " option").commit();
-      assertEquals(32 * MIB, rules(table, false).target(), "that of the last layout");
+      assertEquals(32 * MIB, rules(table, false).target, "that of the last layout");
 
       table
           .newAppend()
           .set("zorder.target-file-size", 16 * MIB + " data")
           .commit();
-      assertEquals(64 * MIB, rules(table, false).target(), "by the data, which asks for four times that of the last layout");
-      assertEquals(16 * MIB, rules(table, true).target(), "a part does not speak for the table");
+      assertEquals(64 * MIB, rules(table, false).target, "by the data, which asks for four times that of the last layout");
+      assertEquals(16 * MIB, rules(table, true).target, "a part does not speak for the table");
 
       table.updateProperties().set("write.target-file-size-bytes", String.valueOf(8 * MIB)).commit();
-      assertEquals(8 * MIB, rules(table, false).target(), "that of the table's property");
+      assertEquals(8 * MIB, rules(table, false).target, "that of the table's property");
     }
   }
 
-  private static FileSizes rules(Table table, boolean isFiltered) {
+  private static IcebergRules rules(Table table, boolean isFiltered) {
     Long snapshotId = table.currentSnapshot() == null ? null : (Long) table.currentSnapshot().snapshotId();
-    return TargetSize.sizes(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, 2, isFiltered);
+    return TargetSize.rules(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, 2, isFiltered);
   }
 }
