@@ -1,6 +1,5 @@
 package io.icebergzorder.core;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -53,19 +52,19 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
               .formatted(columns.size(), ZOrderCurve.MAX_INDEX_BITS));
     }
     int[] active = IntStream.range(0, columns.size()).filter(ordinal -> separates(sample.columns().get(ordinal))).toArray();
-    List<String> leftOut = new ArrayList<>(columns.stream().map(ClusteringColumn::name).toList());
+    IntStream others = IntStream.range(0, columns.size()).filter(ordinal -> Arrays.binarySearch(active, ordinal) < 0);
+    List<String> leftOut = others.mapToObj(ordinal -> columns.get(ordinal).name()).toList();
     int bits = bitsFor(active.length);
-    List<LayoutColumn> fitted = new ArrayList<>();
-    for (int ordinal : active) {
+    List<LayoutColumn> fitted = IntStream.range(0, active.length).parallel().mapToObj(place -> {
+      int ordinal = active[place];
       KeyColumn keys = sample.columns().get(ordinal);
       Boundaries boundaries = Boundaries.of(keys, request.maxBoundaries());
       PrefixOrder order = ordinal < request.leadingOrders().size() ? request.leadingOrders().get(ordinal) : PrefixOrder.OF_KEYS;
       int[] positions = boundaries.positions(keys, bits, order);
-      int shift = bits * (active.length - 1 - fitted.size());
+      int shift = bits * (active.length - 1 - place);
       long[] packed = Arrays.stream(positions).mapToLong(position -> (long) position << shift).toArray();
-      leftOut.remove(ordinal - fitted.size());
-      fitted.add(new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed));
-    }
+      return new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed);
+    }).toList();
     int leading = (int) Arrays.stream(active).filter(ordinal -> ordinal < request.leadingOrders().size()).count();
     return new Layout(fitted, leading, leftOut, bits, request.curve(), new EvenCuts(new long[0]));
   }
@@ -138,7 +137,7 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
     long[] packed = packed(sample);
     int[] files = new int[packed.length];
     // Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
-    Arrays.setAll(files, row -> placement.file(packed[row], row * 0x9E3779B97F4A7C15L));
+    Arrays.parallelSetAll(files, row -> placement.file(packed[row], row * 0x9E3779B97F4A7C15L));
     return files;
   }
 

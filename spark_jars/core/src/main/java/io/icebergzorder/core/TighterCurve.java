@@ -1,6 +1,7 @@
 package io.icebergzorder.core;
 
 import java.util.Arrays;
+import java.util.function.ToLongFunction;
 
 /** Chooses the curve that orders the rows inside the leaves of a tree in tighter runs. */
 final class TighterCurve {
@@ -15,14 +16,14 @@ final class TighterCurve {
     if (ofCurve < 2 || ofCurve > HilbertCurve.MAX_COLUMNS || packed.length == 0) {
       return Curve.ZORDER;
     }
-    long[] costs = new long[2];
-    for (long[] rows : byLeaf(tree, packed)) {
-      for (Curve curve : Curve.values()) {
-        Placement placement = new Placement(columns, leading, bits, curve, tree);
-        costs[curve.ordinal()] += cost(rows, Arrays.stream(rows).map(placement::index).toArray(), ofCurve, bits);
-      }
-    }
-    return costs[Curve.HILBERT.ordinal()] < costs[Curve.ZORDER.ordinal()] ? Curve.HILBERT : Curve.ZORDER;
+    long[][] byLeaf = byLeaf(tree, packed);
+    ToLongFunction<Curve> cost = curve -> {
+      Placement placement = new Placement(columns, leading, bits, curve, tree);
+      return Arrays.stream(byLeaf).parallel()
+          .mapToLong(rows -> cost(rows, Arrays.stream(rows).map(placement::index).toArray(), ofCurve, bits))
+          .sum();
+    };
+    return cost.applyAsLong(Curve.HILBERT) < cost.applyAsLong(Curve.ZORDER) ? Curve.HILBERT : Curve.ZORDER;
   }
 
   private static long[][] byLeaf(BoxTree tree, long[] packed) {

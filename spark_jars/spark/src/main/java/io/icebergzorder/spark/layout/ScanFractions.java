@@ -141,12 +141,16 @@ public final class ScanFractions {
       return TableReads.NONE;
     }
     List<MeasuredFiles> all = Stream.concat(groups.stream(), left.stream()).toList();
+    List<ClusteringColumn> columns = order.named();
+    FilterRead[] reads =
+        IntStream.range(0, columns.size())
+            .parallel()
+            .mapToObj(i -> ScanMeasurement.of(all, i, arePlanned ? kept.kept(columns.get(i)) : UnaryOperator.identity()))
+            .toArray(FilterRead[]::new);
     Map<String, FilterRead> found = new LinkedHashMap<>();
-    for (int i = 0; i < order.named().size(); i++) {
-      ClusteringColumn column = order.named().get(i);
-      FilterRead read = ScanMeasurement.of(all, i, arePlanned ? kept.kept(column) : UnaryOperator.identity());
-      if (read != null) {
-        found.put(column.name(), read);
+    for (int i = 0; i < reads.length; i++) {
+      if (reads[i] != null) {
+        found.put(columns.get(i).name(), reads[i]);
       }
     }
     return new TableReads(
