@@ -4,7 +4,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /** The ranks of the values of columns of one type together: equal values have one rank, from 0 without gaps. */
@@ -17,8 +16,10 @@ public final class Ranks {
   public Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
-      LongStream all = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey));
-      longs = new AscendingLongs(all.sorted().distinct().toArray());
+      long[] all = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey)).sorted().toArray();
+      // LongStream.distinct would make an object of each.
+      IntStream firsts = IntStream.range(0, all.length).filter(i -> i == 0 || all[i] != all[i - 1]);
+      longs = new AscendingLongs(firsts.mapToLong(i -> all[i]).toArray());
     } else {
       Stream<byte[]> all = columns.stream().flatMap(column -> rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row))));
       texts = distinct(all.sorted(Arrays::compareUnsigned).toArray(byte[][]::new));

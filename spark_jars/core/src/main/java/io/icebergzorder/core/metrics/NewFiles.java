@@ -5,6 +5,7 @@ import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.LaidOutSample;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -22,7 +23,9 @@ public final class NewFiles {
         IntStream.concat(
                 Arrays.stream(group.layout().filesOf(group.fitted())), Arrays.stream(group.layout().filesOf(group.heldOut())))
             .toArray();
-    int[] seen = Arrays.stream(numbers).sorted().distinct().toArray();
+    BitSet filled = new BitSet();
+    Arrays.stream(numbers).forEach(filled::set);
+    int[] seen = filled.stream().toArray();
     int[] fileOf = Arrays.stream(numbers).map(number -> Arrays.binarySearch(seen, number)).toArray();
     long[] sampled = new long[seen.length];
     for (int file : fileOf) {
