@@ -12,6 +12,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** The functions from a column's values to their keys. */
 public final class KeyFunctions {
+  /** What stands for NaN, which has no key: it lies above that of infinity. */
+  static final long NAN = Long.MAX_VALUE;
+
   private KeyFunctions() {}
 
   /** The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}. */
@@ -26,7 +29,7 @@ public final class KeyFunctions {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
 
-  /** Value to long key. A NaN has none: the caller asks for it apart. Spark wants each {@code invoke} in the class itself. */
+  /** Value to long key. Spark wants each {@code invoke} in the class itself. */
   public static final class LongKey extends ColumnFunction<Long> {
     LongKey(DataType type) {
       super(DataTypes.LongType, type);
@@ -49,7 +52,7 @@ public final class KeyFunctions {
     }
 
     public long invoke(double value) {
-      return Double.isNaN(value) ? 0 : Keys.ofDouble(value);
+      return Double.isNaN(value) ? NAN : Keys.ofDouble(value);
     }
 
     public Long invoke(Decimal value) {

@@ -36,7 +36,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Sampler {
   private static final String DRAWN = "drawn";
 
-
   private final RewriteSession session;
   private final Table table;
   private final ResolvedSortOrder order;
@@ -67,16 +66,13 @@ public final class Sampler {
     }
   }
 
-  /** Where a row belongs, then for every clustering column its key and whether it is NaN. */
+  /** Where a row belongs, then its key in every clustering column. */
   private Column[] selection(FunctionScope scope, Column drawn) {
     List<Column> selection = new ArrayList<>(List.of(drawn.as(DRAWN)));
     List<ClusteringColumn> columns = order.all();
     for (int i = 0; i < columns.size(); i++) {
-      ClusteringColumn column = columns.get(i);
-      Column value = order.value(i, scope);
-      DataType type = order.type(i);
-      selection.add(scope.call(KeyFunctions.key(column, type, keyLengths[i]), value).as("key" + i));
-      selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
+      ColumnFunction<?> key = KeyFunctions.key(columns.get(i), order.type(i), keyLengths[i]);
+      selection.add(scope.call(key, order.value(i, scope)).as("key" + i));
     }
     return selection.toArray(Column[]::new);
   }
@@ -107,7 +103,7 @@ public final class Sampler {
   }
 
   private <T> List<T> columns(IntFunction<T> of) {
-    return IntStream.range(0, order.all().size()).mapToObj(of).toList();
+    return IntStream.range(0, order.all().size()).parallel().mapToObj(of).toList();
   }
 
   private Sample sample(List<Row> rows) {
@@ -116,17 +112,19 @@ public final class Sampler {
 
   private KeyColumn keys(List<Row> rows, int place) {
     boolean isLong = isLong(place);
+    boolean isFloating = isFloating(order.type(place));
     byte[] states = new byte[rows.size()];
     long[] longs = new long[isLong ? states.length : 0];
     byte[][] bytes = new byte[isLong ? 0 : states.length][];
     for (int i = 0; i < states.length; i++) {
       Row row = rows.get(i);
-      boolean isNan = !row.isNullAt(2 + 2 * place) && row.getBoolean(2 + 2 * place);
-      states[i] = row.isNullAt(1 + 2 * place) ? KeyColumn.NULL : isNan ? KeyColumn.NAN : KeyColumn.VALUE;
+      boolean isNull = row.isNullAt(1 + place);
+      boolean isNan = isFloating && !isNull && row.getLong(1 + place) == KeyFunctions.NAN;
+      states[i] = isNull ? KeyColumn.NULL : isNan ? KeyColumn.NAN : KeyColumn.VALUE;
       if (states[i] == KeyColumn.VALUE && isLong) {
-        longs[i] = row.getLong(1 + 2 * place);
+        longs[i] = row.getLong(1 + place);
       } else if (states[i] == KeyColumn.VALUE) {
-        byte[] key = (byte[]) row.get(1 + 2 * place);
+        byte[] key = (byte[]) row.get(1 + place);
         bytes[i] = Keys.tail(key, keyLengths[place]) == 0 ? key : Arrays.copyOf(key, keyLengths[place]);
       }
     }
@@ -135,7 +133,7 @@ public final class Sampler {
 
   /** What tells values apart whose keys were cut; null for a column of longs. */
   private long[] tails(List<Row> rows, int place) {
-    ToLongFunction<Row> tail = row -> row.isNullAt(1 + 2 * place) ? 0 : Keys.tail((byte[]) row.get(1 + 2 * place), keyLengths[place]);
+    ToLongFunction<Row> tail = row -> row.isNullAt(1 + place) ? 0 : Keys.tail((byte[]) row.get(1 + place), keyLengths[place]);
     return isLong(place) ? null : rows.stream().mapToLong(tail).toArray();
   }
 
