@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -42,6 +43,7 @@ final class RunMeasurement {
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, GroupResult> results = new HashMap<>();
   private final String id;
+  private final CompletableFuture<Map<String, String>> layoutProperties;
   private long since;
   private int summarized;
   private Reads measured = new Reads(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
@@ -60,12 +62,14 @@ final class RunMeasurement {
     this.extraProperties = extraProperties;
     this.since = since;
     sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
+    // The hash takes in all boundaries: it is made while Spark writes.
+    layoutProperties = CompletableFuture.supplyAsync(this::layoutProperties);
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
-    summary.putAll(layoutProperties());
+    summary.putAll(layoutProperties.join());
     if (!plan.spec().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(UnchangedSince.REQUEST, plan.requestKey());

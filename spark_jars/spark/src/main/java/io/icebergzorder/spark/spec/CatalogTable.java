@@ -119,7 +119,10 @@ public record CatalogTable(
   public void refreshCaches() {
     try {
       catalog.invalidateTable(identifier);
-      session.catalog().refreshTable(quotedName());
+      // Spark would load and analyze the table to find out that nothing is cached.
+      if (!session.sharedState().cacheManager().isEmpty()) {
+        session.catalog().refreshTable(quotedName());
+      }
     } catch (Throwable e) {
       LOG.warn("Cannot refresh what is cached of {}; REFRESH TABLE does", name(), e);
     }
