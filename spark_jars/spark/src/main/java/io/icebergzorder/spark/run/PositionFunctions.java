@@ -202,16 +202,18 @@ public final class PositionFunctions {
 
   /** The number of a file to the number by which Spark's hash partitioning reaches the task that writes it. */
   public static final class Route extends ColumnFunction<Integer> {
-    private final Shared<int[]> numbers;
+    private final Shared<int[]> tasksOfFiles;
+    private final int[] numbers;
 
-    /** Takes, by file, numbers that are hashed to the partitions of their tasks. */
-    Route(Shared<int[]> numbers) {
+    /** Takes, by task, numbers that are hashed to their partitions. */
+    Route(Shared<int[]> tasksOfFiles, int[] numbers) {
       super(DataTypes.IntegerType, DataTypes.IntegerType);
+      this.tasksOfFiles = tasksOfFiles;
       this.numbers = numbers;
     }
 
     public int invoke(int file) {
-      return numbers.value()[file];
+      return numbers[tasksOfFiles.value()[file]];
     }
   }
 }

@@ -28,16 +28,18 @@ final class RowArrangement {
   private final GroupJob job;
   private final FunctionScope scope;
   private final int[] groupsOfPartitions;
+  private final Shared<int[]> tasksOfFiles;
 
   RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groupsOfPartitions, FunctionScope scope) {
     this.order = order;
     this.job = job;
     this.scope = scope;
     this.groupsOfPartitions = groupsOfPartitions;
+    this.tasksOfFiles = scope.share(job.tasksOfFiles());
   }
 
   /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
-  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles) {}
+  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles, Shared<int[]> tasksOfFiles) {}
 
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
@@ -53,7 +55,7 @@ final class RowArrangement {
     boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
     if (areOneFile && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
-      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false);
+      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false, tasksOfFiles);
     }
     List<Column> columns = new ArrayList<>();
     Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
@@ -72,7 +74,7 @@ final class RowArrangement {
     Dataset<Row> found = located.select(columns.toArray(Column[]::new));
     Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
     Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    return new Arranged(sorted, rows.columns().length, !areOneFile);
+    return new Arranged(sorted, rows.columns().length, !areOneFile, tasksOfFiles);
   }
 
   /** Rows that are alike in every clustering column are told apart by where they came from. */
@@ -83,9 +85,7 @@ final class RowArrangement {
   private Dataset<Row> routed(Dataset<Row> rows, Column file) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
-    int[] numbers = hashedTo(partitions);
-    Shared<int[]> routes = scope.share(Arrays.stream(tasks).map(task -> numbers[task]).toArray());
-    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
+    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(tasksOfFiles, hashedTo(partitions)), file));
   }
 
   /** By partition, a number that Spark's hash partitioning sends there: {@code floorMod(murmur3(number, 42), n)} on every line. */

@@ -54,14 +54,13 @@ final class StagedWrite {
       Table table,
       StagedScan scan,
       RowArrangement.Arranged arranged,
-      Shared<int[]> tasksOfFiles,
       Map<String, String> options)
       throws NoSuchTableException {
     List<StructField> fields = Arrays.asList(arranged.rows().schema().fields());
     List<StructField> furtherColumns = fields.subList(arranged.columns(), fields.size());
     int fileField = arranged.hasFiles() ? arranged.columns() : -1;
     AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
-    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, tasksOfFiles, written);
+    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, arranged.tasksOfFiles(), written);
     SupportsWrite staged = (SupportsWrite) SparkInternals.stagedTable(table, scan.id());
     String name = SessionCatalog.register(new GroupTable(staged, job));
     try {
