@@ -36,7 +36,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   public final long target;
   private final long least;
   private final long most;
-  private final int minInputFiles;
+  final int minInputFiles;
   private IcebergRules ofAnySize;
 
   /** Takes the options, or refuses one as Iceberg does. */
