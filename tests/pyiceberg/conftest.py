@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from tests.pyiceberg.committing import BY_BYTES
 class OfSmallFiles(SqlCatalog):
     """A catalog whose tables have no open cost, unless their properties say so."""
 
-    def create_table(self, *of: Any, properties: Mapping[str, str] | None = None, **more: Any) -> Table:
-        return super().create_table(*of, properties={**BY_BYTES, **(properties or {})}, **more)
+    def create_table(self, *of: Any, **more: Any) -> Table:
+        more["properties"] = {**BY_BYTES, **more.get("properties", {})}
+        return super().create_table(*of, **more)
 
 
 @pytest.fixture

@@ -399,7 +399,8 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     (group,) = lake.planned(table, {"rewrite-all": "true"}).groups
     sampled = SampledGroup(group, fit(order.named, keys, LayoutRequest(1)), keys, files, files)
     read = measure.actual([GroupResult(sampled, (), files, None)])["a"]
-    assert (read.fraction, read.files) == (pytest.approx(1 / 6, rel=0.01), 1.0)
+    assert read.fraction == pytest.approx(1 / 6, rel=0.01)
+    assert read.files == 1
 
 
 @pytest.mark.parametrize("partial", [False, True])

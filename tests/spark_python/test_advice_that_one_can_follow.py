@@ -1,0 +1,127 @@
+"""What platform teams tried, by both engines: what a report recommends pays, does what it promised, and is all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyspark.sql import SparkSession
+
+import iceberg_zorder.pyiceberg
+import iceberg_zorder.spark
+from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.rewrite.result import RewriteResult
+from tests.spark.tables import CATALOG
+
+DAY = 86_400
+COLUMNS = ["user_id", "ts"]
+BY_BYTES = {"read.split.open-file-cost": "1"}
+NAME = "advised"
+
+
+class Engine(NamedTuple):
+    """How an engine reports on the table, and rewrites it."""
+
+    report: Callable[[], ClusteringReport]
+    rewrite: Callable[..., RewriteResult]
+    planned_files: Callable[[], int]
+
+
+@pytest.fixture(params=["pyiceberg", "spark"])
+def engine(request: pytest.FixtureRequest, spark: SparkSession, catalog: Catalog) -> Engine:
+    full = f"{CATALOG}.db.{NAME}"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    if request.param == "spark":
+        call = f"CALL {CATALOG}.system.zorder_report(table => '{full}')"
+        return Engine(
+            lambda: iceberg_zorder.spark.report(spark, full, COLUMNS),
+            lambda **options: iceberg_zorder.spark.rewrite_data_files(spark, full, COLUMNS, options=options),
+            lambda: spark.sql(call).first()["planned_files"],  # type: ignore[index]
+        )
+
+    def table() -> Table:
+        return catalog.load_table(f"db.{NAME}")
+
+    def planned() -> int:
+        return sum(each.data_files_count for each in iceberg_zorder.pyiceberg.plan_rewrite(table(), COLUMNS).groups)
+
+    return Engine(
+        lambda: iceberg_zorder.pyiceberg.report(table(), COLUMNS),
+        lambda **options: iceberg_zorder.pyiceberg.rewrite_data_files(table(), COLUMNS, options=options),
+        planned,
+    )
+
+
+def daily(catalog: Catalog, days: int, rows: int, properties: dict[str, str] | None = None) -> Table:
+    """A commit each day: of the time each has its own part, of the users all."""
+    draw = np.random.default_rng(0)
+    schema = pa.schema([("user_id", pa.int64()), ("ts", pa.int64())])
+    table = catalog.create_table(
+        f"db.{NAME}", schema, properties={"zorder.columns": "user_id,ts", **(properties or {})}
+    )
+    for day in range(days):
+        users, times = draw.integers(0, 10**6, rows), DAY * day + draw.integers(0, DAY, rows)
+        table.append(pa.table([users, times], schema))
+    return table
+
+
+def recommends(found: ClusteringReport) -> bool:
+    return found.recommendation is not None and found.recommendation.command is not None
+
+
+def test_small_files_are_merged_once_and_that_is_all(engine: Engine, catalog: Catalog) -> None:
+    daily(catalog, 30, 500)
+    before = engine.report()
+    assert before.recommendation is not None
+    assert (before.recommendation.files, before.recommendation.expected_files) == (30, 1)
+    assert engine.planned_files() == 30
+    result = engine.rewrite()
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (30, 1)
+    after = engine.report()
+    assert not recommends(after)
+    assert engine.planned_files() == 0
+    assert (after.cost or 0) * 4 < (before.cost or 0)
+    assert engine.rewrite().nothing_to_do
+
+
+def test_time_does_not_pay_for_users(engine: Engine, catalog: Catalog) -> None:
+    table = daily(catalog, 12, 1_000, BY_BYTES)
+    size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
+    options = {"target-file-size-bytes": str(size // 6), "min-input-files": "2"}
+    assert "columns would lose more than a quarter" in str(engine.rewrite(**options).message)
+    # Who says that both count as they do has them laid out.
+    result = engine.rewrite(**options, **{"column-weights": "user_id=1,ts=1"})
+    assert result.rewritten_data_files_count == 12
+
+
+def test_what_is_attainable_is_attained_and_figures_are_of_the_whole_table(engine: Engine, catalog: Catalog) -> None:
+    table = daily(catalog, 8, 2_000, BY_BYTES)
+    size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": str(size // 16)})
+    before = engine.report()
+    assert before.recommendation is not None
+    result = engine.rewrite()
+    assert (
+        result.added_data_files_count == before.recommendation.expected_files == before.file_sizes.files_after_rewrite
+    )
+    laid_out = engine.report()
+    assert not recommends(laid_out)
+    for was, now in zip(before.columns, laid_out.columns, strict=True):
+        assert was.attainable == pytest.approx(now.scan_fraction, rel=0.1)
+    # The next day comes, and is rewritten with what it lies across: figures are of all files nevertheless.
+    draw = np.random.default_rng(1)
+    rows = [draw.integers(0, 10**6, 2_000), draw.integers(0, 8 * DAY, 2_000)]
+    table.refresh().append(pa.table(rows, table.schema().as_arrow()))
+    there = len(table.refresh().inspect.files())
+    again = engine.rewrite()
+    assert again.rewritten_data_files_count < there
+    assert again.before is not None
+    assert again.after is not None
+    assert (again.before.files, again.after.files) == (there, len(table.refresh().inspect.files()))
+    assert not recommends(engine.report())
