@@ -48,6 +48,19 @@ def files_read(read: float, files: float, of: int) -> str:
     return f"{size(read)} in {number(files)} of {count(of, 'file')}"
 
 
+def rewrite_text(read: int, written: int, cpu_seconds: Mapping[str, float]) -> str:
+    """Write what a rewrite is expected to read, to write and to take, by engine.
+
+    Examples
+    --------
+    >>> rewrite_text(310_000_000, 300_000_000, {"pyiceberg": 21.4, "spark": 62.7})
+    'A rewrite reads 310.0 MB, writes about 300.0 MB and takes about 21 CPU seconds with PyIceberg, 63 on Spark'
+    """
+    ours, spark = (number(cpu_seconds[engine]) for engine in ("pyiceberg", "spark"))
+    takes = f"takes about {ours} CPU seconds with PyIceberg, {spark} on Spark"
+    return f"A rewrite reads {size(read)}, writes about {size(written)} and {takes}"
+
+
 def scan_row(scan: Mapping[str, Any], before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, str, str]:
     """Write a ``ColumnScan``: the column, and what a filter on it reads before and after, as predicted or actually.
 

@@ -134,6 +134,13 @@ def test_plans() -> None:
     show_plan(PLAN, output)
     assert stdout.getvalue() == f"{plan_text(PLAN)}\n"
     assert len(stdout.getvalue().splitlines()) == 3, "no line is wrapped"
+    output, stdout, _ = spoken("text")
+    counts = {"data_files_count": 1, "bytes": 10**9, "rows": 9, "expected_data_files_count": 1}
+    group = {"partition": "", "reason": "small", "layout": None, **counts}
+    show_plan({**PLAN, "file_groups": [group]}, output)
+    assert stdout.getvalue().splitlines()[-1] == (
+        "  A rewrite reads 1.0 GB, writes about 1.0 GB and takes about 69 CPU seconds with PyIceberg, 202 on Spark"
+    )
     output, stdout, more = spoken("json")
     show_plan(PLAN, output)
     assert stdout.getvalue().count("\n") == 1

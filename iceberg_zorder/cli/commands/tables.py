@@ -25,9 +25,11 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
 from iceberg_zorder.pyiceberg.undo import undo as undo_rewrite
+from iceberg_zorder.render.figures import rewrite_text
 from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
+from iceberg_zorder.rewrite.cpu_seconds import of_rewrite
 from iceberg_zorder.rewrite.messages import plan_text
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
@@ -95,8 +97,10 @@ def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, out
 
 
 def show_plan(planned: Mapping[str, Any], output: Output) -> int:
-    """Show a plan."""
-    output.show(planned, lambda console: console.print(Text(plan_text(planned)), soft_wrap=True))
+    """Show a plan; as text with what the rewrite is expected to take."""
+    size = sum(group["bytes"] for group in planned["file_groups"])
+    text = plan_text(planned) + (f"\n  {rewrite_text(size, size, of_rewrite(size))}" if size else "")
+    output.show(planned, lambda console: console.print(Text(text), soft_wrap=True))
     return 0
 
 
