@@ -118,7 +118,7 @@ def test_python(
     exec(compile(python.replace(LAKE, str(lake_dir)), "snippet", "exec"), {})
     printed = capsys.readouterr().out.strip()
     if "advise(" in python:
-        assert printed.startswith("lake.db.events None at 16,777,216 bytes a file there is one file to write")
+        assert printed.startswith("lake.db.events JudgedLayout(kind='sort', layout='zorder(user_id)'")
     else:
         assert (
             printed.startswith("lake.db.events (branch main, ") if "report(" in python else printed.endswith("6 -> 1")

@@ -1,11 +1,13 @@
-"""Advise on a layout: simulate candidates, pick one by half of the queries, and judge it by the other half."""
+"""Advise on a layout: simulate candidates, pick one by what half of the queries cost, judge it by the other half."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from iceberg_zorder.advice.advice import Advice, FileSize, JudgedLayout, RewriteCost
+from rich.filesize import decimal
+
+from iceberg_zorder.advice.advice import Advice, DailySavings, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.advice.candidates import Candidate, candidates_of
 from iceberg_zorder.advice.cautions import cautions
 from iceberg_zorder.advice.facts import Facts
@@ -15,15 +17,17 @@ from iceberg_zorder.advice.statements import named_workload, partition_statement
 from iceberg_zorder.advice.workload_cuts import workload_cuts
 from iceberg_zorder.layout.box_tree import EVEN
 from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
+from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 
 LEAST_SAVING = 0.1
-"""A rewrite is advised where queries read a tenth less for it."""
+"""A rewrite is advised where queries cost a tenth less for it."""
 _ALIKE = 0.02
-"""Layouts whose bytes differ by so much at most read alike, and what is simpler is taken: fewer columns; and a set of
+"""Layouts whose costs differ by so much at most are alike, and what is simpler is taken: fewer columns; and a set of
 columns before cuts from the workload, which has to be kept where rewrites find it, and read anew when queries change.
-These are asked for no more than that: what they read is counted as if they knew less than they will."""
+These are asked for no more than that: what they cost is counted as if they knew less than they will."""
 _PARTITIONS = 0.9
-"""A change of the partitions is advised where it reads so much of what the best set of columns reads."""
+"""A change of the partitions is advised where it costs so much of what the best set of columns costs."""
 _SIZES = (0.25, 0.5, 1, 2)
 """The target file sizes that are simulated, as shares of the table's."""
 
@@ -41,7 +45,7 @@ def advise(
     facts : Facts
         The table, its sampled rows, and its workload.
     least_saving : float, optional
-        The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
+        The share of what queries cost today that a rewrite is to save, in [0, 1]; else nothing is advised.
     progress : callable, optional
         Told of layouts that were simulated, as :class:`Simulation` does.
 
@@ -58,20 +62,20 @@ def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
 
     Examples
     --------
-    >>> def of(kind, *columns, read):
-    ...     return JudgedLayout(kind, "", columns, 9, read, 1.0, read, 99)
-    >>> sets = [of("zorder", "a", "b", read=70.0), of("sort", "a", read=71.0), of("sort", "b", read=90.0)]
-    >>> [best_of([*others, *sets]).kind for others in ([], [of("workload", "a", read=69.6)])]
+    >>> def of(kind, *columns, cost):
+    ...     return JudgedLayout(kind, "", columns, 9, cost - 4, 1.0, cost, cost, 99)
+    >>> sets = [of("zorder", "a", "b", cost=70.0), of("sort", "a", cost=71.0), of("sort", "b", cost=90.0)]
+    >>> [best_of([*others, *sets]).kind for others in ([], [of("workload", "a", cost=69.6)])]
     ['sort', 'sort']
-    >>> best_of([of("workload", "a", read=62.0), of("partition", "b", read=63.0), *sets]).kind
+    >>> best_of([of("workload", "a", cost=62.0), of("partition", "b", cost=63.0), *sets]).kind
     'partition'
     """
     sets = [each for each in judged if each.is_set]
-    good = [each for each in sets if each.chosen_by_bytes <= (1 + _ALIKE) * sets[0].chosen_by_bytes]
-    best = min(good, key=lambda each: (len(each.columns), each.chosen_by_bytes), default=None)
+    good = [each for each in sets if each.chosen_by_cost <= (1 + _ALIKE) * sets[0].chosen_by_cost]
+    best = min(good, key=lambda each: (len(each.columns), each.chosen_by_cost), default=None)
     for kind, share in (("partition", _PARTITIONS), ("workload", 1 - _ALIKE)):
         other = next((each for each in judged if each.kind == kind), None)
-        if other is not None and (best is None or other.chosen_by_bytes <= share * best.chosen_by_bytes):
+        if other is not None and (best is None or other.chosen_by_cost <= share * best.chosen_by_cost):
             best = other
     return best
 
@@ -89,6 +93,8 @@ class _Advisor:
                 self._judging,
                 facts.expected_files,
                 facts.rewritten,
+                facts.table.open_cost,
+                facts.table.files,
                 self._full_scans_per_query,
                 progress,
             )
@@ -99,7 +105,7 @@ class _Advisor:
         found = self._candidates()
         judged = [layout for _, layout in found]
         best = best_of(judged)
-        saving = 0.0 if best is None or not today.bytes_per_query else self._saved(best) / today.bytes_per_query
+        saving = 0.0 if best is None or not today.cost_per_query else self._saved(best)[0] / today.cost_per_query
         pick = best if best is not None and saving >= least_saving and saving > 0 else None
         candidate = next((each for each, layout in found if layout is best), None)
         return Advice(
@@ -111,7 +117,8 @@ class _Advisor:
             len(self._judging),
             len(self._in_both),
             table.bytes,
-            table.target_file_size,
+            table.target_file_size if candidate is None else self._target(candidate),
+            table.open_cost,
             facts.today.per_day,
             today,
             tuple(judged),
@@ -128,66 +135,72 @@ class _Advisor:
         today = self._facts.today
         place_of = {query.filter: place for place, query in enumerate(today.queries)}
         choosing, judging = ([place_of[query.filter] for query in half] for half in (self._choosing, self._judging))
-        return JudgedLayout(
-            "today",
-            "",
-            (),
-            self._facts.table.files,
-            mean(self._judging, today.bytes[judging]),
-            mean(self._judging, today.files[judging]),
-            mean(self._choosing, today.bytes[choosing]),
-            self._facts.table.bytes,
-        )
+        table = self._facts.table
+        size, files = (mean(self._judging, each[judging]) for each in (today.bytes, today.files))
+        chosen_size, chosen_files = (mean(self._choosing, each[choosing]) for each in (today.bytes, today.files))
+        cost = scan_cost(size, files, table.files, table.open_cost)
+        chosen_by = scan_cost(chosen_size, chosen_files, table.files, table.open_cost)
+        return JudgedLayout("today", "", (), table.files, size, files, cost, chosen_by, table.bytes)
 
     def _candidates(self) -> list[tuple[Candidate, JudgedLayout]]:
         """Simulate the candidates; the best for the half that chooses comes first."""
         facts, rows = self._facts, self._facts.rows
-        if rows is None or self._simulation is None or not self._choosing or not self._divides:
+        if rows is None or self._simulation is None or not self._choosing or self._is_done:
             return []
         target = facts.table.target_file_size
         files = facts.expected_files(target)(facts.table.bytes)
         found = list(candidates_of(rows, self._choosing, target))
         # Cuts that are to be even take no workload.
-        if facts.table.options.get("cuts") != EVEN:
+        if facts.table.cuts != EVEN:
             found += workload_cuts(rows, self._choosing, files, self._in_both)
-        return self._simulation.best_first(found, target)
+        return self._simulation.best_first(found, self._target)
+
+    def _target(self, candidate: Candidate) -> int:
+        """Find how large a rewrite to a candidate makes files; those of partitions are named in its statement."""
+        table = self._facts.table
+        of_columns = {} if candidate.kind == "partition" else table.targets
+        return of_columns.get(len(candidate.columns), table.target_file_size)
 
     def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
         if not self._choosing:
             return "no query of the workload has a filter that files could be chosen by"
-        if best is None and self._facts.rows is not None and not self._divides:
+        if best is None and self._is_done:
+            table = self._facts.table
+            files = "one file" if table.files == 1 else f"{table.files:,} files"
             return (
-                f"at {self._facts.table.target_file_size:,} bytes a file there is one file to write, and none to skip"
+                f"a table of {decimal(table.bytes)} in {files} is done: at {table.target_file_size:,} bytes a file a "
+                "rewrite would write as many"
             )
         if best is None:
             return "no column that queries filter by has bounds, more than one value, and rows to simulate"
         if pick is not None:
-            return f"{self._judges} read {_percent(saving)} less than of the table as it is"
-        name = _name(best)
+            return f"{self._judges} cost {_percent(saving)} less, in bytes and open costs of files"
         today = self._today
-        if saving <= 0 and best.bytes_per_query < today.bytes_per_query:
-            less = 1 - best.bytes_per_query / today.bytes_per_query
-            return (
-                f"{self._judges} read {_percent(less)} less of the best layout that was found, {name}, but its "
-                f"files have {_percent(best.bytes / today.bytes - 1)} more bytes, all of which the full scans read"
-            )
+        read, was = (each.read_text(today.bytes) for each in (best, today))
+        found = f"the best layout that was found, {_name(best)}: they read {read}, today {was}"
+        if saving <= 0 and best.cost_per_query < today.cost_per_query:
+            less = _percent(1 - best.cost_per_query / today.cost_per_query)
+            whole, whole_today = (each.full_scan_cost(self._facts.table.open_cost) for each in (best, today))
+            more = _percent(whole / whole_today - 1)
+            return f"{self._judges} cost {less} less with {found}. But full scans cost {more} more"
         if saving <= 0:
-            return f"queries read no less of the best layout that was found, {name}"
+            return f"queries cost no less with {found}"
+        return f"{self._judges} cost {_percent(saving)} less with {found}. A rewrite must save {_percent(least_saving)}"
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether a rewrite by any number of columns writes each group to one file, as it is today."""
+        facts, rows = self._facts, self._facts.rows
+        targets = {facts.table.target_file_size, *facts.table.targets.values()}
         return (
-            f"{self._judges} read {_percent(saving)} less of the best layout that was found, {name}, and a rewrite is "
-            f"to save {_percent(least_saving)}"
+            rows is not None
+            and facts.table.files <= len(rows.group_bytes)
+            and all(facts.expected_files(target)(size) == 1 for target in targets for size in rows.group_bytes.tolist())
         )
 
     @property
-    def _divides(self) -> bool:
-        """Whether anything is written to more than one file."""
-        expected_files = self._facts.expected_files(self._facts.table.target_file_size)
-        rows = self._facts.rows
-        return rows is not None and any(expected_files(size) > 1 for size in rows.group_bytes.tolist())
-
-    @property
     def _judges(self) -> str:
-        """Name the queries that judge, by whether they have chosen, too: then they read less of it than others may."""
+        """Name the queries that judge, by whether they have chosen, too: then it costs them less than others."""
         if not self._in_both:
             return "queries that had no part in the choice"
         scans = sum(query.weight for query in self._judging)
@@ -196,10 +209,13 @@ class _Advisor:
             return "queries with the same filters that chose the layout"
         return f"queries, {share:.0%} of them with filters that also chose the layout,"
 
-    def _saved(self, best: JudgedLayout) -> float:
-        """Find how many bytes a query reads less of a layout than today, less what full scans read more of it."""
-        more = more_of_full_scans(self._full_scans_per_query, self._today.bytes, best.bytes)
-        return self._today.bytes_per_query - best.bytes_per_query - more
+    def _saved(self, best: JudgedLayout) -> tuple[float, float, float]:
+        """Find what a query saves with a layout, less what full scans read more of it: the cost, bytes, and files."""
+        today, full_scans = self._today, self._full_scans_per_query
+        size = today.bytes_per_query - best.bytes_per_query - more_of_full_scans(full_scans, today.bytes, best.bytes)
+        files = today.files_per_query - best.files_per_query - more_of_full_scans(full_scans, today.files, best.files)
+        planning = planning_cost(today.files - best.files, self._facts.table.open_cost)
+        return size + self._facts.table.open_cost * files + planning, size, files
 
     @cached_property
     def _filtered(self) -> float:
@@ -221,13 +237,15 @@ class _Advisor:
         return frozenset(choosing & judging)
 
     def _cost(self, pick: JudgedLayout) -> RewriteCost:
-        size, per_day, saved = self._facts.table.bytes, self._facts.today.per_day, self._saved(pick)
-        queries = (size + pick.bytes) / saved
-        return RewriteCost(size, pick.bytes, saved, queries, queries / per_day if per_day else None)
+        table, per_day, (saved, size, files) = self._facts.table, self._facts.today.per_day, self._saved(pick)
+        queries = sum(each.full_scan_cost(table.open_cost) for each in (self._today, pick)) / saved
+        days = queries / per_day if per_day else None
+        daily = DailySavings(per_day * size, per_day * files, per_day * size * READ) if per_day else None
+        return RewriteCost(table.bytes, pick.bytes, saved, queries, days, of_rewrite(table.bytes), daily)
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
         """Simulate a candidate with files of several sizes."""
-        targets = (max(1, int(share * self._facts.table.target_file_size)) for share in _SIZES)
+        targets = (max(1, int(share * self._target(candidate))) for share in _SIZES)
         found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
         return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))
 

@@ -101,7 +101,7 @@ def _small_table(facts: Facts) -> Iterator[Caution]:
             "small-table",
             (),
             f"at {facts.table.target_file_size:,} bytes a file the table comes to {files} of them, of which little can "
-            "be skipped: files of fewer bytes may be, if their number does not matter",
+            "be skipped",
         )
 
 
@@ -130,18 +130,18 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
 
 
 def _partitions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:
-    sets = [each.chosen_by_bytes for each in candidates if each.is_set]
-    is_as_good = today.chosen_by_bytes <= _AS_GOOD * min(sets, default=facts.table.bytes / 2)
+    sets = [each.chosen_by_cost for each in candidates if each.is_set]
+    is_as_good = today.chosen_by_cost <= _AS_GOOD * min(sets, default=today.full_scan_cost(facts.table.open_cost) / 2)
     if facts.table.partitioned_by and facts.today.queries and is_as_good:
         names = facts.table.partitioned_by
         yield Caution(
             "partitions-do-it", names, f"the partitions by {', '.join(names)} do what a layout by columns would do"
         )
     best = next((each for each in candidates if each.kind == "partition"), None)
-    if best is not None and sets and best.chosen_by_bytes <= _AS_GOOD * min(sets):
+    if best is not None and sets and best.chosen_by_cost <= _AS_GOOD * min(sets):
         yield Caution(
             "partitions-do-it",
             best.columns,
-            f"partitions by {best.layout} read no more than the best set of columns, and new files are in them "
+            f"partitions by {best.layout} cost no more than the best set of columns, and new files are in them "
             "without a rewrite",
         )

@@ -13,6 +13,7 @@ from iceberg_zorder.advice.candidates import ExpectedFiles
 from iceberg_zorder.advice.compression import Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.workload.readers.files import Format, sources
 from iceberg_zorder.workload.workload import NotUnderstood
 
@@ -69,7 +70,7 @@ class TableFacts:
     files, bytes : int
         Its data files, and their bytes.
     target_file_size : int
-        Bytes that new files are to have.
+        Bytes that new files are to have, by the columns of a usual layout.
     options : mapping of str to str
         The options of a rewrite that this is by.
     laid_out_by, partitioned_by : tuple of str
@@ -82,6 +83,12 @@ class TableFacts:
         Whether rewrites take a workload that its properties name.
     branch : str or None, optional
         The branch, if that is not main.
+    targets : mapping of int to int, optional
+        The target file size by the number of clustering columns, where that is another one.
+    open_cost : int, optional
+        Bytes that cost as much as to open a file.
+    cuts : str, optional
+        How files are cut.
     """
 
     catalog: str
@@ -97,6 +104,9 @@ class TableFacts:
     workload: WorkloadFiles = WorkloadFiles((), "workload.json")
     remembers_workload: bool = False
     branch: str | None = None
+    targets: Mapping[int, int] = field(default_factory=dict)
+    open_cost: int = 0
+    cuts: str = ADAPTIVE
 
 
 @dataclass(frozen=True)

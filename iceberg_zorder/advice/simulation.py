@@ -16,6 +16,7 @@ from iceberg_zorder.advice.compression import Compression, Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
+from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
 
 MOST_SCREENED_ROWS = 100_000
 _NEVER_ONLY_SCREENED = 8
@@ -29,7 +30,7 @@ def mean(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64] | npt.N
 
 
 def more_of_full_scans(full_scans: float, before: int, after: int) -> float:
-    """Find how many bytes more full scans read of a layout, of which there are so many to a query with a filter.
+    """Find how many bytes or files more full scans read, of which there are so many to a query with a filter.
 
     That they may read less of smaller files is no reason for a rewrite: what files come to is told less well than what
     of them is read.
@@ -56,6 +57,8 @@ class Simulation:
         From a target file size to what tells how many files so many bytes are written to.
     rewritten : Rewritten or None
         What some rows come to that are written anew.
+    open_cost, files_today : int, optional
+        Bytes that cost as much as to open a file, and how many files there are.
     full_scans : float, optional
         How many full scans there are to a query that chooses, in [0, inf).
     progress : callable, optional
@@ -68,37 +71,44 @@ class Simulation:
     judging: Sequence[JudgedQuery]
     expected_files: Callable[[int], ExpectedFiles]
     rewritten: Rewritten | None
+    open_cost: int = 0
+    files_today: int = 0
     full_scans: float = 0.0
     progress: Callable[[str, int, int], None] = lambda *_: None
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
         files, share = self._files(candidate, target)
-        known = share * mean(self.choosing, files_read(files, self._boxes[0])[0])
-        size = round(share * self.rows.bytes)
+        known, size = self._read(files, share, judging=False)[-1], round(share * self.rows.bytes)
+        more_size = more_of_full_scans(self.full_scans, self.rows.bytes, size)
+        more_files = more_of_full_scans(self.full_scans, self.files_today, files.count)
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
+            files.count,
             *self._read(files, share),
-            known * self._unknown(candidate, target) + more_of_full_scans(self.full_scans, self.rows.bytes, size),
+            known * self._unknown(candidate, target) + more_size + self.open_cost * more_files,
             size,
         )
 
     def sized(self, candidate: Candidate, target: int) -> FileSize:
         """Judge a candidate by the half that judges alone, with files of another size."""
-        return FileSize(target, *self._read(*self._files(candidate, target)))
+        files, share = self._files(candidate, target)
+        return FileSize(target, files.count, *self._read(files, share))
 
     def _unknown(self, candidate: Candidate, target: int) -> float:
-        """Find what the queries that choose read of files that do not know them, as a multiple of what they read."""
+        """Find what the queries that choose cost of files that do not know them, as a multiple of what they cost."""
         if not candidate.folds:
             return 1.0
         rows, expected_files = self.rows.thinned(_ROWS_OF_FOLDS), self.expected_files(target)
         boxes = RankedBoxes.of(rows, self.choosing)
 
         def read(of: Candidate) -> npt.NDArray[np.float64]:
-            """Find what each of the queries reads, as if files kept the bytes of today."""
-            return files_read(of.files(rows, expected_files), boxes)[0]
+            """Find what each of the queries costs, as if files kept the bytes of today."""
+            files = of.files(rows, expected_files)
+            size, count = files_read(files, boxes)
+            return size + self.open_cost * count + planning_cost(files.count, self.open_cost)
 
         known = read(candidate)
         unknown = np.zeros(len(known))
@@ -112,13 +122,16 @@ class Simulation:
         files = candidate.files(self.rows, self.expected_files(target))
         return files, self._compression.share(files.written)
 
-    def _read(self, files: SimulatedFiles, share: float) -> tuple[int, float, float]:
-        """Count files, and the bytes and files that a query of the half that judges reads of them."""
-        read, count = files_read(files, self._boxes[1])
-        return files.count, share * mean(self.judging, read), mean(self.judging, count)
+    def _read(self, files: SimulatedFiles, share: float, *, judging: bool = True) -> tuple[float, float, float]:
+        """Average the bytes and files that a query of one half reads, and what it costs."""
+        queries = self.judging if judging else self.choosing
+        read, count = (mean(queries, each) for each in files_read(files, self._boxes[judging]))
+        return share * read, count, scan_cost(share * read, count, files.count, self.open_cost)
 
-    def best_first(self, candidates: Iterable[Candidate], target: int) -> list[tuple[Candidate, JudgedLayout]]:
-        """Judge candidates, the best for the half that chooses first.
+    def best_first(
+        self, candidates: Iterable[Candidate], target_of: Callable[[Candidate], int]
+    ) -> list[tuple[Candidate, JudgedLayout]]:
+        """Judge candidates, each with files of its target size, the best for the half that chooses first.
 
         Where there are many rows, all are judged on some of them first, and on all rows those that this leaves among
         the best, the best of each kind and number of columns, sorts, and the neighbours of the best set: what differs
@@ -127,7 +140,7 @@ class Simulation:
         screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
         stages = iter(("simulate",) if screen.rows is self.rows else ("screen", "simulate", "refine"))
         found = {
-            each: (self if each.folds else screen).judged(each, target)
+            each: (self if each.folds else screen).judged(each, target_of(each))
             for each in self._told(next(stages), list(candidates))
         }
         exact = {each for each in found if each.folds or screen.rows is self.rows}
@@ -138,7 +151,7 @@ class Simulation:
                 return [(each, found[each]) for each in order]
             # Later rounds have few of them.
             for each in self._told(next(stages, None), wanted):
-                found[each] = self.judged(each, target)
+                found[each] = self.judged(each, target_of(each))
                 exact.add(each)
 
     def _told(self, stage: str | None, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
@@ -164,8 +177,9 @@ class Simulation:
         return RankedBoxes.of(self.rows, self.choosing), RankedBoxes.of(self.rows, self.judging)
 
 
-def _place(layout: JudgedLayout) -> tuple[float, int, str]:
-    return layout.chosen_by_bytes, len(layout.columns), layout.layout
+def _place(layout: JudgedLayout) -> tuple[float, int]:
+    # Of those that cost the same, the one by columns of more queries comes first, as candidates are listed.
+    return layout.chosen_by_cost, len(layout.columns)
 
 
 def _that_matter(order: Sequence[Candidate]) -> Iterable[Candidate]:

@@ -73,11 +73,13 @@ def rewrite_statement(table: TableFacts, sort_order: str, workload: str | None =
     )
     """
     how = f", strategy => 'zorder', sort_order => {quoted_text(sort_order)}"
-    return _call(table, how, _options(table, workload))
+    return _call(table, how, options_of(table, workload))
 
 
 def partition_statement(table: TableFacts, field: str) -> str:
     """Write the statements that partition a table by one more field, and bring its files there.
+
+    The call is Iceberg's own rewrite, which needs the size of files and knows no other option of ours.
 
     Examples
     --------
@@ -85,11 +87,12 @@ def partition_statement(table: TableFacts, field: str) -> str:
     ALTER TABLE lake.db.t ADD PARTITION FIELD day(ts);
     CALL lake.system.rewrite_data_files(
       table => 'db.t',
-      options => map('rewrite-all', 'true')
+      options => map('rewrite-all', 'true', 'target-file-size-bytes', '11')
     )
     """
     name = quoted_name((table.catalog, *table.identifier))
-    return f"ALTER TABLE {name} ADD PARTITION FIELD {field};\n{_call(table, '', {**_ALL, **table.options})}"
+    options = {**_ALL, "target-file-size-bytes": str(table.target_file_size)}
+    return f"ALTER TABLE {name} ADD PARTITION FIELD {field};\n{_call(table, '', options)}"
 
 
 def rewrite_command(table: TableFacts, sort_order: str, workload: str | None = None) -> str:
@@ -102,7 +105,7 @@ def rewrite_command(table: TableFacts, sort_order: str, workload: str | None = N
     >>> rewrite_command(TableFacts("lake", ("db", "t"), 1, 9, 99, 11, branch="audit"), "zorder(a, b)")
     "iceberg-zorder rewrite db.t --by 'zorder(a, b)' --option rewrite-all=true --branch audit --catalog lake"
     """
-    options = [word for name, value in _options(table, workload).items() for word in ("--option", f"{name}={value}")]
+    options = [word for name, value in options_of(table, workload).items() for word in ("--option", f"{name}={value}")]
     branch = ["--branch", table.branch] if table.branch else []
     words = ["iceberg-zorder", "rewrite", quoted_name(table.identifier), "--by", sort_order, *options, *branch]
     return shlex.join([*words, "--catalog", table.catalog])
@@ -118,7 +121,8 @@ def _call(table: TableFacts, how: str, options: Mapping[str, str]) -> str:
     )
 
 
-def _options(table: TableFacts, workload: str | None) -> Mapping[str, str]:
+def options_of(table: TableFacts, workload: str | None) -> Mapping[str, str]:
+    """Return the options of the call and of the command."""
     # A layout by columns alone is not to be cut for a workload that the table remembers.
     wanted = "" if workload is None and table.remembers_workload else workload
     return {**_ALL, **({} if wanted is None else {"workload": wanted}), **table.options}

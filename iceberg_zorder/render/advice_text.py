@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable, printable_lines
-from iceberg_zorder.render.figures import files_read, less
+from iceberg_zorder.render.figures import files_read, less, rewrite_text
 
 _SHOWN = 8
 """So many of the candidates are shown, beside the best of each kind."""
@@ -128,49 +128,56 @@ def cost_text(advice: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> cost = {"read_bytes": 1000, "written_bytes": 1000, "saved_bytes_per_query": 10.0, "pays_after_queries": 200.0}
-    >>> cost_text({"cost": {**cost, "pays_after_days": None}})
-    'A rewrite reads 1.0 kB and writes 1.0 kB, and saves 10 bytes a query, so that it has paid after 200 queries.'
+    >>> cost = {"read_bytes": 10**9, "written_bytes": 10**9, "saved_cost_per_query": 1e7, "pays_after_queries": 200.0}
+    >>> cost["cpu_seconds"] = {"pyiceberg": 69.0, "spark": 202.0}
+    >>> cost_text({"cost": {**cost, "pays_after_days": None, "saved_per_day": None}})
+    'A rewrite reads 1.0 GB, writes about 1.0 GB and takes about 69 CPU seconds with PyIceberg, 202 on Spark. It saves \
+10.0 MB a query, in bytes and open costs of files, so that it has paid after 200 queries.'
+    >>> saved = {"bytes": 5e9, "files": 1200.0, "cpu_seconds": 122.7}
+    >>> cost_text({"cost": {**cost, "pays_after_days": 0.4, "saved_per_day": saved}}).partition("after ")[2]
+    '200 queries, 0.4 days. A day of queries saves 5.0 GB, 1,200 opened files and about 123 CPU seconds.'
     """
-    cost = advice["cost"]
+    cost, saved = advice["cost"], advice["cost"]["saved_per_day"]
     days = "" if cost["pays_after_days"] is None else f", {cost['pays_after_days']:,.1f} days"
-    return (
-        f"A rewrite reads {decimal(cost['read_bytes'])} and writes {decimal(cost['written_bytes'])}, and saves "
-        f"{decimal(round(cost['saved_bytes_per_query']))} a query, so that it has paid after "
-        f"{cost['pays_after_queries']:,.0f} queries{days}."
+    found = (
+        f"{rewrite_text(cost['read_bytes'], cost['written_bytes'], cost['cpu_seconds'])}. It saves "
+        f"{decimal(round(cost['saved_cost_per_query']))} a query, in bytes and open costs of files, so that it has "
+        f"paid after {cost['pays_after_queries']:,.0f} queries{days}."
     )
-
-
-def per_day(advice: Mapping[str, Any], size: float) -> str:
-    """Write what all queries of a day read; a dash where it is not known how many there are."""
-    return "-" if advice["queries_per_day"] is None else decimal(round(size * advice["queries_per_day"]))
+    if saved is None:
+        return found
+    return (
+        f"{found} A day of queries saves {decimal(round(saved['bytes']))}, {saved['files']:,.0f} opened files and "
+        f"about {saved['cpu_seconds']:,.0f} CPU seconds."
+    )
 
 
 def _layouts(advice: Mapping[str, Any]) -> Table:
     table = Table("layout")
-    for name in ("files", "read", "of it", "files read", *(["a day"] if advice["queries_per_day"] else [])):
+    for name in ("read", "of it", "files read", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in shown_layouts(advice):
         size = each["bytes_per_query"]
-        row = [
-            f"{'* ' if each == advice['pick'] else ''}{layout_text(each)}",
-            f"{each['files']:,}",
+        table.add_row(
+            Text(f"{'* ' if each == advice['pick'] else ''}{layout_text(each)}"),
             decimal(round(size)),
             f"{100 * size / max(1, advice['table_bytes']):.1f}%",
-            f"{each['files_per_query']:,.1f}",
-        ]
-        table.add_row(*map(Text, [*row, per_day(advice, size)] if advice["queries_per_day"] else row))
-    table.caption = "read: bytes of a query with a filter, on average" + ("; * advised" if advice["pick"] else "")
+            f"{each['files_per_query']:,.1f} of {each['files']:,}",
+            decimal(round(each["cost_per_query"])),
+        )
+    opened = f"cost: with {decimal(advice['open_cost_bytes'])} a file"
+    table.caption = f"read: a query with a filter, on average; {opened}" + ("; * advised" if advice["pick"] else "")
     return table
 
 
 def _file_sizes(advice: Mapping[str, Any]) -> Table:
     table = Table("file size")
-    for name in ("files", "read", "files read"):
+    for name in ("files", "read", "files read", "cost"):
         table.add_column(name, justify="right")
     for each in advice["file_sizes"]:
         size, read = each["target_file_size_bytes"], decimal(round(each["bytes_per_query"]))
         is_now = " (now)" if size == advice["target_file_size_bytes"] else ""
-        table.add_row(f"{decimal(size)}{is_now}", f"{each['files']:,}", read, f"{each['files_per_query']:,.1f}")
+        cost = decimal(round(each["cost_per_query"]))
+        table.add_row(f"{decimal(size)}{is_now}", f"{each['files']:,}", read, f"{each['files_per_query']:,.1f}", cost)
     table.caption = "option target-file-size-bytes"
     return table

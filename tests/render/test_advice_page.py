@@ -9,7 +9,7 @@ from html import unescape
 
 from rich.console import Console
 
-from iceberg_zorder.advice.advice import Advice, Caution, FileSize, JudgedLayout, RewriteCost
+from iceberg_zorder.advice.advice import Advice, Caution, DailySavings, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.pages import advice_page
 
@@ -18,7 +18,7 @@ SHOWN = EVIL.replace("\x1b", "\\x1b")
 
 
 def layout(kind: str, read: float) -> JudgedLayout:
-    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read, 10**9)
+    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read, read, 10**9)
 
 
 PICK = layout("sort", 2e8)
@@ -32,13 +32,14 @@ ADVICE = Advice(
     in_both_halves=0,
     table_bytes=10**9,
     target_file_size_bytes=16 * 1024**2,
+    open_cost_bytes=4 * 1024**2,
     queries_per_day=5.0,
     today=layout("today", 9e8),
     candidates=(PICK, layout("partition", 5e8)),
     pick=PICK,
     reason="it reads less",
-    cost=RewriteCost(10**9, 10**9, 7e8, 2.9, 0.6),
-    file_sizes=(FileSize(1024, 9, 1e8, 2.0),),
+    cost=RewriteCost(10**9, 10**9, 7e8, 2.9, 0.6, {"pyiceberg": 69.0, "spark": 202.0}, DailySavings(3.5e9, 90.0, 86.0)),
+    file_sizes=(FileSize(1024, 9, 1e8, 2.0, 1.1e8),),
     warnings=(Caution("no-bounds", (EVIL,), f"{EVIL} has few", f"ALTER TABLE `{EVIL}`"),),
     statement=f"CALL `{EVIL}`\nnext",
     command="do it",

@@ -14,13 +14,15 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
-from iceberg_zorder.advice.candidates import ExpectedFiles
+from iceberg_zorder.advice.candidates import MOST_COLUMNS, ExpectedFiles
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.statements import options_of
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.metrics.scan_fraction import read_of_rows
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
@@ -38,15 +40,21 @@ from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkloa
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec, branch_snapshot
-from iceberg_zorder.pyiceberg.plan.selection import SizeRules
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
+    ResolvedSpec,
+    RewriteSpec,
+    branch_snapshot,
+    completed,
+    resolve_spec,
+)
+from iceberg_zorder.pyiceberg.plan.selection import SizeRules, found_target, given_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
 from iceberg_zorder.pyiceberg.reporting.rewritten_rows import rewritten_rows, sampled_table
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
-from iceberg_zorder.rewrite.options import option_text, rewrite_options
+from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options
 from iceberg_zorder.rewrite.predicate import Name, Predicate
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
-from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY
+from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, completed_options
 from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.normal_form import normal_form
@@ -88,8 +96,8 @@ def advise(
     days : float, optional
         The number of days that the workload covers, above 0; the advice then has bytes read per day.
     least_saving : float, optional
-        The least share of the bytes that queries read today that a rewrite must save, in [0, 1]; below it, nothing is
-        advised.
+        The least share of what queries cost today that a rewrite must save, in [0, 1]; below it, nothing is advised.
+        A query costs the bytes that it reads and the open cost of each file.
     progress : Progress, optional
         A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
@@ -112,6 +120,8 @@ def advise(
     >>> from iceberg_zorder.workload.workload import Query
     >>> table, random = lake.load_table("db.events"), np.random.default_rng(1)
     >>> table.overwrite(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
+    >>> with table.transaction() as change:
+    ...     _ = change.set_properties({"read.split.open-file-cost": "1"})
     >>> queries = [Query(f"{name} = {number}", 1.0) for name in ("user_id", "ts") for number in range(100, 900, 50)]
     >>> found = advise(table, Workload.of(queries), options={"target-file-size-bytes": 4096})
     >>> found.pick.columns, found.pick.bytes_per_query < found.today.bytes_per_query / 2
@@ -124,7 +134,8 @@ def advise(
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)
-        spec = RewriteSpec(None, options={**written, "rewrite-all": "true"}, branch=branch or MAIN_BRANCH)
+        known = completed_options(display_name(table), table.properties, {**written, "workload": ""})
+        spec = RewriteSpec(None, options={**known, "rewrite-all": "true"}, branch=branch or MAIN_BRANCH)
         asked = rewrite_options(spec.options)
         snapshot = branch_snapshot(table, spec.branch, "advise on data files")
         check_format(table)
@@ -143,11 +154,15 @@ def advise(
         names |= {name for query in today.queries for name, _ in query.kinds}
         columns = _with_keys(scanned.columns, names)
         joined = _joined(table, tasks, joined_columns(workload, scanned), scanned.columns)
+        snapshots = snapshots_to(table, snapshot)
         facts = replace(
-            _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
+            _table_facts(table, plan, written, columns, snapshots, snapshot.snapshot_id),
             workload=files or WorkloadFiles.of(paths),
             remembers_workload=bool(table.properties.get(WORKLOAD_PROPERTY)),
             branch=None if branch == MAIN_BRANCH else branch,
+            targets=_targets(table, plan, asked, snapshots),
+            open_cost=open_cost(table.properties),
+            cuts=asked.layout.cuts,
         )
         count = sum(task.data_file.record_count for task in tasks)
         progress(PLAN, count, facts.bytes)
@@ -160,7 +175,37 @@ def advise(
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
         rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
         found = Facts(facts, rows, replace(today, joined=joined), expected_files, rewritten)
-        return advise_by(found, least_saving=least_saving, progress=progress)
+        return _confirmed(table, advise_by(found, least_saving=least_saving, progress=progress), facts, workload)
+
+
+def _targets(
+    table: Table, plan: RewritePlan, options: RewriteOptions, snapshots: Sequence[SnapshotFacts]
+) -> dict[int, int]:
+    """Find the target file size by the number of clustering columns, where neither an option nor a property says."""
+    if given_target(table, options):
+        return {}
+    sizes, cost = [group.input_size for group in plan.groups], open_cost(table.properties)
+    return {count: found_target(options, snapshots, sizes, count, cost).size for count in range(1, MOST_COLUMNS + 1)}
+
+
+def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workload) -> Advice:
+    """Plan the rewrite that is advised, and advise to do nothing if it is refused or chooses no file."""
+    pick = found.pick
+    if pick is None or pick.kind == "partition":
+        return found
+    # The file of a workload may not be there yet.
+    text, queries = ("of the advice", workload.queries) if pick.kind == "workload" else (None, None)
+    by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
+    spec = RewriteSpec(by, None, options_of(facts, text), on, any_format=True, queries=queries)
+    try:
+        plan = select(resolve_spec(table, completed(table, spec)))
+        if plan.groups:
+            return found
+        why = plan.message
+    except InvalidInputError as error:
+        why = str(error)
+    reason = f"the rewrite to {pick.layout} would do nothing: {why}"
+    return replace(found, pick=None, cost=None, reason=reason, statement=None, command=None, preparation=None)
 
 
 def _joined(

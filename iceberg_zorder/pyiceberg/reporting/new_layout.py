@@ -28,7 +28,7 @@ from iceberg_zorder.rewrite.options import option_text, sort_order_text
 from iceberg_zorder.workload.workload_json import from_json
 
 _LOG = logging.getLogger("iceberg_zorder")
-_WHY = "its queries would read less"
+_WHY = "its queries would cost less"
 _SHARE = "workload-share"
 _DAY_MS = 86_400_000
 
@@ -119,7 +119,10 @@ class NewLayouts:
         assert settings.workload is not None  # noqa: S101
         pick, days = said.pick, said.cost.pays_after_days
         read = pick.bytes_per_query / said.table_bytes
-        told = f"advise says {pick.layout}: they would read {read:.1%}, which pays after {_told(days)}"
+        told = (
+            f"advise says {pick.layout}: they would read {pick.read_text(said.table_bytes)}, today "
+            f"{said.today.read_text(said.table_bytes)}, which pays after {_told(days)}"
+        )
         need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
         if settings.workload.relayout != "auto" or pick.kind == "partition":
             return NewLayout(need)
@@ -137,7 +140,7 @@ class NewLayouts:
         if not fitting:
             why = f"{told}; the budget of a pass has no room for any of its file groups"
             return NewLayout(replace(need, message=why))
-        worth = said.cost.saved_bytes_per_query / said.table_bytes
+        worth = said.cost.saved_cost_per_query / said.table_bytes
         groups = tuple(
             FileGroupNeed(each.index, len(each.tasks), each.input_size, worth, each.must_rewrite, _WHY, True)
             for each in fitting

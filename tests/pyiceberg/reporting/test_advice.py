@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -22,17 +23,19 @@ from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.pyiceberg import advise, rewrite_data_files
+from iceberg_zorder.metrics.scan_cost import scan_cost
+from iceberg_zorder.pyiceberg import advise, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.reporting.advice import queries_today
 from iceberg_zorder.pyiceberg.reporting.rewritten_rows import sampled_table
+from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
-from tests.pyiceberg.committing import head_of
+from tests.pyiceberg.committing import BY_FILES, head_of
 from tests.pyiceberg.lake import one_commit, planned
 
 SMALL = {"target-file-size-bytes": 8_000}
@@ -186,9 +189,17 @@ def test_costs_and_sizes(catalog: Catalog) -> None:
     assert pick is not None
     assert found.queries_per_day == len(QUERIES) / 2 + 0.5
     assert (cost.read_bytes, cost.written_bytes) == (found.table_bytes, pick.bytes)
-    assert cost.saved_bytes_per_query == found.today.bytes_per_query - pick.bytes_per_query
-    assert cost.pays_after_queries == (found.table_bytes + pick.bytes) / cost.saved_bytes_per_query
+    assert pick.cost_per_query == scan_cost(pick.bytes_per_query, pick.files_per_query, pick.files, 1)
+    assert cost.saved_cost_per_query == pytest.approx(found.today.cost_per_query - pick.cost_per_query)
+    costs = found.today.full_scan_cost(1) + pick.full_scan_cost(1)
+    assert cost.pays_after_queries == costs / cost.saved_cost_per_query
     assert cost.pays_after_days == cost.pays_after_queries / found.queries_per_day
+    daily = cost.saved_per_day
+    assert daily is not None
+    saved = scan_cost(daily.bytes, daily.files, found.queries_per_day * (found.today.files - pick.files), 1)
+    assert saved == pytest.approx(found.queries_per_day * cost.saved_cost_per_query)
+    assert daily.cpu_seconds == pytest.approx(READ * daily.bytes)
+    assert cost.cpu_seconds == of_rewrite(found.table_bytes)
     reads = [each.bytes_per_query for each in found.file_sizes]
     assert reads == sorted(reads)
     assert len({each.files for each in found.file_sizes}) == len(reads) == 4
@@ -284,11 +295,59 @@ def test_nothing_to_judge_is_advice(catalog: Catalog, queries: Workload, reason:
     assert reason in found.reason
 
 
-def test_a_table_of_one_file_is_left(catalog: Catalog) -> None:
-    found = advise(made(catalog, grid(500)), workload(*QUERIES))
+def test_small_files_are_merged_and_a_table_of_one_file_is_done(catalog: Catalog) -> None:
+    table = made(catalog, grid(500), properties=BY_FILES)
+    found = advise(table, workload(*QUERIES))
+    assert found.pick is not None
+    assert (found.today.files, found.pick.files) == (8, 1)
+    rewrite_data_files(table, found.pick.layout, options={"rewrite-all": True})
+    found = advise(table, workload(*QUERIES))
     assert (found.pick, found.candidates) == (None, ())
-    assert "there is one file to write" in found.reason
+    assert "in one file is done" in found.reason
     assert [each.kind for each in found.warnings][:1] == ["small-table"]
+
+
+def test_files_that_cost_more_to_open_than_they_save_are_not_advised(catalog: Catalog) -> None:
+    table = made(catalog, grid(3_000), commits=1, properties=BY_FILES)
+    found = advise(table, workload(*QUERIES), options=SMALL)
+    best = found.candidates[0]
+    assert best.bytes_per_query < 0.7 * found.today.bytes_per_query
+    assert best.cost_per_query > found.today.cost_per_query
+    assert found.pick is None
+    assert found.reason == (
+        f"queries cost no less with the best layout that was found, {best.layout}: they read "
+        f"{best.read_text(found.table_bytes)}, today {found.today.read_text(found.table_bytes)}"
+    )
+    assert re.fullmatch(r"[0-9.]+ kB in [0-9.]+ of \d+ files \([0-9.]+%\)", best.read_text(found.table_bytes))
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_what_is_advised_is_what_a_rewrite_does(catalog: Catalog, columns: int) -> None:
+    properties = {"read.split.open-file-cost": "30000", "zorder.options": "sample-rows=4000"}
+    table = made(catalog, grid(20_000), commits=30, properties=properties)
+    texts = [f"{name} = {n}" for name in ("user", "item", "other")[:columns] for n in range(0, 1_000, 25)]
+    found = advise(table, workload(*texts))
+    assert found.pick is not None
+    assert len(found.pick.columns) == columns
+    plan = sample(table, plan_rewrite(table, found.pick.layout, options={"rewrite-all": "true"}))
+    assert plan.target is not None
+    assert plan.target.size == found.target_file_size_bytes == (65_536 if columns == 1 else 131_072)
+    assert sum(each.layout.files for each in plan.sampled_groups) == found.pick.files
+    assert found.pick.files > 1
+
+
+def test_a_rewrite_that_is_refused_is_not_advised(catalog: Catalog) -> None:
+    found = advise(made(catalog, grid(3_000)), workload(*QUERIES), options={**SMALL, "column-weights": "other=3"})
+    assert (found.pick, found.statement, found.command, found.cost) == (None, None, None, None)
+    assert re.search(r"the rewrite to zorder\(.*\) would do nothing: Cannot .*other", found.reason)
+
+
+def test_remembered_options_count(catalog: Catalog) -> None:
+    properties = {"zorder.options": "target-file-size-bytes=8000; cuts=even"}
+    found = advise(made(catalog, grid(3_000), properties=properties), workload(*QUERIES))
+    assert found.target_file_size_bytes == 8_000
+    assert "workload" not in {each.kind for each in found.candidates}
+    assert found.pick is not None
 
 
 @pytest.mark.parametrize(
