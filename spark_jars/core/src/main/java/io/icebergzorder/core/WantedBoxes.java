@@ -21,7 +21,6 @@ import java.util.stream.IntStream;
  * @param ends the first position after
  */
 record WantedBoxes(int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
-
   /** Takes the boxes that want some sampled rows, and not all of them by the clustering columns. */
   static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
     int columns = below.length;

@@ -14,7 +14,6 @@ import org.apache.iceberg.Table;
 
 /** The metrics modes of columns: how much of a value new files keep in lower/upper bounds. */
 public final class KeptBounds {
-
   private final Map<ClusteringColumn, MetricsModes.MetricsMode> modes;
 
   private KeptBounds(Map<ClusteringColumn, MetricsModes.MetricsMode> modes) {

@@ -21,7 +21,6 @@ import org.apache.spark.sql.types.Decimal;
 
 /** A partition field of new files; rows of another spec are first cut and sorted by it. */
 public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ColumnFunction<?> value) {
-
   /** The fields of a partition spec that can differ from row to row. */
   public static List<PartitionColumn> of(Table table, PartitionSpec spec) {
     return spec.fields().stream()

@@ -62,11 +62,6 @@ public record ResolvedReport(
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
-  private static Schema schemaOf(Table table, SnapshotFacts layout) {
-    Snapshot snapshot = table.snapshot(layout.id());
-    return snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
-  }
-
   /** The sort order that the table remembers, or that of the newest rewrite of ours. */
   private static String remembered(CatalogTable target, List<SnapshotFacts> snapshots) {
     Table table = target.table();
@@ -87,7 +82,8 @@ public record ResolvedReport(
 
   /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */
   private static SortOrder sortOrder(Table table, SnapshotFacts layout) {
-    Schema schema = schemaOf(table, layout);
+    Snapshot snapshot = table.snapshot(layout.id());
+    Schema schema = snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
     return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts));
   }
 

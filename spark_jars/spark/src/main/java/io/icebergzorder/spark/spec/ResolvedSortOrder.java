@@ -27,7 +27,6 @@ public record ResolvedSortOrder(
     double[] weights,
     Curve curve,
     List<String> ignored) {
-
   /** The same order, within each partition of the files to be written. */
   public ResolvedSortOrder partitionedBy(List<PartitionColumn> fields) {
     return new ResolvedSortOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);

@@ -27,7 +27,6 @@ public record RewriteOptions(
     Optional<PartialProgress> partialProgress,
     boolean useStartingSequenceNumber,
     boolean removeDanglingDeletes) {
-
   /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
   public static final String COMPRESSION_FACTOR = "compression-factor";
 
