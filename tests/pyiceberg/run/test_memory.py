@@ -20,6 +20,7 @@ from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
 from iceberg_zorder.sort.spill import Spill
 from tests.disks import files_of_at_most
+from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import data_files, one_commit, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])
@@ -39,7 +40,7 @@ def rows(count: int) -> pa.Table:
 
 
 def made(catalog: SqlCatalog, of: pa.Table, files: int = 4) -> Table:
-    table = catalog.create_table("db.t", SCHEMA)
+    table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
     with one_commit(table) as commit:
         for start in range(0, of.num_rows, -(-of.num_rows // files)):
             commit.append(of.slice(start, -(-of.num_rows // files)))
