@@ -1,9 +1,9 @@
 """The cost of a filter: the bytes of the files that it reads, and the open cost of each.
 
-A filter on one of k clustering columns reads about F^(-1/k) of the B bytes of F files, and opens F^(1 - 1/k) of them.
-With an open cost of o bytes it costs B F^(-1/k) + o F^(1 - 1/k), which is least for files of (k - 1) o bytes. Planning
-looks at every file, on one core while the others wait: the sum has a third term, F o / 32, by which files grow with the
-table.
+A table has B bytes in F files, clustered by k columns. A filter on one of these columns reads about F^(-1/k) of the
+bytes, and opens F^(1 - 1/k) files. With an open cost of o bytes it costs B F^(-1/k) + o F^(1 - 1/k), which is least for
+files of (k - 1) o bytes. Planning looks at every file, on one core while the others wait. This adds a third term,
+F o / 32, and makes the best file size grow with the table.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 OPEN_COST_PROPERTY = "read.split.open-file-cost"
-"""Iceberg's table property: so many bytes are read in the time that it takes to open a file."""
-_OPEN_COST = 4 * 1024**2
-_PLANNED_PER_OPENED = 32
-_SMALLEST, _LARGEST = 64 * 1024, 512 * 1024**2
-_NEARLY_LEAST = 1.1
+"""Iceberg's table property for the open cost: how many bytes are read in the time that opening a file takes."""
+_DEFAULT_OPEN_COST = 4 * 1024**2
+_FILES_PLANNED_PER_OPEN = 32
+_SMALLEST_FILE, _LARGEST_FILE = 64 * 1024, 512 * 1024**2
+_COST_TOLERANCE = 1.1
 _ROOT_STEPS = 64
 LOSS_FACTOR = 4.0
-"""What a column loses must be made up for by others four times over, unless weights or a workload say otherwise."""
+"""An increase of one column's cost counts this many times, unless column weights or a workload are given."""
 
 
 def open_cost(properties: Mapping[str, str]) -> int:
-    """Return the open cost of a table in bytes, by its properties.
+    """Return the open cost of a table in bytes, given the table's properties.
 
     Examples
     --------
@@ -30,23 +30,23 @@ def open_cost(properties: Mapping[str, str]) -> int:
     (4194304, 65536)
     """
     text = properties.get(OPEN_COST_PROPERTY, "")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 19 else _OPEN_COST
+    return max(1, int(text)) if text.isdecimal() and len(text) < 19 else _DEFAULT_OPEN_COST
 
 
 def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
-    """Return the file size for which a filter costs least: (columns - 1) open costs, times a power of two.
+    """Return the largest file size whose filter cost is at most 10% above the least: fewer files are easier to keep.
 
-    Of sizes that cost at most a tenth more, it is the largest, because fewer files are easier to keep. It is at least
-    64 KiB, and at most 512 MiB unless open costs are higher.
+    The sizes tried are (columns - 1) open costs, at least 64 KiB, times powers of two. They end at 512 MiB unless open
+    costs are higher.
 
     Parameters
     ----------
     size : int
-        Bytes of what a filter searches: the table, or one of its partitions.
+        The bytes that a filter searches: of the table, or of one of its partitions.
     columns : int
         The number of clustering columns, at least 1.
     open_cost : int
-        In bytes, at least 1.
+        The open cost in bytes, at least 1.
 
     Examples
     --------
@@ -55,11 +55,11 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     >>> ideal_file_size(1024**3, 4, 4 * 1024**2) // 1024**2
     24
     """
-    candidates = [max(_SMALLEST, open_cost * max(1, columns - 1))]
-    while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST:
+    candidates = [max(_SMALLEST_FILE, open_cost * max(1, columns - 1))]
+    while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST_FILE:
         candidates.append(2 * candidates[-1])
     costs = [_filter_cost(float(size), each, columns, open_cost) for each in candidates]
-    return max(each for each, cost in zip(candidates, costs, strict=True) if cost <= _NEARLY_LEAST * min(costs))
+    return max(each for each, cost in zip(candidates, costs, strict=True) if cost <= _COST_TOLERANCE * min(costs))
 
 
 def _filter_cost(size: float, file_size: int, columns: int, open_cost: int) -> float:
@@ -69,7 +69,7 @@ def _filter_cost(size: float, file_size: int, columns: int, open_cost: int) -> f
 
 
 def scan_cost(read: float, files_read: float, files: float, open_cost: int) -> float:
-    """Return what a filter costs that reads so many bytes of some files among all, in bytes.
+    """Return the cost in bytes of a filter that reads ``read`` bytes in ``files_read`` of ``files`` files.
 
     Examples
     --------
@@ -80,27 +80,27 @@ def scan_cost(read: float, files_read: float, files: float, open_cost: int) -> f
 
 
 def planning_cost(files: float, open_cost: int) -> float:
-    """Return what it costs to plan a scan of so many files, in bytes."""
-    return open_cost * (files / _PLANNED_PER_OPENED)
+    """Return the cost in bytes of planning a scan of a table with so many files."""
+    return open_cost * (files / _FILES_PLANNED_PER_OPEN)
 
 
 def judged_cost(before: Sequence[float], after: Sequence[float], weights: Sequence[float], loss_factor: float) -> float:
-    """Average costs after a rewrite over columns by weight; what a column loses counts ``loss_factor`` times.
+    """Average the columns' costs after a rewrite by weight; an increase of a cost counts ``loss_factor`` times.
 
     Examples
     --------
     >>> judged_cost([10, 100], [20, 50], [1, 1], LOSS_FACTOR), judged_cost([10, 100], [20, 50], [1, 1], 1)
     (50.0, 35.0)
     """
-    total = weight_of_all = 0.0
-    for was, becomes, weight in zip(before, after, weights, strict=True):
-        total += weight * (becomes if becomes <= was else was + loss_factor * (becomes - was))
-        weight_of_all += weight
-    return total / weight_of_all if weight_of_all else 0.0
+    total = total_weight = 0.0
+    for old, new, weight in zip(before, after, weights, strict=True):
+        total += weight * (new if new <= old else old + loss_factor * (new - old))
+        total_weight += weight
+    return total / total_weight if total_weight else 0.0
 
 
 def root(share: float, degree: int) -> float:
-    """Compute the root of a share in (0, 1] by Newton's method, which Java computes alike.
+    """Compute the root of a share in (0, 1] by Newton's method, in the same steps as Java.
 
     Examples
     --------
