@@ -1,4 +1,4 @@
-"""Undo rewrites: move a branch back to the snapshot before them, unless others have changed it since."""
+"""Undo rewrites: move a branch back to the snapshot before them, unless other writers have changed the branch."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ class UndoResult:
     dry_run : bool
         Whether nothing was done.
     snapshot_id : int
-        The snapshot that the branch is at afterwards.
+        The snapshot that the branch is at after the undo.
     undone : tuple of int
         The snapshots that were undone, oldest first.
     files, undone_files : int
-        The data files of the whole table afterwards, and before; 0 if the columns of the rewrite are gone.
+        The number of data files of the whole table after the undo, and before it; 0 if the rewrite's columns are gone.
     scan_fractions, undone_scan_fractions : mapping of str to float
-        By column the share of the whole table's bytes that ``column = value`` reads afterwards, and before, in [0, 1].
+        By column, the share of the whole table's bytes that ``column = value`` reads after the undo, and before it, in
+        [0, 1].
     """
 
     table: str
@@ -55,15 +56,15 @@ class UndoResult:
 
     @property
     def message(self) -> str:
-        """What was done, what filters read again, and how to keep the rewrite from being repeated."""
+        """What the undo did, what filters read after it, and how to keep the rewrite from being repeated."""
         reads = ", ".join(
             f"{name} {of:.1%} (was {self.undone_scan_fractions[name]:.1%})"
             for name, of in self.scan_fractions.items()
             if name in self.undone_scan_fractions
         )
-        of_files = f"{_counted(self.files, 'data file')} (was {self.undone_files:,})"
+        of_files = f"{_count_of(self.files, 'data file')} (was {self.undone_files:,})"
         return (
-            f"{'Would undo' if self.dry_run else 'Undid'} {_counted(len(self.undone), 'snapshot')} of {self.table}: "
+            f"{'Would undo' if self.dry_run else 'Undid'} {_count_of(len(self.undone), 'snapshot')} of {self.table}: "
             f"branch {self.branch} {'would be' if self.dry_run else 'is'} at snapshot {self.snapshot_id}"
             f"{f', with {of_files}' if self.files else ''}.\n"
             + (f"The share of the table that column = value reads: {reads}.\n" if reads else "")
@@ -75,35 +76,35 @@ class UndoResult:
 def undo(
     table: Table, *, snapshot_id: int | None = None, branch: str | None = None, dry_run: bool = False
 ) -> UndoResult:
-    """Undo a rewrite, and the rewrites after it: move the branch back to the snapshot before it.
+    """Undo a rewrite and all rewrites after it: move the branch back to the snapshot before that rewrite.
 
-    All commits of a rewrite with partial progress are undone. Nothing is read but metadata, and no file is deleted.
+    All commits of a rewrite with partial progress are undone. The call reads only metadata, and deletes no file.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
         The table. The call refreshes its metadata.
     snapshot_id : int, optional
-        A snapshot of the rewrite, by default the branch's newest rewrite by iceberg-zorder.
+        A snapshot of the rewrite. By default the branch's newest rewrite by iceberg-zorder is undone.
     branch : str, optional
         The branch, by default main.
     dry_run : bool, optional
-        Whether to do nothing, and to return what would be done.
+        Whether to change nothing, and only return what an undo would do.
 
     Returns
     -------
     UndoResult
-        What was undone, and what filters read again.
+        What was undone, and what filters read after it.
 
     Raises
     ------
     InvalidInputError
-        When there is no such rewrite, the snapshot before it has expired, or anything but rewrites by iceberg-zorder
-        has come since. The message then says what would be lost, and has the SQL that does it anyway.
+        When there is no such rewrite, or the snapshot before it has expired. Also when snapshots by others have come
+        since the rewrite: the message then says what a rollback would lose, and has the SQL that does it anyway.
     RewriteConflictError
-        When another operation commits meanwhile; nothing was undone.
+        When another operation commits at the same time; nothing was undone then.
     UnknownOutcomeError
-        When the catalog gives no clear answer.
+        When the catalog does not tell whether the branch was moved.
 
     Examples
     --------
@@ -118,20 +119,18 @@ def undo(
     """
     name = branch or MAIN_BRANCH
     refresh(table)
-    head = branch_snapshot(table, name, "undo a rewrite")
-    snapshots = snapshots_to(table, head)
-    rewrite = _wanted(table, name, snapshots, snapshot_id)
-    target = _before(table, name, snapshots, rewrite)
-    since = snapshots[snapshots.index(rewrite.first) :]
-    then, now = (_measured(table, rewrite, each) for each in (target, snapshots[-1].snapshot_id))
+    snapshots = snapshots_to(table, branch_snapshot(table, name, "undo a rewrite"))
+    rewrite = _rewrite_to_undo(table, name, snapshots, snapshot_id)
+    target, head = _snapshot_before(table, name, snapshots, rewrite), snapshots[-1].snapshot_id
+    undone = tuple(each.snapshot_id for each in snapshots[snapshots.index(rewrite.first) :])
+    after, before = (_figures(table, rewrite, each) for each in (target, head))
     if not dry_run:
-        _move(table, name, snapshots[-1].snapshot_id, target)
-    undone = tuple(each.snapshot_id for each in since)
-    return UndoResult(display_name(table), name, dry_run, target, undone, *then, *now)
+        _move_branch(table, name, head, target)
+    return UndoResult(display_name(table), name, dry_run, target, undone, *after, *before)
 
 
 def rollback_sql(table: Table, branch: str, snapshot_id: int) -> str:
-    """Write the statement of Spark SQL that moves a branch to a snapshot, whatever came since."""
+    """Return the Spark SQL statement that moves a branch to a snapshot, whatever snapshots came since."""
     if branch == MAIN_BRANCH:
         name = quoted_name(table.name()).replace("'", "\\'")
         return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot('{name}', {snapshot_id})"
@@ -140,8 +139,10 @@ def rollback_sql(table: Table, branch: str, snapshot_id: int) -> str:
     )
 
 
-def _wanted(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], snapshot_id: int | None) -> PastRewrite:
-    """Find the rewrite of a snapshot, or the newest one."""
+def _rewrite_to_undo(
+    table: Table, branch: str, snapshots: Sequence[SnapshotFacts], snapshot_id: int | None
+) -> PastRewrite:
+    """Return the rewrite that a snapshot is of, or without a snapshot the newest rewrite of the branch."""
     rewrites, name = rewrites_of(snapshots), display_name(table)
     if snapshot_id is None:
         if not rewrites:
@@ -162,23 +163,23 @@ def _wanted(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], snaps
     raise InvalidInputError(f"Cannot undo snapshot {snapshot_id} of {name}, because {why}: see iceberg-zorder history")
 
 
-def _before(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], rewrite: PastRewrite) -> int:
-    """Return the snapshot before a rewrite; raises InvalidInputError if the branch cannot go back to it."""
+def _snapshot_before(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], rewrite: PastRewrite) -> int:
+    """Return the id of the snapshot before a rewrite; raises InvalidInputError if the branch cannot go back to it."""
     what, target = f"Cannot undo snapshot {rewrite.last.snapshot_id} of {display_name(table)}", rewrite.first.parent_id
     if target is None or table.snapshot_by_id(target) is None:
         raise InvalidInputError(f"{what}, because the snapshot before it has expired")
     since = snapshots[snapshots.index(rewrite.first) :]
     if others := [each for each in since if not each.is_rewrite]:
         raise InvalidInputError(
-            f"{what}, because {_lost(others)}. This rolls back all the same, and loses that: "
+            f"{what}, because {_lost_changes(others)}. This rolls back all the same, and loses these snapshots: "
             f"{rollback_sql(table, branch, target)}"
         )
     return target
 
 
-def _lost(others: Sequence[SnapshotFacts]) -> str:
-    """Say what snapshots by others have changed, which a roll-back would lose."""
-    # A replace snapshot moves rows, and changes none.
+def _lost_changes(others: Sequence[SnapshotFacts]) -> str:
+    """Return in words which changes by others a rollback would lose."""
+    # A replace snapshot moves rows to other files, and changes none.
     changes = [each for each in others if each.operation != REPLACE]
 
     def total(*keys: str) -> int:
@@ -187,16 +188,17 @@ def _lost(others: Sequence[SnapshotFacts]) -> str:
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.operation for each in others).items())
     added, files = total("added-records"), total("added-data-files")
     deleted = total("deleted-records", "added-position-deletes", "added-equality-deletes")
-    found = [f"{_counted(added, 'row')} added in {_counted(files, 'data file')}"] if files else []
-    found += [f"{_counted(deleted, 'row or key', 'rows or keys')} deleted"] if deleted else []
+    found = [f"{_count_of(added, 'row')} added in {_count_of(files, 'data file')}"] if files else []
+    found += [f"{_count_of(deleted, 'row or key', 'rows or keys')} deleted"] if deleted else []
     came = "has come since" if len(others) == 1 else "have come since"
     return (
-        f"{_counted(len(others), 'snapshot')} by others {came} ({kinds}) with {' and '.join(found) or 'no row changed'}"
+        f"{_count_of(len(others), 'snapshot')} by others {came} ({kinds}) "
+        f"with {' and '.join(found) or 'no row changed'}"
     )
 
 
-def _measured(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int, Mapping[str, float]]:
-    """Return the number of data files, and what filters read by the columns of a rewrite, unless these are gone."""
+def _figures(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int, Mapping[str, float]]:
+    """Return the number of data files, and by the rewrite's columns what filters read; 0 and none if these are gone."""
     try:
         found = report(table, rewrite.last.sort_order, snapshot_id=snapshot_id)
     except InvalidInputError:
@@ -205,7 +207,7 @@ def _measured(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int
     return found.total_file_count, known
 
 
-def _move(table: Table, branch: str, head: int, target: int) -> None:
+def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
     """Move a branch from one snapshot to another, unless another operation commits first."""
     name, is_unclear = display_name(table), False
 
@@ -213,7 +215,7 @@ def _move(table: Table, branch: str, head: int, target: int) -> None:
         nonlocal is_unclear
         refresh(table)
         ref = table.metadata.refs.get(branch)
-        # An attempt that was not confirmed may have been granted.
+        # An earlier attempt may have moved the branch, although the catalog did not confirm it.
         if ref is not None and ref.snapshot_id == target:
             return
         if ref is None or ref.snapshot_id != head:
@@ -251,5 +253,5 @@ def _move(table: Table, branch: str, head: int, target: int) -> None:
         raise
 
 
-def _counted(count: int, what: str, several: str | None = None) -> str:
+def _count_of(count: int, what: str, several: str | None = None) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {several or f'{what}s'}"

@@ -101,7 +101,7 @@ def test_what_others_have_written_since_is_not_lost(catalog: Unclear) -> None:
         undo(table)
     assert str(refused.value) == (
         f"Cannot undo snapshot {ours} of lake.db.t, because 1 snapshot by others has come since (1 append) with 1 row "
-        "added in 1 data file. This rolls back all the same, and loses that: CALL "
+        "added in 1 data file. This rolls back all the same, and loses these snapshots: CALL "
         f"lake.system.rollback_to_snapshot('db.t', {before})"
     )
     path = files_of(table)[0].file_path
