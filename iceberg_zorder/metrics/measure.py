@@ -143,6 +143,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
     partitions = measured.partitions()
     reads = [measured.read(place) for place in range(len(names))]
     attainable = [measured.attainable(place) for place in range(len(names))]
+    new_files = sum(group.layout.files for group in measured.groups.values())
+    cost, attainable_cost = _mean_costs(facts, reads, attainable, new_files)
     report = ClusteringReport(
         VERSION,
         facts.table,
@@ -169,7 +171,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
             int(files.sizes.max(initial=0)),
             int((files.sizes < sizes.least).sum()),
             int((files.sizes > sizes.most).sum()),
-            sum(group.layout.files for group in measured.groups.values()),
+            new_files,
         ),
         int(facts.of_old_specs.sum()),
         int(facts.with_deletes.sum()),
@@ -180,8 +182,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         tuple(sorted(partitions, key=_saved, reverse=True)),
         sort_order=facts.sort_order,
         recommendation=facts.recommendation,
-        cost=_mean_cost(facts, reads, files.count),
-        attainable_cost=_mean_cost(facts, attainable, sum(group.layout.files for group in measured.groups.values())),
+        cost=cost,
+        attainable_cost=attainable_cost,
     )
     findings = find(report, facts.sql_name)
     return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)
@@ -284,12 +286,23 @@ def _fraction(read: FilterRead | None) -> float | None:
     return None if read is None else read.fraction
 
 
-def _mean_cost(facts: TableFacts, reads: Sequence[FilterRead | None], files: int) -> float | None:
-    """Average what filters cost among so many files over the columns by weight; the columns of a prefix count 1."""
+def _mean_costs(
+    facts: TableFacts, reads: Sequence[FilterRead | None], attainable: Sequence[FilterRead | None], new_files: int
+) -> tuple[float | None, float | None]:
+    """Average what filters cost today and after a full rewrite, over the columns of which both are known, by weight.
+
+    The columns of a prefix count 1.
+    """
     weights = [1.0] * (len(reads) - len(facts.layout.weights)) + list(facts.layout.weights)
-    known = [(read, weight) for read, weight in zip(reads, weights, strict=True) if read is not None]
-    costs = [scan_cost(read.fraction * facts.files.bytes, read.files, files, facts.open_cost) for read, _ in known]
-    return judged_cost(costs, costs, [weight for _, weight in known], 1) if known else None
+    triples = zip(reads, attainable, weights, strict=True)
+    known = [(old, new, weight) for old, new, weight in triples if old is not None and new is not None]
+    if not known:
+        return None, None
+    size, open_cost = facts.files.bytes, facts.open_cost
+    costs = [scan_cost(old.fraction * size, old.files, facts.files.count, open_cost) for old, _, _ in known]
+    made = [scan_cost(new.fraction * size, new.files, new_files, open_cost) for _, new, _ in known]
+    of = [weight for _, _, weight in known]
+    return judged_cost(costs, costs, of, 1), judged_cost(made, made, of, 1)
 
 
 def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:

@@ -30,7 +30,7 @@ def open_cost(properties: Mapping[str, str]) -> int:
     (4194304, 65536)
     """
     text = properties.get(OPEN_COST_PROPERTY, "")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 19 else _DEFAULT_OPEN_COST
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 19 else _DEFAULT_OPEN_COST
 
 
 def ideal_file_size(size: int, columns: int, open_cost: int) -> int:

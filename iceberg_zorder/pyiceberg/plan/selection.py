@@ -301,7 +301,10 @@ class Selector:
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
-            return self._choose_by_gain(files, called, rows)
+            if called or len(files.tasks) > 1:
+                return self._choose_by_gain(files, called, rows)
+            # There is no set of files to gain from.
+            is_by_gain = False
         chosen, rest = _divided(files.tasks, called.__contains__)
         least = 0 if is_by_gain else self._rules.min_file_size
         small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -78,8 +79,8 @@ final class Measurement {
         files.bytes(),
         files.allRows(),
         columns,
-        cost(columns.stream().map(ColumnReport::read).toList(), files.count()),
-        cost(columns.stream().map(ColumnReport::attainable).toList(), fileSizes().afterRewrite()),
+        cost(columns, ColumnReport::read, files.count()),
+        cost(columns, ColumnReport::attainable, fileSizes().afterRewrite()),
         fileSizes(),
         facts.recommendation(),
         Findings.in(facts));
@@ -113,14 +114,17 @@ final class Measurement {
     return planned.isEmpty() ? null : ScanMeasurement.of(planned, place, UnaryOperator.identity());
   }
 
-  /** Averages what filters cost among so many files over the columns by weight; the columns of a prefix count 1. */
-  private Double cost(List<FilterRead> reads, int count) {
-    int prefix = reads.size() - facts.layout().weights().length;
-    int[] known = IntStream.range(0, reads.size()).filter(place -> reads.get(place) != null).toArray();
+  /** Averages what filters cost among so many files over the columns of which both are known by weight; those of a prefix count 1. */
+  private Double cost(List<ColumnReport> columns, Function<ColumnReport, FilterRead> kind, int count) {
+    int prefix = columns.size() - facts.layout().weights().length;
+    int[] known =
+        IntStream.range(0, columns.size())
+            .filter(place -> columns.get(place).read() != null && columns.get(place).attainable() != null)
+            .toArray();
     double[] weights = Arrays.stream(known).mapToDouble(place -> place < prefix ? 1 : facts.layout().weights()[place - prefix]).toArray();
     double[] costs =
         Arrays.stream(known)
-            .mapToObj(reads::get)
+            .mapToObj(place -> kind.apply(columns.get(place)))
             .mapToDouble(each -> ScanCost.of(each.fraction() * files.bytes(), each.files(), count, facts.openCost()))
             .toArray();
     return known.length == 0 ? null : (Double) ScanCost.mean(costs, weights);

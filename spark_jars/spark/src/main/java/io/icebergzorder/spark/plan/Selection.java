@@ -214,15 +214,18 @@ public final class Selection {
   /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
   private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
-    if (!isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId())) {
+    boolean isByGain = !isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId());
+    // Of one file that is not called for there is no set to gain from.
+    boolean isAlone = isByGain && called.isEmpty() && files.size() == 1;
+    if (isByGain && !isAlone) {
       return byGain(files, called, rows, budget);
     }
     List<FileScanTask> chosen = only(files, called::contains);
-    Predicate<FileScanTask> isSmall = file -> isBySize && rules.wants(file);
+    Predicate<FileScanTask> isSmall = file -> (isBySize || isAlone) && rules.wants(file);
     List<FileScanTask> others = only(files, file -> !called.contains(file));
     leave(only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
-    leave(only(others, isSmall.negate()), isBySize ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
+    leave(only(others, isSmall.negate()), isBySize || isAlone ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
     return chosen.isEmpty() ? List.of() : List.of(new Files(chosen, rules.whyChosen(chosen)));
   }
 
