@@ -55,7 +55,7 @@ def rows(table: Table) -> list[str]:
     [
         {"rewrite-all": "true", "max-files-to-rewrite": "7", "target-file-size-bytes": "9000"},
         {"max-file-group-size-bytes": "20000", "delete-file-threshold": "1", "boundaries": "64"},
-        {"max-scan-ratio": "1", "min-file-size-bytes": "0", "target-file-size-bytes": "8000"},
+        {"max-scan-ratio": "1", "min-input-files": "1", "min-file-size-bytes": "0", "target-file-size-bytes": "8000"},
     ],
 )
 def test_either_engine_executes_the_plan_of_the_other(

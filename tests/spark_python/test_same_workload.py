@@ -187,7 +187,7 @@ def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
 
 def test_both_engines_choose_the_same_files_for_queries(spark: SparkSession, catalog: Catalog, full: str) -> None:
     name = f"{CATALOG}.db.chosen_for_a_workload"
-    spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) AS SELECT * FROM {full}")
+    spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) {BY_BYTES} AS SELECT * FROM {full}")
     by, size = "zorder(user_id, kind, ts)", {"target-file-size-bytes": "4000"}
     table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
     rewrite_data_files(table, by, options={**size, "rewrite-all": "true"})

@@ -16,7 +16,7 @@ from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files, run
 from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
 from iceberg_zorder.sort.memory_budget import MemoryBudget
-from tests.pyiceberg.committing import ids, on_disk
+from tests.pyiceberg.committing import BY_FILES, ids, on_disk
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
 SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
@@ -24,7 +24,7 @@ SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
 
 @pytest.fixture
 def table(catalog: SqlCatalog) -> Table:
-    table = catalog.create_table("db.t", SCHEMA)
+    table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
     with table.update_spec() as update:
         update.add_identity("p")
     made_of = np.random.default_rng(5)

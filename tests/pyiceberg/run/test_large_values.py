@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
+from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import one_commit, rewrite
 
 MOST_LIMITS = 6
@@ -52,7 +53,7 @@ def value(made_of: np.random.Generator, kind: str, size: int) -> Any:
 def made(catalog: SqlCatalog, size: int, files: int, rows: int, kinds: list[str]) -> Table:
     """A table of some files, each row of which has one value in one of its columns."""
     schema = pa.schema([("a", pa.int64()), *((kind, TYPES[kind]) for kind in kinds)])
-    table = catalog.create_table("db.t", schema)
+    table = catalog.create_table("db.t", schema, properties=BY_FILES)
     made_of = np.random.default_rng(1)
     with one_commit(table) as commit:
         for file in range(files):
@@ -110,7 +111,7 @@ def test_what_the_limit_has_no_room_for_is_refused(
 
 def test_the_same_large_value_in_every_row_is_no_small_dictionary(catalog: SqlCatalog) -> None:
     schema = pa.schema([("a", pa.int64()), ("text", pa.large_string())])
-    table = catalog.create_table("db.t", schema)
+    table = catalog.create_table("db.t", schema, properties=BY_FILES)
     table.append(pa.table({"a": range(20), "text": pa.array(["x" * 9_000_000] * 20, pa.large_string())}, schema))
     done = rewrite(table, "a", limit=8 * 2**20)
     assert [len(row["text"]) for row in done.rows()] == [9_000_000] * 20

@@ -33,6 +33,11 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
     return read == null ? Double.NaN : ScanCost.of(read.fraction() * bytes, read.files(), files, openCost);
   }
 
+  /** The same without planning. */
+  double readingCost(String column, long openCost) {
+    return cost(column, openCost) - ScanCost.ofPlanning(files, openCost);
+  }
+
   /** Says what filters read before and after a rewrite, a sentence for each column. */
   public static List<String> texts(TableReads before, TableReads after) {
     return before.byColumn.keySet().stream().map(column -> text(column, before, after)).toList();
