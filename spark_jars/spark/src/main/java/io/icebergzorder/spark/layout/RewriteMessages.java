@@ -47,12 +47,12 @@ record RewriteMessages(List<String> first, List<String> last) {
   /** Says on which columns filters will cost more, and for which others. */
   private static void addLosers(List<String> messages, TableReads before, TableReads after, long openCost) {
     // Of a column of which the cost is not known, neither comparison holds.
-    ToDoubleFunction<String> change = column -> after.readingCost(column, openCost) / before.readingCost(column, openCost);
+    ToDoubleFunction<String> change = column -> after.cost(column, openCost) / before.cost(column, openCost);
     List<String> losers = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) > 1 + ERROR).toList();
     List<String> winners = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) < 1 - ERROR).toList();
     if (!losers.isEmpty()) {
       String ending = losers.size() == 1 ? "s" : "";
-      boolean areMoreFiles = losers.stream().allMatch(each -> after.readingCost(each, 0) <= before.readingCost(each, 0));
+      boolean areMoreFiles = losers.stream().allMatch(each -> after.cost(each, 0) <= before.cost(each, 0));
       String more = " cost%s more%s".formatted(ending, areMoreFiles ? ", because more files are opened" : "");
       String pays = winners.isEmpty() ? more : " pay%s for %s".formatted(ending, String.join(", ", winners));
       String reads = Stream.of(losers, winners).flatMap(List::stream)

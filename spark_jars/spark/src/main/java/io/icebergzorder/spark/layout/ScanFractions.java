@@ -69,19 +69,21 @@ public final class ScanFractions {
     TableReads predicted = reads(List.of(new MeasuredFiles(planned, sample)), true);
     BytesRead willRead = queries.predicted(group, planned);
     long openCost = ScanCost.openCost(plan.target().table().properties());
+    double planning = ScanCost.ofPlanning(files.count(), openCost);
+    double planningOfNew = ScanCost.ofPlanning(planned.count(), openCost);
     // The same values are looked for before and after.
     int[] known = IntStream.range(0, order.named().size()).filter(i -> before.byColumn().containsKey(name(i))).toArray();
     double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
-    double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost)).toArray();
-    double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost)).toArray();
+    double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost) + planning).toArray();
+    double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost) + planningOfNew).toArray();
     double lossFactor = plan.options().layout().columnWeights().isEmpty() ? ScanCost.LOSS_FACTOR : 1;
     double costBefore = ScanCost.mean(old, weights);
     double costPredicted = ScanCost.mean(made, weights);
     double judged = ScanCost.judgedCost(old, made, weights, lossFactor);
     if (plan.workload().isPresent()) {
       double[] ofQueries = plan.workload().get().weights();
-      costBefore = read.cost(ofQueries, openCost) + ScanCost.ofPlanning(files.count(), openCost);
-      costPredicted = willRead.cost(ofQueries, openCost) + ScanCost.ofPlanning(planned.count(), openCost);
+      costBefore = read.cost(ofQueries, openCost) + planning;
+      costPredicted = willRead.cost(ofQueries, openCost) + planningOfNew;
       judged = costPredicted;
     }
     boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, judged);

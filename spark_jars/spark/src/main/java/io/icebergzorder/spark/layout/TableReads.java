@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -27,15 +26,10 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
     return Collections.unmodifiableMap(fractions);
   }
 
-  /** What a filter on a column costs, in bytes; NaN if that is not known. */
+  /** What a filter on a column costs without planning, in bytes; NaN if that is not known. */
   double cost(String column, long openCost) {
     FilterRead read = byColumn.get(column);
-    return read == null ? Double.NaN : ScanCost.of(read.fraction() * bytes, read.files(), files, openCost);
-  }
-
-  /** The same without planning. */
-  double readingCost(String column, long openCost) {
-    return cost(column, openCost) - ScanCost.ofPlanning(files, openCost);
+    return read == null ? Double.NaN : read.fraction() * bytes + openCost * read.files();
   }
 
   /** Says what filters read before and after a rewrite, a sentence for each column. */

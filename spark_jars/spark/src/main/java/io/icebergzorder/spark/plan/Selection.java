@@ -273,7 +273,6 @@ public final class Selection {
     }
     return new UpkeepRequest(
         rules.maxScanRatio,
-        // So many more files to open call for a rewrite, as so many small files do.
         Math.max(0, rules.minInputFiles),
         rules::expectedOutputFiles,
         order.layoutRequest(spec.options().layout(), 1),
