@@ -93,6 +93,7 @@ def cost(of: Made) -> float:
 
 
 QUICK = 6
+REFUSALS = ("is not predicted to cost less", "would lose more than a quarter of what others gain")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_what_a_report_recommends_pays_and_is_all(tmp_path: Path, seed: int) -> 
             result = rewrite_data_files(walk.table, walk.columns)
             if not result.rewritten_data_files_count:
                 # Reports know bounds alone; the rewrite has looked at rows, and says why it leaves the files.
-                assert "is not predicted to cost less" in str(result.message)
+                assert any(each in str(result.message) for each in REFUSALS)
                 break
             assert result.added_data_files_count == pytest.approx(found.expected_files, rel=0.2)
             after = cost(walk)
