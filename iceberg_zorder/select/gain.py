@@ -203,10 +203,10 @@ class PartitionRows:
         factor = 1.0 if self._workload else self._request.loss_factor
         return judged_cost(today, costs, self._weights, factor)
 
-    def gains(self, files: _Array) -> bool:
-        """Return whether a rewrite of some files is predicted to make filters on these files cost at least 5% less."""
+    def gains(self, files: _Array, new: Sequence[float]) -> bool:
+        """Return whether filters on some files cost at least 5% less once they are rewritten to files of new costs."""
         today = self.cost(files)
-        return len(files) > 0 and costs_less(self.mean(today), self.judge(today, self.rewritten(files)[0]))
+        return len(files) > 0 and costs_less(self.mean(today), self.judge(today, new))
 
     def average(self, of_rows: _Floats) -> _Floats:
         """Average a figure of the rows over each file; 0 for a file without rows."""
@@ -218,16 +218,16 @@ class PartitionRows:
         """Return whether files chosen for gain are written to smaller files: those of less than half of the bytes."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
-    def after(self, files: _Array, *, for_gain: bool = False) -> list[float]:
-        """Predict what filters on the partition cost once some files are rewritten; the places of these ascend."""
+    def after(self, files: _Array, new: Sequence[float]) -> list[float]:
+        """Return what filters on the partition cost once some files are rewritten to files of new costs."""
         today = self.cost(np.arange(self._files.count))
-        if not len(files):
-            return today
-        new = self.rewritten(files, for_gain=for_gain)[0]
         return [whole - old + of_new for whole, old, of_new in zip(today, self.cost(files), new, strict=True)]
 
     def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[list[float], _Floats, int]:
-        """Predict a rewrite of some files: the new files' costs, each row's read probability, the new files' number."""
+        """Predict a rewrite of some files: the new files' costs, each row's read probability, the new files' number.
+
+        The places of the files ascend.
+        """
         is_rewritten = np.zeros(self._files.count, np.bool_)
         is_rewritten[files] = True
         rows = np.flatnonzero(is_rewritten[self._file_of_row])
@@ -380,10 +380,12 @@ def choose(
     costs_attainable, row_probabilities, new_files = partition.rewritten(everything)
     limit = request.limit(partition.judge(costs_today, costs_attainable))
     chosen, uses_smaller_target = np.flatnonzero(called_for), False
-    costs, gains = partition.after(chosen), partition.gains(chosen)
+    # Often all files are called for.
+    new = costs_attainable if len(chosen) == files.count else partition.rewritten(chosen)[0]
+    costs, gains = partition.after(chosen, new), partition.gains(chosen, new)
     if not gains or partition.judge(costs_today, costs) > limit * _ROUNDING:
         required = np.flatnonzero(must_rewrite)
-        costs_required = partition.after(required)
+        costs_required = partition.after(required, partition.rewritten(required)[0])
         if not gains:
             chosen, costs = required, costs_required
         if partition.judge(costs_today, costs_required) > limit:
@@ -393,8 +395,8 @@ def choose(
             order = np.concatenate([required, by_excess[~must_rewrite[by_excess]]])
             # At best, a set's rows are read as often as after a rewrite of everything.
             shares = files.sizes / max(1, files.bytes)
-            new = files.sizes + request.open_cost * new_files * shares
-            saved = partition.costs * partition.read_probability - new * attainable
+            made = files.sizes + request.open_cost * new_files * shares
+            saved = partition.costs * partition.read_probability - made * attainable
             saved += planning / files.count - planning_cost(new_files, request.open_cost) * shares
             least_costs = today - np.cumsum(saved[order])
             sizes = files.sizes[order]
@@ -431,7 +433,8 @@ def _best(
             # Fitting a layout takes the time: skip a prefix that cannot beat the best score.
             if (limit - float(least_costs[count - 1])) / max(1, size) <= max(best, 0.0):
                 continue
-            costs = partition.after(np.sort(order[:count]), for_gain=True)
+            places = np.sort(order[:count])
+            costs = partition.after(places, partition.rewritten(places, for_gain=True)[0])
         expected = partition.judge(costs_today, costs)
         score = (limit - expected) / max(1, size)
         if expected <= limit and score > best:

@@ -73,12 +73,14 @@ public final class Gain {
     PartitionRows.Rewritten everything = partition.rewritten(all, false);
     double limit = request.limit(partition.judge(ofToday, everything.costs()));
     int[] called = places(calledFor);
-    Found found = new Found(called, partition.after(called, false));
-    boolean gains = partition.gains(called);
+    // Often all files are called for.
+    double[] made = called.length == all.length ? everything.costs() : partition.rewritten(called, false).costs();
+    Found found = new Found(called, partition.after(called, made));
+    boolean gains = partition.gains(called, made);
     boolean usesSmallerTarget = false;
     if (!gains || partition.judge(ofToday, found.costs) > limit * AS_MUCH) {
       int[] due = places(mustRewrite);
-      Found required = new Found(due, partition.after(due, false));
+      Found required = new Found(due, partition.after(due, partition.rewritten(due, false).costs()));
       found = gains ? found : required;
       if (partition.judge(ofToday, required.costs) > limit) {
         double[] attained = partition.average(everything.readProbability());
@@ -90,8 +92,8 @@ public final class Gain {
         for (int place = 0; place < order.length; place++) {
           int file = order[place];
           double share = (double) files.sizes()[file] / Math.max(1, files.bytes());
-          double made = files.sizes()[file] + request.openCost() * everything.files() * share;
-          double ofReading = partition.costOf(file) * partition.readProbability(file) - made * attained[file];
+          double bytesOfNew = files.sizes()[file] + request.openCost() * everything.files() * share;
+          double ofReading = partition.costOf(file) * partition.readProbability(file) - bytesOfNew * attained[file];
           saved += ofReading + (planning - partition.planning(everything.files()) * share);
           atBest[place] = today - saved;
         }
@@ -144,7 +146,8 @@ public final class Gain {
         if ((limit - atBest[count - 1]) / Math.max(1, size) <= Math.max(best, 0)) {
           continue;
         }
-        costs = partition.after(Arrays.stream(chosen).sorted().toArray(), true);
+        int[] places = Arrays.stream(chosen).sorted().toArray();
+        costs = partition.after(places, partition.rewritten(places, true).costs());
       }
       double after = partition.judge(ofToday, costs);
       double score = (limit - after) / Math.max(1, size);

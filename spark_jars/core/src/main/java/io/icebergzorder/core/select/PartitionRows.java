@@ -229,10 +229,10 @@ final class PartitionRows {
     return ScanCost.judgedCost(today, costs, weights, workload == null ? request.lossFactor() : 1);
   }
 
-  /** Whether a rewrite of some files is predicted to make filters on these cost less. */
-  boolean gains(int[] of) {
+  /** Whether filters on some files cost less once they are rewritten to files of new costs. */
+  boolean gains(int[] of, double[] made) {
     double[] costs = cost(of);
-    return of.length > 0 && ScanCost.isLess(mean(costs), judge(costs, rewritten(of, false).costs));
+    return of.length > 0 && ScanCost.isLess(mean(costs), judge(costs, made));
   }
 
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
@@ -255,18 +255,15 @@ final class PartitionRows {
     return Arrays.stream(of).mapToLong(file -> files.sizes()[file]).sum();
   }
 
-  /** Predicts what all files cost once some are rewritten, whose places ascend. */
-  double[] after(int[] of, boolean forGain) {
+  /** What all files cost once some are rewritten to files of new costs. */
+  double[] after(int[] of, double[] made) {
     double[] costs = cost();
-    if (of.length > 0) {
-      double[] old = cost(of);
-      double[] made = rewritten(of, forGain).costs;
-      Arrays.setAll(costs, place -> costs[place] - old[place] + made[place]);
-    }
+    double[] old = cost(of);
+    Arrays.setAll(costs, place -> costs[place] - old[place] + made[place]);
     return costs;
   }
 
-  /** Predicts a rewrite of some files. */
+  /** Predicts a rewrite of some files, whose places ascend. */
   Rewritten rewritten(int[] of, boolean forGain) {
     boolean[] isMine = new boolean[files.count()];
     Arrays.stream(of).forEach(file -> isMine[file] = true);
