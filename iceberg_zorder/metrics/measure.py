@@ -33,10 +33,7 @@ from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
 from iceberg_zorder.metrics.scan_cost import judged_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
-from iceberg_zorder.metrics.spread_rows import spread_rows
-
-_ROWS_OF_A_FILE = 200
-_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
+from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 
 
 @dataclass(frozen=True)
@@ -199,8 +196,7 @@ class _Measured:
         self.constant = _constant(files)
         by_partition = np.bincount(files.partitions, files.sizes) if files.count else np.zeros(0)
         expected = sum(facts.sizes.expected_files(int(size)) for size in by_partition)
-        rows = min(max(_ROWS_OF_A_FILE * expected, _LEAST_ROWS), _MOST_ROWS)
-        self._sample, self._places = spread_rows(files, rows)
+        self._sample, self._places = spread_rows(files, rows_for(expected))
         columns = [bounds.column for bounds in files.columns]
         self.groups = rewritten_partitions(
             files, self._sample, self._places, columns, facts.sizes.expected_files, facts.layout

@@ -23,12 +23,25 @@ from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 
+_ROWS_OF_A_FILE = 200
+_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
 _ROOT_STEPS = 64
 _MOST_APART = 1 << 48
 _PARTS = 48
 _LARGEST = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
 _Floats = npt.NDArray[np.floating[Any]]
 _MAX = np.int64(np.iinfo(np.int64).max)
+
+
+def rows_for(files: int) -> int:
+    """Return how many rows to spread for figures of a table of so many files.
+
+    Examples
+    --------
+    >>> rows_for(3), rows_for(300), rows_for(30_000)
+    (20000, 60000, 100000)
+    """
+    return min(max(_ROWS_OF_A_FILE * files, _LEAST_ROWS), _MOST_ROWS)
 
 
 def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int64]]:

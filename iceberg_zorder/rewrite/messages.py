@@ -13,8 +13,6 @@ from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 
 COLUMNS, QUERIES = "columns", "queries"
 """The sets that scan fractions are averaged over."""
-OVER = {COLUMNS: "the columns", QUERIES: "the queries of the workload"}
-"""These sets in words."""
 NOT_IN_PLAN = "not-in-plan"
 WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
 """Codes of files that a later rewrite by the same request takes."""

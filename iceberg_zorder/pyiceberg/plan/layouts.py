@@ -24,7 +24,7 @@ from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, judged_cost, open_cost, planning_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read
-from iceberg_zorder.metrics.spread_rows import spread_rows
+from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import (
     PLAN,
@@ -102,8 +102,7 @@ class ScanFractions:
         self._left = self.files(files) if files else None
         self._left_rows = Sample(())
         if self._left is not None:
-            rows = min(max(_ROWS_OF_A_FILE * len(files), _LEAST_ROWS), _MOST_ROWS)
-            self._left_rows = spread_rows(self._left, rows)[0]
+            self._left_rows = spread_rows(self._left, rows_for(len(files)))[0]
         self._read_of_left = workload.read_of(files) if workload and files else None
 
     def files(self, files: Sequence[DataFile]) -> DataFiles:
@@ -241,10 +240,6 @@ class ScanFractions:
             if read is not None:
                 found[column.name] = read
         return found
-
-
-_ROWS_OF_A_FILE = 200
-_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
 
 
 def fractions(found: Mapping[str, FilterRead]) -> dict[str, float]:

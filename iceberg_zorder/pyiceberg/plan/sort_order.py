@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
@@ -72,23 +72,6 @@ class ResolvedSortOrder:
     def named_weights(self) -> tuple[float, ...]:
         """What each of ``named`` counts in averages, those of the prefix 1."""
         return (1.0,) * len(self.prefix) + self.weights
-
-    def mean(self, fractions: Mapping[str, float]) -> float | None:
-        """Average over columns by their weights, 1 for the prefix; None without any.
-
-        Examples
-        --------
-        >>> a, b = (ClusteringColumn((name,), "long") for name in "ab")
-        >>> ResolvedSortOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
-        0.4
-        """
-        found = [
-            (weight, fractions[column.name])
-            for column, weight in zip(self.named, self.named_weights, strict=True)
-            if column.name in fractions
-        ]
-        total = sum(weight for weight, _ in found)
-        return sum(weight * fraction for weight, fraction in found) / total if found else None
 
     @property
     def sort_order(self) -> str:
