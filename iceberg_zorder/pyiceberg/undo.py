@@ -14,8 +14,8 @@ from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, Unkno
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.maintain.past_rewrites import PastRewrite, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
-from iceberg_zorder.pyiceberg.catalog import is_not_committed, refresh, retry_commit
-from iceberg_zorder.pyiceberg.commit.replacement import REFUSALS
+from iceberg_zorder.pyiceberg.catalog import refresh, retry_commit
+from iceberg_zorder.pyiceberg.commit.replacement import CommitOutcome
 from iceberg_zorder.pyiceberg.compat import move_branch
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
@@ -209,10 +209,9 @@ def _figures(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int,
 
 def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
     """Move a branch from one snapshot to another, unless another operation commits first."""
-    name, is_unclear = display_name(table), False
+    name, outcome = display_name(table), CommitOutcome()
 
     def attempt() -> None:
-        nonlocal is_unclear
         refresh(table)
         ref = table.metadata.refs.get(branch)
         # An earlier attempt may have moved the branch, although the catalog did not confirm it.
@@ -224,23 +223,21 @@ def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
                 "Nothing was undone: run it again to see what would be lost."
             )
         try:
-            move_branch(table, branch, head, target)
+            with outcome.noted():
+                move_branch(table, branch, head, target)
         except NotImplementedError as error:
             raise InvalidInputError(
                 f"Cannot undo the rewrite of {name}, because PyIceberg does not write tables of format version "
                 f"{table.format_version} to this catalog. Nothing but rewrites has come since, so run in Spark SQL: "
                 f"{rollback_sql(table, branch, target)}"
             ) from error
-        except Exception as error:
-            is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
-            raise
 
     try:
         retry_commit(table.metadata.properties, attempt)
     except InvalidInputError:
         raise
     except Exception as error:
-        if is_unclear:
+        if outcome.is_unclear:
             raise UnknownOutcomeError(
                 f"Cannot tell whether the rewrite of {name} was undone, because the catalog gave no clear answer: if "
                 f"branch {branch} is at snapshot {target}, it was."

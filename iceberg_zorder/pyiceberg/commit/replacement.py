@@ -8,8 +8,8 @@ deleted, because the new files may be the table's.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from pyiceberg.exceptions import (
@@ -178,12 +178,27 @@ class CommitAttempts:
         self._pending = [new for new in self._pending if not is_overtaken(new.snapshot, fresh.metadata)]
 
 
+class CommitOutcome:
+    """Knows whether an attempt to commit may have been committed although it failed."""
+
+    is_unclear = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note the failure of a commit."""
+        try:
+            yield
+        except Exception as error:
+            self.is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
+            raise
+
+
 def change_properties(table: Table, properties: Mapping[str, str], removed: Collection[str] = ()) -> None:
     """Set properties, and remove others; again where others commit first, or the catalog fails.
 
     What is as wanted already is not committed again, which makes it safe to try again what may have been committed.
     """
-    is_unclear = False
+    outcome = CommitOutcome()
 
     def missing() -> tuple[dict[str, str], list[str]]:
         refresh(table)
@@ -192,15 +207,10 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
         return unset, [name for name in removed if name in has]
 
     def attempt() -> None:
-        nonlocal is_unclear
         unset, surplus = missing()
-        if not (unset or surplus):
-            return
-        try:
-            _commit(table, unset, surplus)
-        except Exception as error:
-            is_unclear |= not isinstance(error, REFUSALS) and not is_not_committed(error)
-            raise
+        if unset or surplus:
+            with outcome.noted():
+                _commit(table, unset, surplus)
 
     try:
         retry_commit(table.metadata.properties, attempt)
@@ -208,7 +218,7 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
         raise
     except Exception as error:
         settings = ", ".join(f"{name} = '{value}'" for name, value in properties.items())
-        if is_unclear:
+        if outcome.is_unclear:
             with suppress(Exception):
                 if not any(missing()):
                     return
