@@ -45,7 +45,7 @@ test-versions: $(OTHER_LINES:%=test-version/%) ## Whether the plugin works on Sp
 test-airflow: .venv-airflow-$(AIRFLOW)/.installed ## The operator and the sensor in a real Airflow, about 2 minutes, and 5 to install it
 	$(<D)/bin/python -m pytest -W default tests/airflow iceberg_zorder/airflow
 
-test-recipes: $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run docs/recipes.md: cron, systemd, Kubernetes, dbt, Dagster, about 4 minutes
+test-recipes: $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run docs/do/schedule.md: cron, systemd, Kubernetes, dbt, Dagster, about 4 minutes
 	$(BIN)/python -m pytest tests/recipes
 
 test-polaris: $(INSTALLED) $(JAR) ## Roll-back on a real Polaris, about 2 minutes: POLARIS_SERVER=.../quarkus-run.jar [POLARIS_JAVA=...]
@@ -130,7 +130,7 @@ test-version/%:
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . 'pyspark==$*.*' --group test
 	@touch $@
 
-bench: $(INSTALLED) $(JAR) ## Compare with every peer, about an hour, and write docs/benchmarks.md
+bench: $(INSTALLED) $(JAR) ## Compare with every peer, about an hour, and write docs/benchmarks/peers.md
 	$(BIN)/python -m benchmarks run
 	$(BIN)/python -m benchmarks pages
 	$(BIN)/python -m benchmarks costs

@@ -44,8 +44,8 @@ Named = TypeVar("Named", Layout, BenchmarkSet)
 
 console = Console(soft_wrap=True, highlight=False)
 
-DOCS = Path("docs")
-RESULTS = DOCS / "benchmarks.json"
+DOCS = Path("docs/benchmarks")
+RESULTS = DOCS / "peers.json"
 DATA = Path("benchmark-data")
 TIMED = ("lineitem", "lineitem3", "calls")
 TIMED_LAYOUTS = (OURS, BIN_PACK, ICEBERG_SORT, ICEBERG_ZORDER, LIQUID)
@@ -117,12 +117,12 @@ def render(output: Output = RESULTS) -> None:
     """Write the page and its pictures from the results; the boxes are laid out anew."""
     found = Results.read(output)
     profile = Path(__file__).with_name("profile.md")
-    (DOCS / "benchmarks.md").write_text(markdown(found, profile.read_text(encoding="utf-8")), encoding="utf-8")
-    bars(found, DOCS / "benchmark.png")
+    (DOCS / "peers.md").write_text(markdown(found, profile.read_text(encoding="utf-8")), encoding="utf-8")
+    bars(found, DOCS / "peers.png")
     with _spark() as spark:
         shown = _named((ICEBERG_ZORDER, LIQUID, OURS), LAYOUTS)
         boxes = file_boxes(spark, _named(PICTURED, SETS), shown, Scale(1_000_000, 64, 0), DATA)
-        boxes_picture(list(boxes), DOCS / "benchmark-boxes.png")
+        boxes_picture(list(boxes), DOCS / "boxes.png")
     render_console(found, console)
 
 

@@ -37,7 +37,7 @@ from iceberg_zorder.pyiceberg.reporting.advice import queries_today
 from iceberg_zorder.workload.workload import Query, Workload
 
 DATA = Path("benchmark-data")
-PAGE, FIGURES = Path("docs/benchmarks-advice.md"), Path("docs/benchmarks-advice.json")
+PAGE, FIGURES = Path("docs/benchmarks/advice.md"), Path("docs/benchmarks/advice.json")
 COMMITS = 16
 FILES = 64
 QUERIES, SEED = 400, 2
@@ -178,11 +178,12 @@ def page(figures: dict[str, Any]) -> str:
         "# Advice, and what came of it",
         "",
         f"Written by `make bench-advice` on {figures['machine']}:",
-        "the tables and workloads of [benchmarks-workload.md](benchmarks-workload.md),",
+        "the tables and workloads of [workload.md](workload.md),",
         f"{figures['rows']:,} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES}",
         "queries, of which half choose and the others, counted here, judge; those that come again and again are in",
-        "[both halves](advise.md#what-is-judged). *Predicted* is what",
-        "[`iceberg-zorder advise`](advise.md) said by its sample; *actual* is what these queries read of the table",
+        "[both halves](../do/choose-columns.md#what-is-judged). *Predicted* is what",
+        "[`iceberg-zorder advise`](../do/choose-columns.md) said by its sample;",
+        "*actual* is what these queries read of the table",
         f"once it is written so, by the bounds in its manifests. Of the sets of columns the best {MOST_SETS} by",
         "prediction are written, beside all sorts, and cuts from the workload, made for the half that chooses.",
         "Partitions are not written.",

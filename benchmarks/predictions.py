@@ -37,7 +37,7 @@ from tests.fuzz.histories import lake
 from tests.fuzz.requests import Request
 
 DATA = Path("benchmark-data")
-PAGE, FIGURES = Path("docs/benchmarks-predictions.md"), Path("docs/benchmarks-predictions.json")
+PAGE, FIGURES = Path("docs/benchmarks/predictions.md"), Path("docs/benchmarks/predictions.json")
 COMMITS = 20
 FILES = 48
 OTHER_FILES = (3, 12, 500)

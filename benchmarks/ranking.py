@@ -33,7 +33,7 @@ from iceberg_zorder.metrics.scan_fraction import drawn_evenly
 from iceberg_zorder.pyiceberg import execute, rewrite_data_files
 from iceberg_zorder.pyiceberg.maintain.observe import observe
 
-PAGE, FIGURES = Path("docs/benchmarks-ranking.md"), Path("docs/benchmarks-ranking.json")
+PAGE, FIGURES = Path("docs/benchmarks/ranking.md"), Path("docs/benchmarks/ranking.json")
 SHARES = (0.1, 0.25, 0.5)
 PARTITIONS = 4
 FILES = 24

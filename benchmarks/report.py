@@ -1,4 +1,4 @@
-"""What a benchmark found, for ``docs/benchmarks.md`` and for the terminal."""
+"""What a benchmark found, for ``docs/benchmarks/peers.md`` and for the terminal."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def markdown(results: Results, profile: str) -> str:
             [(claim.text, _verdict(claim), claim.figures or _NOTHING) for claim in claims(results)],
         ),
         "## Pictures",
-        "![Scan fraction by files for equality, a panel per set and a bar per layout](benchmark.png)",
-        "![The boxes of the files of three layouts, over the ranks of two columns](benchmark-boxes.png)",
+        "![Scan fraction by files for equality, a panel per set and a bar per layout](peers.png)",
+        "![The boxes of the files of three layouts, over the ranks of two columns](boxes.png)",
         "## Where the time goes",
         profile.strip(),
     ]

@@ -35,7 +35,7 @@ from iceberg_zorder.spark import report as report_with_spark
 from iceberg_zorder.spark.catalogs import spark_catalog
 from iceberg_zorder.spark.rewrite import describe_plan
 
-PAGE, FIGURES = Path("docs/benchmarks-reports.md"), Path("docs/benchmarks-reports.json")
+PAGE, FIGURES = Path("docs/benchmarks/reports.md"), Path("docs/benchmarks/reports.json")
 FILES = 100_000
 SCHEMA = Schema(*(NestedField(number, name, LongType()) for number, name in enumerate("pab", 1)))
 SPEC = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))

@@ -57,7 +57,7 @@ from quickstart.data import generate
 from tests.stack.servers import seaweedfs
 
 DATA = Path("benchmark-data")
-PAGE, FIGURES = Path("docs/benchmarks-scale.md"), Path("docs/benchmarks-scale.json")
+PAGE, FIGURES = Path("docs/benchmarks/scale.md"), Path("docs/benchmarks/scale.json")
 COLUMNS = ("a", "b")
 SHARED_CATALOG = "shared"
 PACKAGES = ("org.xerial:sqlite-jdbc:3.50.3.0", AWS_BUNDLE)

@@ -2,7 +2,7 @@
 
 Such settings belong to the cluster, so each is tried in a SparkContext of its own, in one JVM, one after the other, in
 several rounds: what a machine does meanwhile then meets all of them. ``spark.shuffle.spill.compress`` is the control:
-these rewrites spill nothing, so what it changes is what chance does. Written to docs/benchmarks-shuffle.json, beside
+these rewrites spill nothing, so what it changes is what chance does. Written to docs/benchmarks/shuffle.json, beside
 what an earlier run has measured with other numbers of files.
 """
 
@@ -25,7 +25,7 @@ from benchmarks.sets import SETS
 from benchmarks.without_jvm import machine
 
 DATA = Path("benchmark-data")
-FIGURES = Path("docs/benchmarks-shuffle.json")
+FIGURES = Path("docs/benchmarks/shuffle.json")
 DEFAULTS = "Spark's defaults"
 SETTINGS: dict[str, dict[str, str]] = {
     DEFAULTS: {},

@@ -43,7 +43,7 @@ MIB = 1024 * 1024
 LIMITS = (1024 * MIB, 256 * MIB)
 ZAMBONI = "iceberg-zamboni==0.7.0"
 DATA = Path("benchmark-data") / "without-jvm"
-PAGE, FIGURES = Path("docs/benchmarks-pyiceberg.md"), Path("docs/benchmarks-pyiceberg.json")
+PAGE, FIGURES = Path("docs/benchmarks/pyiceberg.md"), Path("docs/benchmarks/pyiceberg.json")
 VALUES = 300
 
 ZAMBONI_SCRIPT = """

@@ -10,12 +10,12 @@ REPOSITORY = Path(__file__).parent.parent
 
 PAGES = {
     path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
-    for path in sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
+    for path in sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
 }
 """Their texts, by their paths in the repository."""
 
 
-RECIPES = "docs/recipes.md"
+RECIPES = "docs/do/schedule.md"
 """The page whose blocks are files of their own, which tests of their own run."""
 
 

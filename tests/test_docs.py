@@ -40,9 +40,9 @@ def test_links_lead_somewhere(page: str) -> None:
     assert broken_links(page, PAGES[page]) == []
 
 
-def test_every_page_of_docs_is_linked_from_the_readme() -> None:
-    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)", PAGES["README.md"]))
-    assert linked == {page for page in PAGES if page.startswith("docs/")}
+def test_every_page_of_docs_is_in_the_sites_navigation() -> None:
+    told = set(re.findall(r"[\w/-]+\.md", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert told == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -75,7 +75,10 @@ def test_the_java_snippet_is_that_of_the_javadoc() -> None:
 def test_keys_of_a_plan_in_json_are_those_of_the_code() -> None:
     source = (REPOSITORY / "iceberg_zorder/pyiceberg/plan/rewrite_plan.py").read_text(encoding="utf-8")
     written = re.findall(r'^ +"(\w+)":', source, flags=re.MULTILINE)
-    tables = [*rows("docs/options.md", "| key |")[1:], *rows("docs/options.md", "| key of a file group |")[1:]]
+    tables = [
+        *rows("docs/reference/options.md", "| key |")[1:],
+        *rows("docs/reference/options.md", "| key of a file group |")[1:],
+    ]
     told = {name for row in tables for cell in row for name in re.findall(r"`(\w+)`", cell)}
     assert len(written) > 15
     assert set(written) <= told
@@ -86,7 +89,7 @@ def test_spark_and_iceberg_are_those_that_are_tested() -> None:
     lines = re.search(r"^LINES := (.*)$", MAKEFILE, flags=re.MULTILINE)
     assert lines is not None
     others = {f"{spark}, {minor(iceberg)}" for spark, _, iceberg in (each.split("@") for each in lines[1].split())}
-    first, *columns = rows("docs/versions.md", "| | 4.1, ")[0][1:]
+    first, *columns = rows("docs/reference/versions.md", "| | 4.1, ")[0][1:]
     assert first == newest
     assert set(columns) == others
     runtimes = set(re.findall(r"iceberg-spark-runtime-4.1_2.13:([\d.]+)", PAGES["README.md"]))
@@ -98,7 +101,7 @@ def minor(version: str) -> str:
 
 
 def test_defaults_are_those_of_the_code() -> None:
-    told = {row[0].strip("`"): row[1].strip("`") for row in rows("docs/options.md", "| option |")[1:]}
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows("docs/reference/options.md", "| option |")[1:]}
     options = RewriteOptions()
     assert told["partial-progress.max-commits"] == str(options.max_commits)
     assert told["partial-progress.enabled"] == str(options.partial_progress).lower()
@@ -113,6 +116,6 @@ def test_defaults_are_those_of_the_code() -> None:
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
-    told = {int(row[0]) for row in rows("docs/engines-and-limits.md", "| exit code |")[1:]}
+    told = {int(row[0]) for row in rows("docs/reference/engines-and-limits.md", "| exit code |")[1:]}
     sentence = str(iceberg_zorder.cli.app.__doc__).partition("Exit codes:")[2]
     assert told == {int(code) for code in re.findall(r"\d+", sentence)}

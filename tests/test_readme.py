@@ -139,9 +139,13 @@ def test_report_of_the_command_line(events: Table, lake_dir: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["total_file_count"], [column["name"] for column in found["columns"]]) == (6, ["user_id", "ts"])
     assert found["predicates"][0]["predicate"] == "user_id = 4711 AND ts >= TIMESTAMP '2024-01-01'"
-    told = {name for row in rows("docs/report.md", "| key |")[1:] for name in re.findall(r"`(\w+)`", " ".join(row))}
+    told = {
+        name
+        for row in rows("docs/do/read-a-report.md", "| key |")[1:]
+        for name in re.findall(r"`(\w+)`", " ".join(row))
+    }
     assert set(keys(found)) <= told
-    codes = {row[0].strip("`") for row in rows("docs/report.md", "| code |")[1:]}
+    codes = {row[0].strip("`") for row in rows("docs/do/read-a-report.md", "| code |")[1:]}
     source = (REPOSITORY / "iceberg_zorder/metrics/findings.py").read_text(encoding="utf-8")
     assert codes == set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
 
@@ -156,11 +160,11 @@ def test_workload_of_the_command_line(
     done = run_here([*command("iceberg-zorder workload", lake_dir), "--output", "json"], {})
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "workload.json").read_text(encoding="utf-8") == written
-    told = set(re.findall(r"`(\w+)`", PAGES["docs/workload.md"].partition("With `--output json`")[2]))
+    told = set(re.findall(r"`(\w+)`", PAGES["docs/do/workload.md"].partition("With `--output json`")[2]))
     assert set(json.loads(done.stdout)) <= told
-    formats = [row[0].strip("`") for row in rows("docs/workload.md", "| format |")[1:]]
+    formats = [row[0].strip("`") for row in rows("docs/do/workload.md", "| format |")[1:]]
     assert sorted(formats) == sorted(FORMATS)
-    assert {row[0].strip("`") for row in rows("docs/workload.md", "| key |")[1:]} == set(json.loads(written))
+    assert {row[0].strip("`") for row in rows("docs/do/workload.md", "| key |")[1:]} == set(json.loads(written))
 
 
 def test_advice_of_the_command_line(
@@ -175,9 +179,13 @@ def test_advice_of_the_command_line(
     found = json.loads(done.stdout)
     assert found["candidates"]
     assert found["cost"]
-    told = {name for row in rows("docs/advise.md", "| key |")[1:] for name in re.findall(r"`(\w+)`", " ".join(row))}
+    told = {
+        name
+        for row in rows("docs/do/choose-columns.md", "| key |")[1:]
+        for name in re.findall(r"`(\w+)`", " ".join(row))
+    }
     assert set(keys(found)) <= told
-    kinds = {row[0].strip("`") for row in rows("docs/advise.md", "| warning |")[1:]}
+    kinds = {row[0].strip("`") for row in rows("docs/do/choose-columns.md", "| warning |")[1:]}
     source = (REPOSITORY / "iceberg_zorder/advice/cautions.py").read_text(encoding="utf-8")
     assert kinds == set(re.findall(r'Caution\(\s*"([\w-]+)"', source))
 
@@ -212,7 +220,7 @@ def test_the_options_table_is_complete(events: Table) -> None:
         events.call("user_id", options={"no-such-option": "1"})
     known = set(re.search(r"known are \[(.*?)]", str(refused.value))[1].split(", "))  # type: ignore[index]
     names, engines = zip(
-        *((row[0].strip("`"), row[3]) for row in rows("docs/options.md", "| option |")[1:]), strict=True
+        *((row[0].strip("`"), row[3]) for row in rows("docs/reference/options.md", "| option |")[1:]), strict=True
     )
     assert len(names) == len(set(names))
     assert set(names) == known | set(PYICEBERG_ONLY)

@@ -25,7 +25,7 @@ from benchmarks.workloads.pairs import PAIRS
 from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.fit import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 
-DATA, PAGE = Path("benchmark-data"), Path("docs/benchmarks-growing.md")
+DATA, PAGE = Path("benchmark-data"), Path("docs/benchmarks/growing.md")
 ROWS, QUERIES, SEED, FILES = 200_000, 500, 2, 2_000
 SOURCE = Path(__file__).with_name("Growing.java")
 JAR = Path("iceberg_zorder/jars/iceberg-zorder-spark.jar")
@@ -102,7 +102,7 @@ def page(found: list[Times], rows: int, files: int) -> str:
         "",
         f"Written by `make bench-growing` on {machine()}; {java}.",
         f"CPU seconds of one thread, for trees of {files:,} files on samples of {rows:,} rows, with {QUERIES} queries",
-        "of the tables of [benchmarks-workload.md](benchmarks-workload.md). Both languages grow the same tree, node by",
+        "of the tables of [workload.md](workload.md). Both languages grow the same tree, node by",
         "node, or there is no figure. Java's first time has what is not compiled yet; *warm* is the median of the last",
         "of many.",
         "",

@@ -25,7 +25,7 @@ from benchmarks.queries.sets import SETS
 from benchmarks.queries.tables import TIMED_SEED, Tables, layouts
 from benchmarks.without_jvm import machine
 
-PAGE, FIGURES = Path("docs/benchmarks-queries.md"), Path("docs/benchmarks-queries.json")
+PAGE, FIGURES = Path("docs/benchmarks/queries.md"), Path("docs/benchmarks/queries.json")
 DATA = Path("benchmark-data")
 ENGINES = ("duckdb", "spark")
 _PACKAGES = ("pyspark", "duckdb_extension_iceberg")

@@ -29,7 +29,7 @@ from benchmarks.without_jvm import machine
 from iceberg_zorder.spark.catalogs import spark_catalog
 
 DATA = Path("benchmark-data")
-FIGURES = Path("docs/benchmarks-upkeep.json")
+FIGURES = Path("docs/benchmarks/upkeep.json")
 FILES = 64
 SYSTEMS = {"ours": OURS, "iceberg": ICEBERG, "delta": DELTA}
 ENGINES = {"spark": OURS, "pyiceberg": OURS_PYICEBERG}

@@ -29,7 +29,7 @@ from iceberg_zorder.select.branch_history import rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread, size_for_smaller_target
 from iceberg_zorder.select.group_cuts import cut_groups
 
-PAGE = Path("docs/benchmarks-hard-cases.md")
+PAGE = Path("docs/benchmarks/hard-cases.md")
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100
 RULES = SizeRules(100_000, 75_000, 180_000, RewriteOptions())
 _PARTS, _FILES_OF_AN_APPEND, _DOMAIN = 50, 4, 1 << 30

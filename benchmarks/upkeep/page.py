@@ -21,7 +21,7 @@ from benchmarks.upkeep.figures import (
 from benchmarks.upkeep.picture import curves
 from benchmarks.upkeep.rows import GROWING, Growing
 
-PAGE, PICTURE = Path("docs/benchmarks-upkeep.md"), Path("docs/benchmarks-upkeep.png")
+PAGE, PICTURE = Path("docs/benchmarks/upkeep.md"), Path("docs/benchmarks/upkeep.png")
 PROMISED_BYTES = 2_000_000_000
 
 _ABOUT = """\
@@ -70,7 +70,7 @@ def page(figures: Figures) -> str:
     ]
     lines += [
         "![Scan fractions beside a full rewrite's, and bytes written beside rewriting everything each time]"
-        "(benchmarks-upkeep.png)",
+        "(upkeep.png)",
         "",
         "## All systems",
         "",

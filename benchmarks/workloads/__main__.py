@@ -29,7 +29,7 @@ from benchmarks.workloads.pairs import PAIRS
 from benchmarks.workloads.peers import PEERS, written
 from benchmarks.workloads.tables import Keys, Query, Table
 
-PAGE, FIGURES = Path("docs/benchmarks-workload.md"), Path("docs/benchmarks-workload.json")
+PAGE, FIGURES = Path("docs/benchmarks/workload.md"), Path("docs/benchmarks/workload.json")
 DATA = Path("benchmark-data")
 SAMPLE = {64: 64_000, 512: 100_000}
 TRAINING_SEEDS, HELD_OUT_SEED, SHIFTED_SEED = (1, 3, 5), 2, 4

@@ -62,7 +62,7 @@ class PassReport:
     """What is wrong with rules that are for no table."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the pass by what JSON has; ``docs/maintenance.md`` tells the keys."""
+        """Describe the pass by what JSON has; ``docs/do/keep-a-table.md`` tells the keys."""
         return {
             "version": 1,
             "began": self.began.isoformat(),
@@ -107,7 +107,7 @@ class PassReport:
 
 
 def described(report: TableReport) -> dict[str, Any]:
-    """Describe what was done about a table by what JSON has; ``docs/maintenance.md`` tells the keys."""
+    """Describe what was done about a table by what JSON has; ``docs/do/keep-a-table.md`` tells the keys."""
     decision, found = report.decision, report.observation
     return {
         "table": str(report.table),

@@ -161,7 +161,7 @@ class Finding:
     Parameters
     ----------
     code : str
-        What it is; ``docs/report.md`` lists them.
+        What it is; ``docs/do/read-a-report.md`` lists them.
     severity : str
         ``error`` where files cannot be skipped whatever their layout, ``warning`` where something pays, else ``info``.
     message : str
@@ -181,7 +181,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class ClusteringReport:
-    """How well a table is clustered. ``docs/report.md`` tells the keys; none is taken away while ``version`` is 1.
+    """How well a table is clustered.
+
+    ``docs/do/read-a-report.md`` lists the keys. No key is removed while ``version`` is 1.
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the

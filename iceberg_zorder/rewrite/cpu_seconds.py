@@ -5,7 +5,7 @@ from __future__ import annotations
 # Per byte of data files, which are compressed by zstd; of one core of an AMD EPYC.
 # lineitem of scale 1 (6,001,215 rows, all columns) in 12 files, by three columns: 12.3 seconds for 179 MB.
 _PYICEBERG = 12.3 / 179_255_616
-# 4,000,658 rows of lineitem, by two columns: 21.1 seconds for 105 MB; docs/benchmarks.md, Costs.
+# 4,000,658 rows of lineitem, by two columns: 21.1 seconds for 105 MB; docs/benchmarks/peers.md, Costs.
 _SPARK = 21.1 / 104_616_567
 READ = 4.4 / 179_255_616
 """CPU seconds to read a byte: PyIceberg's scan of the same 12 files, all columns, took 4.4."""

@@ -301,7 +301,7 @@ KNOWN_OPTIONS = tuple(sorted(_OPTIONS))
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """Options of one rewrite, each of its type; ``docs/options.md`` has what they do.
+    """Options of one rewrite, each of its type; ``docs/reference/options.md`` has what they do.
 
     Sizes are in bytes.
     """

@@ -1,6 +1,7 @@
 """Choose the data files of a partition whose rewrite saves the most filter cost for each byte rewritten.
 
-``docs/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
+``docs/understand/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, and step 5 scores
+sets of files.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ def test_blocks_are_files() -> None:
 
 
 def test_every_recipe_is_told() -> None:
-    linked = [(REPOSITORY / "docs" / path).resolve() for path in re.findall(r"\]\((\.\./recipes/[^)]+)\)", PAGE)]
+    linked = [
+        (REPOSITORY / RECIPES).parent.joinpath(path).resolve()
+        for path in re.findall(r"\]\((\.\./\.\./recipes/[^)]+)\)", PAGE)
+    ]
     told = [file for file in FILES if any(file.is_relative_to(each) for each in linked) or file.name in PAGE]
     assert sorted(told) == sorted(FILES)
 

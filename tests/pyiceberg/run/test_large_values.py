@@ -20,7 +20,7 @@ from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import one_commit, rewrite
 
 MOST_LIMITS = 6
-"""What docs/engines-and-limits.md promises, beside what the process has."""
+"""What docs/reference/engines-and-limits.md promises, beside what the process has."""
 TYPES: dict[str, pa.DataType] = {
     "text": pa.large_string(),
     "bytes": pa.large_binary(),

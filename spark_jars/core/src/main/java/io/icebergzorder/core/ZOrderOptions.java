@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * The options of the zorder strategy itself, which {@code docs/options.md} describes. Those of {@code rewrite_data_files} belong to Iceberg.
+ * The options of the zorder strategy itself, which {@code docs/reference/options.md} describes. Those of {@code rewrite_data_files} belong to Iceberg.
  *
  * @param sampleRows the rows to sample if they are set, see {@link #sampleRows(int)}
  * @param workload the queries that files are cut for: JSON, or where it lies

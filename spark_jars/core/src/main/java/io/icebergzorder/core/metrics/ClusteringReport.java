@@ -33,7 +33,7 @@ public record ClusteringReport(
    */
   public record Recommendation(int files, String reason) {}
 
-  /** Something that keeps queries from skipping files, see {@code docs/report.md}, about a column or a number of files. */
+  /** Something that keeps queries from skipping files, see {@code docs/do/read-a-report.md}, about a column or a number of files. */
   public record Finding(String code, String severity, String about) {}
 
   public static ClusteringReport of(TableFacts facts) {

@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The queries of a workload in JSON, as {@code docs/workload.md} describes it; of the rest only the keys are checked. */
+/** The queries of a workload in JSON, as {@code docs/do/workload.md} describes it; of the rest only the keys are checked. */
 final class WorkloadJson {
   private static final int VERSION = 1;
   private static final List<String> KEYS = List.of("version", "queries", "columns-only", "not-understood", "elsewhere");

@@ -1,4 +1,4 @@
-"""Draw ``docs/boxes.png``: the boxes of a table's data files over two columns, for three layouts of the same rows.
+"""Draw ``docs/pictures/boxes.png``: the boxes of a table's files over two columns, for three layouts of the same rows.
 
 Run by ``make picture``, on real Spark and Iceberg: TPC-H lineitem SF 0.5, as generated, after Iceberg's own zorder, and
 after ours, at (about) 32 files each.
