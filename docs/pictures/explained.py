@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
@@ -65,16 +66,22 @@ class Files:
     def read_of(self, positions: dict[str, Integers]) -> float:
         """Return the share of the rows that ``column = value`` reads, on average over values and columns."""
         shares = [
-            scan_fraction(drawn_evenly(positions[name].tolist()), self.lower[name], self.upper[name], self.rows)
+            scan_fraction(
+                drawn_evenly(positions[name].tolist()),
+                self.lower[name].tolist(),
+                self.upper[name].tolist(),
+                self.rows.tolist(),
+            )
             for name in COLUMNS
         ]
         return sum(shares) / len(shares)
 
     def match(self, filters: dict[str, int]) -> npt.NDArray[np.bool_]:
         """Return which files filters on positions cannot skip."""
-        return np.logical_and.reduce(
+        matched: npt.NDArray[np.bool_] = np.logical_and.reduce(
             [(self.lower[name] <= value) & (value <= self.upper[name]) for name, value in filters.items()]
         )
+        return matched
 
 
 def read_rows() -> tuple[Sample, dict[str, npt.NDArray[Any]]]:
@@ -113,7 +120,7 @@ def in_positions(axes: Axes) -> None:
     axes.set_xlabel("position of customer_id")
 
 
-def draw_positions(rows: Sample, values: dict[str, npt.NDArray[Any]]) -> plt.Figure:
+def draw_positions(rows: Sample, values: dict[str, npt.NDArray[Any]]) -> Figure:
     """Draw rows by their values and by their positions, with the eighths of the rows in both."""
     x, y = COLUMNS
     layout = layout_of(rows, files=1)
@@ -134,10 +141,10 @@ def draw_positions(rows: Sample, values: dict[str, npt.NDArray[Any]]) -> plt.Fig
     return figure
 
 
-def draw_cuts(rows: Sample) -> plt.Figure:
+def draw_cuts(rows: Sample) -> Figure:
     """Draw the files of a tree of four and of sixteen leaves, and those of even cuts of the curve."""
     figure, panels = plt.subplots(1, 3, figsize=(7.2, 3.0), layout="constrained", sharey=True)
-    requests = {
+    requests: dict[str, dict[str, Any]] = {
         "first cuts": {"files": 4},
         "adaptive": {"files": FILES},
         "even": {"files": FILES, "cuts": "even"},
@@ -153,7 +160,7 @@ def draw_cuts(rows: Sample) -> plt.Figure:
     return figure
 
 
-def draw_filters(rows: Sample) -> plt.Figure:
+def draw_filters(rows: Sample) -> Figure:
     """Draw which files two filters read before a rewrite, and after it."""
     layout = layout_of(rows, files=FILES)
     positions = dict(zip(COLUMNS, layout.positions(rows), strict=True))
@@ -181,7 +188,7 @@ def draw_filters(rows: Sample) -> plt.Figure:
     return figure
 
 
-def draw_predictions() -> plt.Figure:
+def draw_predictions() -> Figure:
     """Draw what was predicted beside what was read, and how many columns were predicted how well."""
     sets = json.loads(PREDICTIONS.read_text(encoding="utf-8"))["sets"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
@@ -208,7 +215,7 @@ def draw_predictions() -> plt.Figure:
     return figure
 
 
-def draw_costs() -> plt.Figure:
+def draw_costs() -> Figure:
     """Draw what a filter costs by the size of files, and the size that is chosen."""
     sizes = np.array([2**power * 1024**2 for power in range(10)])
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
