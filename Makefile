@@ -179,8 +179,9 @@ bench-growing: $(INSTALLED) $(JAR) ## CPU seconds of cuts for 500 queries, in nu
 bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several layouts, in Spark and DuckDB, hours; ARGUMENTS='--scale 0.1 --show'
 	$(BIN)/python -m benchmarks.queries $(ARGUMENTS)
 
-picture: $(INSTALLED) $(JAR) ## Draw the README's picture
-	$(BIN)/python -m docs.boxes
+picture: $(INSTALLED) $(JAR) ## Draw the pictures of the README and of docs
+	$(BIN)/python -m docs.pictures.boxes
+	$(BIN)/python -m docs.pictures.explained
 
 golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
 	$(BIN)/python -m tests.golden.generate

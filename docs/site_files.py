@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import posixpath
 import re
@@ -13,6 +14,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+LOG = logging.getLogger("mkdocs.hooks")
+"""Warnings are errors of a strict build."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 OUTSIDE = "repository/"
 """The site's folder for files that lie outside of ``docs``."""
@@ -50,7 +53,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = "index.md" if path == "README.md" else path.removeprefix("docs/")
         if not path.startswith("docs/") and path != "README.md":
             target = OUTSIDE + path
-            if target not in files.src_uris and (REPOSITORY / path).is_file():
+            if not (REPOSITORY / path).is_file():
+                LOG.warning("%s links to %s, which is no file", uri, path)
+            elif target not in files.src_uris:
                 files.append(File.generated(config, target, abs_src_path=str(REPOSITORY / path)))
         return posixpath.relpath(target, posixpath.dirname(uri) or ".")
 

@@ -37,7 +37,7 @@ class PastRewrite:
         return self.commits[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe it by the keys that ``docs/do/keep-a-table.md`` lists."""
+        """Describe it by the keys that ``docs/do/undo.md`` lists."""
         fractions = _fractions(self.last.summary)
         total = {key: sum(each.count(of) for each in self.commits) for key, of in _COUNTS.items()}
         seconds = [each.count(DURATION) / 1000 for each in self.commits if DURATION in each.summary]
