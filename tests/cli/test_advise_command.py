@@ -75,7 +75,7 @@ def test_wrong_usage_is_refused(home: Path, queries: Path, tmp_path: Path) -> No
         (["--workload", "no.sql"], "because there is no such file"),
         ([*good, "--days", "0"], "Cannot use --days 0, because it must be more than 0"),
         ([*good, "--least-saving", "2"], "Cannot use --least-saving 2, because it must be in [0, 1]"),
-        ([*good, "--html", str(tmp_path / "no" / "a.html")], "because there is no directory"),
+        ([*good, "--html", str(tmp_path / "no" / "a.html")], "no does not exist"),
         ([*good, "--option", "no-such=1"], "no-such"),
         ([], "Missing option '--workload'"),
     )
