@@ -21,7 +21,7 @@ from iceberg_zorder.rewrite.options import PYICEBERG_ONLY
 from iceberg_zorder.workload.readers.files import FORMATS
 from tests.cli.processes import run_here
 from tests.json_schemas import check_json
-from tests.pages import PAGES, REPOSITORY, commands, named, rows, snippets
+from tests.pages import PAGES, REPOSITORY, blocks, blocks_with_output, commands, masked, named, rows, snippets
 from tests.spark.tables import Fingerprint, Table, rolled_back
 
 LAKE = "/tmp/lake"
@@ -198,3 +198,25 @@ def test_the_options_table_is_complete(events: Table) -> None:
     page = "docs/reference/options.md"
     assert set(named(page, "| option |")) == known
     assert set(named(page, "| option of the PyIceberg engine |")) == set(PYICEBERG_ONLY)
+
+
+def test_the_start_on_spark(spark: SparkSession, lake_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last test here, because the page makes a table of the same name."""
+    spark.sql("DROP TABLE IF EXISTS lake.db.events")
+    page = PAGES["docs/start/spark.md"]
+    assert [block for block in blocks(page, "sh") if "spark-sql" in block] == [
+        block for block in blocks(PAGES["README.md"], "sh") if "spark-sql" in block
+    ]
+    names: dict[str, object] = {}
+    results = []
+    for language, block, shown in blocks_with_output(page):
+        if language == "sql":
+            results += [row for statement in block.split(";\n")[:-1] for row in spark.sql(statement).collect()]
+        elif language == "python":
+            exec(compile(block.replace(LAKE, str(lake_dir)), "start", "exec"), names)
+            assert masked(shown) in masked(capsys.readouterr().out)
+    plan, rewrite, found = results
+    assert (plan.selected_data_files_count, plan.reason) == (16, None)
+    assert masked(plan.plan) == masked(blocks(page, "text")[0])
+    assert rewrite.rewritten_data_files_count == 16
+    assert max(found.scan_fractions.values()) < 0.2
