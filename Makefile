@@ -76,7 +76,7 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@touch $@
 
 docs: $(INSTALLED) ## Build the pages under docs into target/site, and check every link
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open target/site/index.html"
 
 dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as PyPI and Maven Central do
