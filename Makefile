@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 docs: $(INSTALLED) ## Build the pages under docs into target/site, and check every link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open target/site/index.html"
+
+javadoc: check-tools ## Build the Javadoc of the jar, and print its folder
+	@$(PYTHON) -c 'import build_dist; print(build_dist.build_javadoc().parent / "reports" / "apidocs")'
 
 dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as PyPI and Maven Central do
 	@$(BIN)/python build_dist.py

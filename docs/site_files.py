@@ -22,6 +22,7 @@ OUTSIDE = "repository/"
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 LIST_AFTER_TEXT = re.compile(r"^(?![-*] |[|\s]|\d+\. )(.+)\n(?=(?:-|\d+\.) )", re.MULTILINE)
+ROLE = re.compile(r":[a-z]+:<code>(?:~[\w.]*\.)?")
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 
 
@@ -62,6 +63,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     parts = FENCED.split(markdown)
     parts[::2] = [LIST_AFTER_TEXT.sub(r"\1\n\n", LINK.sub(in_site, text)) for text in parts[::2]]
     return "".join(parts)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Leave Sphinx's roles out of docstrings: of ``:func:`~a.b.c``` stays c."""
+    return ROLE.sub("<code>", html)
 
 
 def notebook_text(notebook: str) -> str:

@@ -10,6 +10,9 @@ import pytest
 import typer
 
 import iceberg_zorder.cli.app
+import iceberg_zorder.errors
+import iceberg_zorder.pyiceberg
+import iceberg_zorder.spark
 from iceberg_zorder.maintain.metrics import _COUNTERS, _GAUGES, _PREFIX
 from iceberg_zorder.rewrite.messages import _WORDS, NOT_IN_PLAN
 from iceberg_zorder.rewrite.options import RewriteOptions
@@ -21,9 +24,10 @@ PATH = re.compile(r"`(?:\./)?([\w./-]+(?:\.(?:py|java|md|sh|toml|xml|yml)|/))`")
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as Git forges make them."""
+    """The anchors of a page: of headings, as Git forges make them, and of names that the site takes from docstrings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    documented = re.findall(r"^::: (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings} | {*documented}
 
 
 def broken_links(page: str, text: str) -> list[str]:
@@ -74,6 +78,37 @@ def test_the_java_snippet_is_that_of_the_javadoc() -> None:
     javadoc = re.search(r"<pre>\{@code\n(.*?) \* \}</pre>", source.read_text(encoding="utf-8"), re.DOTALL)
     assert javadoc is not None
     assert re.sub(r"^ \* ?", "", javadoc[1], flags=re.MULTILINE) == shown
+
+
+def test_the_page_on_java_has_every_public_class_and_no_method_that_is_not_there() -> None:
+    (folder,) = REPOSITORY.glob("spark_jars/spark/src/main/java/**/spark/api")
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.java")}
+    public = {name: text for name, text in sources.items() if re.search(rf"^public .*\b{name}\b", text, re.MULTILINE)}
+    told = named("docs/reference/java.md", "| class |")
+    assert set(told) == set(public)
+    for name, row in told.items():
+        methods = re.findall(r"`(\w+)[(`]", row[2])
+        assert [each for each in methods if not re.search(rf"\b{each}\b(?:\(|[,)\n])", public[name])] == [], name
+
+
+def test_the_page_on_python_has_every_public_name_and_error() -> None:
+    page = PAGES["docs/reference/python.md"]
+    shown = {each.rpartition(".")[2] for each in re.findall("^::: (.*)$", page, re.MULTILINE)}
+    engines = (iceberg_zorder, iceberg_zorder.pyiceberg, iceberg_zorder.spark)
+    public = {name for engine in engines for name in engine.__all__} - {"__version__"}
+    imported = {
+        name.strip()
+        for block in snippets("python")
+        for names in re.findall(r"^from iceberg_zorder[\w.]* import (.*)$", block, re.MULTILINE)
+        for name in names.split(",")
+    }
+    assert public | imported <= shown
+    bases = {name: row[1].strip("`") for name, row in named("docs/reference/python.md", "| error |").items()}
+    assert bases == {
+        name: each.__base__.__name__
+        for name, each in vars(iceberg_zorder.errors).items()
+        if isinstance(each, type) and each.__base__ is not None
+    }
 
 
 def test_spark_and_iceberg_are_those_that_are_tested() -> None:
