@@ -17,6 +17,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import StaticTable
 
 from iceberg_zorder import __version__
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
@@ -207,6 +208,9 @@ def test_a_rest_catalog_with_files_in_s3(tmp_path: Path, jars: str, seaweed: Map
     table = load_catalog("lake", **seaweed).load_table("db.t")
     paths = table.inspect.files()["file_path"].to_pylist()
     assert all(path.startswith("s3://") for path in paths)
+    # Buckets of tables take no file that is not named as Iceberg's are.
+    again = rewrite_data_files(table, ["a", "b"], options={"rewrite-all": True})
+    assert (again.rewritten_data_files_count, again.added_data_files_count) == (len(paths), len(paths))
 
 
 def test_a_catalog_in_postgresql(tmp_path: Path, jars: str) -> None:

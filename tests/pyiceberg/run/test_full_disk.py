@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError, UnknownOutcomeError
@@ -46,7 +47,19 @@ def test_what_is_tried_leaves_nothing_behind(catalog: SqlCatalog, tmp_path: Path
         rewrite_data_files(table, ["a"], options=ALL)
     assert set(tmp_path.rglob("*")) == there
     rewrite_data_files(table, ["a"], options=ALL)
-    assert not list(tmp_path.rglob("*.tried"))
+    assert not list(tmp_path.rglob("*.tried*"))
+
+
+def test_new_files_need_no_right_to_list(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, exists = make(catalog), PyArrowFile.exists
+
+    def forbidden(file: PyArrowFile) -> bool:
+        if file.location.endswith(".parquet"):
+            raise PermissionError(file.location)
+        return exists(file)
+
+    monkeypatch.setattr(PyArrowFile, "exists", forbidden)
+    assert rewrite_data_files(table, ["a"], options=ALL).added_data_files_count > 0
 
 
 def test_what_cannot_be_read_deletes_no_file_that_never_was(catalog: SqlCatalog) -> None:
