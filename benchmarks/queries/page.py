@@ -38,7 +38,8 @@ _WHY = (
     "**Hidden filters.** Filters that joins find are not in the text of queries. Clustered for the text alone, as "
     "`advise` once picked, these tables made DuckDB read 255% more. Today `advise` warns of that.",
     "**Local joins.** H18 and H21 join lines of one order, and are slower on every other layout. With ours from the "
-    "workload, Spark takes 235 s instead of 258 for the twenty other queries, and 358 s instead of 318 for all. `advise` warns of such joins.",
+    "workload, Spark takes 235 s instead of 258 for the twenty other queries, and 358 s instead of 318 for all. "
+    "`advise` warns of such joins.",
 )
 _LAYOUTS = (
     "All layouts have about as many files, and Spark has written all of them.",
