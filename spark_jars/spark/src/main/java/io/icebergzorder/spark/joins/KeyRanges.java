@@ -59,11 +59,6 @@ final class KeyRanges {
 
   /** Whether bounds order a key as a join compares it. */
   private static boolean isOrdered(Object key) {
-    if (key instanceof Double || key instanceof Float) {
-      // -0.0 equals 0.0 in a join and lies before it in bounds, which leave out NaN.
-      double number = ((Number) key).doubleValue();
-      return number != 0 && !Double.isNaN(number);
-    }
     // Iceberg compares text as characters, which only valid UTF-8 has.
     return !(key instanceof UTF8String text) || UTF8String.fromString(text.toString()).equals(text);
   }
