@@ -82,7 +82,7 @@ def nodes(plan: JavaObject) -> Iterator[JavaObject]:
 
 def scans(query: DataFrame, table: str = "fact") -> list[JavaObject]:
     """The scans of a table in an executed query."""
-    plan = query._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    plan = query._jdf.queryExecution().executedPlan()
     found = [node for node in nodes(plan) if node.getClass().getSimpleName() == "BatchScanExec"]
     return [node for node in found if str(node.table().name()).endswith(f".{table}")]
 
@@ -166,7 +166,7 @@ def test_columns_whose_bounds_separate_no_files_are_not_offered(star: SparkSessi
         star, "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.r = dim.r WHERE g = 3 AND dim.id < 2410"
     )
     assert skipped(query) == [0]
-    assert "dynamicpruning" not in query._jdf.queryExecution().toString().lower()  # type: ignore[operator]
+    assert "dynamicpruning" not in query._jdf.queryExecution().toString().lower()
 
 
 def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -> None:
@@ -174,7 +174,7 @@ def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -
     try:
         query = check(star, "SELECT fact.id FROM lake.db.fact JOIN lake.db.keys USING (i) WHERE g = 1")
         assert skipped(query) == [FILES - 15]
-        assert len(query._jdf.queryExecution().toString()) < 20_000  # type: ignore[operator]
+        assert len(query._jdf.queryExecution().toString()) < 20_000
     finally:
         star.sql("DROP TABLE lake.db.keys PURGE")
 
@@ -199,7 +199,7 @@ def test_a_query_that_runs_again_after_an_append_reads_its_rows(star: SparkSessi
     try:
         sql = "SELECT growing.i FROM lake.db.growing JOIN lake.db.dim USING (i) WHERE g = 3"
         planned = star.sql(sql)
-        planned._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+        planned._jdf.queryExecution().executedPlan()
         star.sql("INSERT INTO lake.db.growing SELECT i FROM lake.db.fact")
         with settings(star, {SETTING: "off"}):
             after = rows(star.sql(sql))
@@ -378,7 +378,7 @@ def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:
         "CREATE TABLE lake.db.broken USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i FROM lake.db.fact"
     )
     query = star.sql("SELECT broken.i FROM lake.db.broken JOIN lake.db.dim USING (i) WHERE g = 3")
-    query._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    query._jdf.queryExecution().executedPlan()
     manifests = [Path(local_path(path)) for (path,) in star.sql("SELECT path FROM lake.db.broken.manifests").collect()]
     for manifest in manifests:
         manifest.rename(f"{manifest}.gone")

@@ -34,7 +34,7 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
   private final PrunableScanBuilder builder;
   private final Scan iceberg;
   private final TableMetadata metadata;
-  private final ThreadLocal<Scan> nextBatch = new ThreadLocal<>();
+  private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Scan> nextMetrics = new ThreadLocal<>();
 
   PrunableScan(PrunableScanBuilder builder, Scan iceberg, TableMetadata metadata) {
@@ -66,16 +66,13 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
         Arrays.stream(predicates)
             .filter(each -> each.children().length > 0 && partitions.contains(each.children()[0].toString()))
             .toArray(Predicate[]::new);
-    Scan again = planAgain(predicates, ofPartitions);
-    if (again != null) {
-      nextBatch.set(again);
-      nextMetrics.set(again);
-    } else if (ofPartitions.length > 0) {
+    if (!planAgain(predicates, ofPartitions) && ofPartitions.length > 0) {
       ((SupportsRuntimeV2Filtering) iceberg).filter(ofPartitions);
     }
   }
 
-  private Scan planAgain(Predicate[] predicates, Predicate[] ofPartitions) {
+  /** Whether the files that may hold the keys are planned. */
+  private boolean planAgain(Predicate[] predicates, Predicate[] ofPartitions) {
     try {
       List<Predicate> ranges = new ArrayList<>();
       for (Predicate predicate : predicates) {
@@ -83,23 +80,25 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
       }
       Scan again = ranges.isEmpty() ? null : builder.buildAgain(ranges, metadata);
       if (!(again instanceof SupportsRuntimeV2Filtering filtered) || !again.readSchema().equals(readSchema())) {
-        return null;
+        return false;
       }
       if (ofPartitions.length > 0) {
         filtered.filter(ofPartitions);
       }
-      return again;
+      nextBatch.set(again.toBatch()); // reads manifests
+      nextMetrics.set(again);
+      return true;
     } catch (RuntimeException | LinkageError e) {
       JoinPruning.warnOnce("Joins skip no files, because a scan cannot be planned with their keys", e);
-      return null;
+      return false;
     }
   }
 
   @Override
   public Batch toBatch() {
-    Scan again = nextBatch.get();
+    Batch again = nextBatch.get();
     nextBatch.remove();
-    return again == null ? iceberg.toBatch() : again.toBatch();
+    return again == null ? iceberg.toBatch() : again;
   }
 
   @Override
