@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ jar: $(JAR) ## Build the plugin jar
 $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
 	@touch $@
+
+docs: $(INSTALLED) ## Build the pages under docs into target/site, and check every link
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "Open target/site/index.html"
 
 dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as PyPI and Maven Central do
 	@$(BIN)/python build_dist.py
@@ -175,8 +179,9 @@ bench-growing: $(INSTALLED) $(JAR) ## CPU seconds of cuts for 500 queries, in nu
 bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several layouts, in Spark and DuckDB, hours; ARGUMENTS='--scale 0.1 --show'
 	$(BIN)/python -m benchmarks.queries $(ARGUMENTS)
 
-picture: $(INSTALLED) $(JAR) ## Draw the README's picture
-	$(BIN)/python -m docs.boxes
+picture: $(INSTALLED) $(JAR) ## Draw the pictures of the README and of docs
+	$(BIN)/python -m docs.pictures.boxes
+	$(BIN)/python -m docs.pictures.explained
 
 golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
 	$(BIN)/python -m tests.golden.generate
@@ -201,7 +206,7 @@ check-tools:
 	done
 
 clean: ## Remove everything that was built, and the quickstart's table
-	rm -rf $(VENV) .venv-* iceberg_zorder/jars dist quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* iceberg_zorder/jars dist target quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find spark_jars -type d -name target -prune -exec rm -rf {} +
 
 SHELL := /bin/bash

@@ -1,4 +1,4 @@
-"""Passes over the tables of a policy in this process: for the command ``maintain``, and for schedulers in Python."""
+"""Run passes over a policy's tables in this process, for the command ``maintain`` and for Python schedulers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_pass(
 
 @contextmanager
 def policy_tables(policy: Policy, conf: Mapping[str, str]) -> Iterator[PyIcebergTables]:
-    """Open the tables of a policy, for one pass or for many, and close the connections to its catalogs at the end."""
+    """Open the tables of a policy; the catalogs' connections close on exit."""
     with ExitStack() as stack:
         spark = stack.enter_context(closing(_spark(policy, conf))) if find_spec("pyspark") else None
         yield stack.enter_context(closing(PyIcebergTables(policy, spark=spark)))
@@ -66,7 +66,7 @@ def now() -> datetime:
 
 
 def _spark(policy: Policy, conf: Mapping[str, str]) -> SparkMaintenance:
-    """Prepare Spark with the catalogs of a policy."""
+    """Return Spark maintenance with the policy's catalogs; Spark starts on first use."""
     from iceberg_zorder.spark.catalogs import spark_catalog
     from iceberg_zorder.spark.maintenance import SparkMaintenance
 

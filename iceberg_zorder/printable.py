@@ -1,8 +1,7 @@
-r"""Escape the characters that a terminal obeys instead of showing them; ``Printable.java`` does the same.
+r"""Escape control characters in text for terminals and browsers; ``Printable.java`` does the same.
 
-Names of tables and columns, partitions and values may hold any character. Those that a terminal or a browser obeys
-instead of showing them are written as escapes: control characters, what turns the direction of text, line separators.
-JSON has its own escapes, and keeps every character.
+Names and values of tables may hold any character. Control characters, direction overrides and line separators are
+written as escapes. JSON output keeps every character, with JSON's own escapes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _BYTE = 0xFF
 
 
 def printable(text: str) -> str:
-    r"""Escape what is obeyed, line ends too.
+    r"""Escape control characters, including line ends.
 
     Examples
     --------
@@ -27,7 +26,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""Escape what is obeyed but line ends, in texts of several lines.
+    r"""Escape control characters except line ends.
 
     Examples
     --------
@@ -39,7 +38,7 @@ def printable_lines(text: str) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    r"""Escape what is obeyed in all texts of a value such as JSON has, and in its keys.
+    r"""Escape control characters in all texts and keys of a JSON value.
 
     Examples
     --------

@@ -7,11 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 
 import iceberg_zorder.cli.app
+from iceberg_zorder.maintain.metrics import _COUNTERS, _GAUGES, _PREFIX
+from iceberg_zorder.rewrite.messages import _WORDS, NOT_IN_PLAN
 from iceberg_zorder.rewrite.options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
-from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
+from tests.pages import PAGES, REPOSITORY, commands, named, rows, snippets
 
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 PATH = re.compile(r"`(?:\./)?([\w./-]+(?:\.(?:py|java|md|sh|toml|xml|yml)|/))`")
@@ -41,7 +44,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_every_page_of_docs_is_in_the_sites_navigation() -> None:
-    told = set(re.findall(r"[\w/-]+\.md", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = re.findall(r": ([\w/-]+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    told = {page for page in pages if not page.startswith("repository/")}
     assert told == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
 
 
@@ -72,18 +76,6 @@ def test_the_java_snippet_is_that_of_the_javadoc() -> None:
     assert re.sub(r"^ \* ?", "", javadoc[1], flags=re.MULTILINE) == shown
 
 
-def test_keys_of_a_plan_in_json_are_those_of_the_code() -> None:
-    source = (REPOSITORY / "iceberg_zorder/pyiceberg/plan/rewrite_plan.py").read_text(encoding="utf-8")
-    written = re.findall(r'^ +"(\w+)":', source, flags=re.MULTILINE)
-    tables = [
-        *rows("docs/reference/options.md", "| key |")[1:],
-        *rows("docs/reference/options.md", "| key of a file group |")[1:],
-    ]
-    told = {name for row in tables for cell in row for name in re.findall(r"`(\w+)`", cell)}
-    assert len(written) > 15
-    assert set(written) <= told
-
-
 def test_spark_and_iceberg_are_those_that_are_tested() -> None:
     newest = f"4.1, {minor(ICEBERG_VERSIONS[(4, 1), '2.13'])}"
     lines = re.search(r"^LINES := (.*)$", MAKEFILE, flags=re.MULTILINE)
@@ -101,7 +93,7 @@ def minor(version: str) -> str:
 
 
 def test_defaults_are_those_of_the_code() -> None:
-    told = {row[0].strip("`"): row[1].strip("`") for row in rows("docs/reference/options.md", "| option |")[1:]}
+    told = {name: row[1].strip("`") for name, row in named("docs/reference/options.md", "| option |").items()}
     options = RewriteOptions()
     assert told["partial-progress.max-commits"] == str(options.max_commits)
     assert told["partial-progress.enabled"] == str(options.partial_progress).lower()
@@ -116,6 +108,38 @@ def test_defaults_are_those_of_the_code() -> None:
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
-    told = {int(row[0]) for row in rows("docs/reference/engines-and-limits.md", "| exit code |")[1:]}
+    told = {int(row[0]) for row in rows("docs/reference/exit-codes.md", "| exit code |")[1:]}
     sentence = str(iceberg_zorder.cli.app.__doc__).partition("Exit codes:")[2]
     assert told == {int(code) for code in re.findall(r"\d+", sentence)}
+
+
+def test_commands_and_arguments_are_those_of_the_command_line() -> None:
+    page = "docs/reference/command-line.md"
+    application = typer.main.get_command(iceberg_zorder.cli.app.app)
+    commands_of = {name: each.params for name, each in application.commands.items()}  # type: ignore[attr-defined]
+    assert set(named(page, "| command | what")) == set(commands_of)
+    flags = {(name, flag) for name, params in commands_of.items() for each in params for flag in each.opts}
+    told = {(row[0].strip("`"), row[1].strip("`")) for row in rows(page, "| command | argument |")[1:]}
+    for arguments, of, *_ in rows(page, "| argument |")[1:]:
+        but = re.findall(r"`(.+?)`", of)
+        names = set(commands_of).difference(but) if of.startswith("all") else but
+        told |= {(name, flag) for name in names for flag in re.findall(r"`(.+?)`", arguments)}
+    assert {(name, flag) for name, flag in flags if flag.startswith("-")} == told
+
+
+def test_codes_of_reasons_are_those_of_the_code() -> None:
+    codes = [
+        row[0]
+        for heading in ("a chosen file group", "skipped files")
+        for row in rows("docs/reference/plans.md", f"| code of {heading}")[1:]
+    ]
+    assert {code for cell in codes for code in re.findall(r"`(.+?)`", cell)} == {*_WORDS, NOT_IN_PLAN}
+
+
+def test_metrics_are_those_of_the_code() -> None:
+    told = {
+        name.removesuffix("_total"): re.findall("`(outcome|table|action)`", row[1])
+        for name, row in named("docs/reference/metrics.md", "| metric |").items()
+    }
+    found = {f"{_PREFIX}{name}": list(labels) for name, (_, labels) in {**_COUNTERS, **_GAUGES}.items()}
+    assert told == found

@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.rewrite.options import PYICEBERG_ONLY
 from iceberg_zorder.workload.readers.files import FORMATS
 from tests.cli.processes import run_here
-from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
+from tests.json_schemas import check_json
+from tests.pages import PAGES, REPOSITORY, blocks, blocks_with_output, commands, masked, named, rows, snippets
 from tests.spark.tables import Fingerprint, Table, rolled_back
 
 LAKE = "/tmp/lake"
@@ -139,12 +140,6 @@ def test_report_of_the_command_line(events: Table, lake_dir: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["total_file_count"], [column["name"] for column in found["columns"]]) == (6, ["user_id", "ts"])
     assert found["predicates"][0]["predicate"] == "user_id = 4711 AND ts >= TIMESTAMP '2024-01-01'"
-    told = {
-        name
-        for row in rows("docs/do/read-a-report.md", "| key |")[1:]
-        for name in re.findall(r"`(\w+)`", " ".join(row))
-    }
-    assert set(keys(found)) <= told
     codes = {row[0].strip("`") for row in rows("docs/do/read-a-report.md", "| code |")[1:]}
     source = (REPOSITORY / "iceberg_zorder/metrics/findings.py").read_text(encoding="utf-8")
     assert codes == set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
@@ -160,11 +155,9 @@ def test_workload_of_the_command_line(
     done = run_here([*command("iceberg-zorder workload", lake_dir), "--output", "json"], {})
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "workload.json").read_text(encoding="utf-8") == written
-    told = set(re.findall(r"`(\w+)`", PAGES["docs/do/workload.md"].partition("With `--output json`")[2]))
-    assert set(json.loads(done.stdout)) <= told
     formats = [row[0].strip("`") for row in rows("docs/do/workload.md", "| format |")[1:]]
     assert sorted(formats) == sorted(FORMATS)
-    assert {row[0].strip("`") for row in rows("docs/do/workload.md", "| key |")[1:]} == set(json.loads(written))
+    check_json(json.loads(written), "workload")
 
 
 def test_advice_of_the_command_line(
@@ -179,26 +172,9 @@ def test_advice_of_the_command_line(
     found = json.loads(done.stdout)
     assert found["candidates"]
     assert found["cost"]
-    told = {
-        name
-        for row in rows("docs/do/choose-columns.md", "| key |")[1:]
-        for name in re.findall(r"`(\w+)`", " ".join(row))
-    }
-    assert set(keys(found)) <= told
     kinds = {row[0].strip("`") for row in rows("docs/do/choose-columns.md", "| warning |")[1:]}
     source = (REPOSITORY / "iceberg_zorder/advice/cautions.py").read_text(encoding="utf-8")
     assert kinds == set(re.findall(r'Caution\(\s*"([\w-]+)"', source))
-
-
-def keys(value: object) -> Iterator[str]:
-    """The keys of JSON, but those that are names of columns, depths or figures of a finding."""
-    if isinstance(value, list):
-        yield from (key for each in value for key in keys(each))
-    elif isinstance(value, dict):
-        for key, of_key in value.items():
-            yield key
-            if key not in ("file_depth_histogram", "scan_fractions", "evidence", "attainable"):
-                yield from keys(of_key)
 
 
 def test_catalog_configuration(events: Table, lake_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +195,28 @@ def test_the_options_table_is_complete(events: Table) -> None:
     with pytest.raises(IllegalArgumentException, match="no-such-option") as refused:
         events.call("user_id", options={"no-such-option": "1"})
     known = set(re.search(r"known are \[(.*?)]", str(refused.value))[1].split(", "))  # type: ignore[index]
-    names, engines = zip(
-        *((row[0].strip("`"), row[3]) for row in rows("docs/reference/options.md", "| option |")[1:]), strict=True
-    )
-    assert len(names) == len(set(names))
-    assert set(names) == known | set(PYICEBERG_ONLY)
-    assert {name for name, engine in zip(names, engines, strict=True) if engine == "PyIceberg"} == set(PYICEBERG_ONLY)
+    page = "docs/reference/options.md"
+    assert set(named(page, "| option |")) == known
+    assert set(named(page, "| option of the PyIceberg engine |")) == set(PYICEBERG_ONLY)
+
+
+def test_the_start_on_spark(spark: SparkSession, lake_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last test here, because the page makes a table of the same name."""
+    spark.sql("DROP TABLE IF EXISTS lake.db.events")
+    page = PAGES["docs/start/spark.md"]
+    assert [block for block in blocks(page, "sh") if "spark-sql" in block] == [
+        block for block in blocks(PAGES["README.md"], "sh") if "spark-sql" in block
+    ]
+    names: dict[str, object] = {}
+    results = []
+    for language, block, shown in blocks_with_output(page):
+        if language == "sql":
+            results += [row for statement in block.split(";\n")[:-1] for row in spark.sql(statement).collect()]
+        elif language == "python":
+            exec(compile(block.replace(LAKE, str(lake_dir)), "start", "exec"), names)
+            assert masked(shown) in masked(capsys.readouterr().out)
+    plan, rewrite, found = results
+    assert (plan.selected_data_files_count, plan.reason) == (16, None)
+    assert masked(plan.plan) == masked(blocks(page, "text")[0])
+    assert rewrite.rewritten_data_files_count == 16
+    assert max(found.scan_fractions.values()) < 0.2

@@ -1,1 +1,1 @@
-"""Advice on the layout of a table: candidates, simulated on sampled rows and judged by the queries of a workload."""
+"""Advice on a table's layout: candidates are simulated on sampled rows and judged by a workload's queries."""

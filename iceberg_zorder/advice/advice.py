@@ -1,4 +1,4 @@
-"""Result types of ``advise``: the figures of each candidate, the pick, its cost, warnings, and a statement to paste."""
+"""Result types of ``advise``: figures of each candidate, the pick, its cost, warnings, a statement to paste."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from iceberg_zorder.render.figures import files_read, percent
 from iceberg_zorder.render.fragments import advice_fragment
 
 SETS = ("sort", "zorder")
-"""The kinds of layouts by a set of columns, which need nothing else to be known."""
+"""The kinds of layouts that a set of columns defines."""
 
 
 @dataclass(frozen=True)
 class JudgedLayout:
-    """A layout, and what the queries of the half that judges read of it.
+    """A layout, and how much of it the judging half of the queries reads.
 
     Parameters
     ----------
     kind : str
         ``today``, ``sort``, ``zorder``, ``workload`` or ``partition``.
     layout : str
-        The sort order, the partition field, or for cuts from the workload ``workload(a, b)``; empty for today's.
+        The sort order, the partition field, or ``workload(a, b)`` for cuts from the workload; empty for ``today``.
     columns : tuple of str
-        Its columns.
+        Columns of the layout.
     files : int
-        Data files of the table.
+        Number of data files.
     bytes_per_query, files_per_query : float
-        Bytes and number of the data files that a query with a filter reads on average, weighted.
+        Bytes and number of the data files that a query with a filter reads: weighted averages.
     cost_per_query : float
-        These bytes, the open cost of these files, and the cost of planning among all files.
+        Those bytes, plus the open cost of those files, plus the cost of planning among all files; in bytes.
     chosen_by_cost : float
-        The cost for the half that chooses. Of a layout that is cut for queries each of them is counted as of one that
-        is cut for others. What full scans cost more is in it.
+        Cost per query for the choosing half, including the extra cost of full scans. Cuts from the workload are judged
+        by cross-validation: each query counts with a layout that was cut for other queries.
     bytes : int
-        Bytes of all of its files: rows that lie otherwise are compressed otherwise.
+        Bytes of all data files. They differ between layouts, because the order of rows changes compression.
     """
 
     kind: str
@@ -52,22 +52,22 @@ class JudgedLayout:
 
     @property
     def is_set(self) -> bool:
-        """Whether it is by a set of columns alone."""
+        """Whether a set of columns defines the layout."""
         return self.kind in SETS
 
     def full_scan_cost(self, open_cost: int) -> float:
-        """Return what a scan of everything costs."""
+        """Return the cost of a full scan in bytes."""
         return scan_cost(self.bytes, self.files, self.files, open_cost)
 
     def read_text(self, table_bytes: int) -> str:
-        """Write what a query reads, and the share that this is of the bytes of today's table."""
+        """Return the average read as text, with its share of the bytes of today's table."""
         read = files_read(self.bytes_per_query, self.files_per_query, self.files)
         return f"{read} ({percent(self.bytes_per_query / max(1, table_bytes))})"
 
 
 @dataclass(frozen=True)
 class DailySavings:
-    """What a day of queries saves: bytes, opened files, and CPU seconds to read these bytes; negative if it is more."""
+    """Savings a day: bytes, opened files, and the CPU seconds to read those bytes; negative for losses."""
 
     bytes: float
     files: float
@@ -76,22 +76,22 @@ class DailySavings:
 
 @dataclass(frozen=True)
 class RewriteCost:
-    """What a rewrite costs, and when it has paid.
+    """What a rewrite costs, and after how many queries it pays.
 
     Parameters
     ----------
     read_bytes, written_bytes : int
         Bytes of data files.
     saved_cost_per_query : float
-        What a query with a filter costs less in bytes and open costs, without what full scans cost more.
+        Saved cost per query with a filter, less the extra cost of full scans; bytes read and open costs, in bytes.
     pays_after_queries : float
-        After so many such queries they have saved what was read, written and opened.
+        Number of such queries that save as much as the rewrite reads, writes and opens.
     pays_after_days : float or None
-        The same in days, where it is known how many queries there are a day.
+        The same in days; None if the number of queries a day is unknown.
     cpu_seconds : mapping of str to float
-        What the rewrite takes by engine, at rates that were measured on TPC-H.
+        CPU seconds of the rewrite by engine, at rates measured on TPC-H.
     saved_per_day : DailySavings or None
-        What queries save, where it is known how many there are a day.
+        Savings a day; None if the number of queries a day is unknown.
     """
 
     read_bytes: int
@@ -105,14 +105,14 @@ class RewriteCost:
 
 @dataclass(frozen=True)
 class FileSize:
-    """The layout that is shown, with files of another size.
+    """The shown layout with another file size.
 
     Parameters
     ----------
     target_file_size_bytes, files : int
-        The size, and how many files there are then.
+        Target size and resulting number of files.
     bytes_per_query, files_per_query, cost_per_query : float
-        As of a layout.
+        As in :class:`JudgedLayout`.
     """
 
     target_file_size_bytes: int
@@ -132,11 +132,11 @@ class Caution:
         ``never-filtered``, ``full-scans``, ``point-lookups``, ``no-bounds``, ``joined``, ``small-table``,
         ``partitions-do-it`` or ``not-judged``.
     columns : tuple of str
-        The columns that it is about, maybe none.
+        The columns concerned; may be empty.
     message : str
-        What is so, and what follows.
+        The problem and its consequence.
     statement : str or None
-        What to paste, if anything.
+        A statement to paste, if there is one.
     """
 
     kind: str
@@ -152,38 +152,37 @@ class Advice:
     Parameters
     ----------
     table : str
-        Its name, the catalog's in front.
+        Table name, including the catalog.
     snapshot_id : int
-        The snapshot.
+        Snapshot that was judged.
     scans, full_scans : float
-        How many scans of the workload were judged: with filters, and without.
+        Number of judged scans with filters, and of scans without.
     choosing_queries, judging_queries : int
-        How many different filters chose, and judged.
+        Number of distinct filters in the choosing and in the judging half.
     in_both_halves : int
-        How many did both.
+        Number of distinct filters in both halves.
     table_bytes, target_file_size_bytes, open_cost_bytes : int
-        Bytes of the data files, how large new ones are to be, and how many bytes cost as much as to open a file.
+        Bytes of the data files, target size of new files, and the cost of opening a file, in bytes.
     queries_per_day : float or None
-        Scans with filters a day, where that is known.
+        Scans with filters a day, if known.
     today : JudgedLayout
-        The table as it is.
+        The current layout.
     candidates : tuple of JudgedLayout
-        What was simulated, the best for the half that chooses first.
+        Simulated layouts, best first by the choosing half.
     pick : JudgedLayout or None
-        What is advised; None to do nothing.
+        Recommended layout; None to do nothing.
     reason : str
-        Why.
+        Reason for the recommendation.
     cost : RewriteCost or None
-        Of the pick; None to do nothing.
+        Cost of the pick; None to do nothing.
     file_sizes : tuple of FileSize
-        The pick, or the best candidate, with files of several sizes.
+        The pick, or else the best candidate, with several file sizes.
     warnings : tuple of Caution
-        What else is to be known.
+        Limits of the figures.
     statement, command : str or None
-        What to paste into Spark SQL, and into a shell; None to do nothing, or where there is no command.
+        Spark SQL statement and shell command that make the pick; None without one.
     preparation : str or None
-        What is to be done before either: the command that writes the workload to the file that they name, or a line of
-        Python where it was read from no file. None where nothing is.
+        Command or line of Python to run first: it writes the workload file that both name. None if not needed.
     """
 
     table: str
@@ -209,16 +208,16 @@ class Advice:
     preparation: str | None = None
 
     def best(self, *kinds: str) -> JudgedLayout | None:
-        """Find the best candidate of some kinds, for the half that chooses."""
+        """Return the best candidate of these kinds for the choosing half; None without one."""
         return next((each for each in self.candidates if each.kind in kinds), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe it in values that JSON has."""
+        """Return the advice in JSON types."""
         found: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(self)}))
         return found
 
     def to_json(self) -> str:
-        """Write it as JSON on one line."""
+        """Return the advice as JSON on one line."""
         return json.dumps(self.to_dict())
 
     def _repr_html_(self) -> str:

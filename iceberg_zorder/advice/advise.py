@@ -1,4 +1,4 @@
-"""Advise on a layout: simulate candidates, pick one by what half of the queries cost, judge it by the other half."""
+"""Advise on a layout: simulate candidates, pick one by half of the queries, judge it by the other half."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
 from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 
 LEAST_SAVING = 0.1
-"""A rewrite is advised where queries cost a tenth less for it."""
+"""Default share of the queries' cost that a recommended rewrite must save."""
 _ALIKE = 0.02
-"""Layouts whose costs differ by so much at most are alike, and what is simpler is taken: fewer columns; and a set of
-columns before cuts from the workload, which has to be kept where rewrites find it, and read anew when queries change.
-These are asked for no more than that: what they cost is counted as if they knew less than they will."""
+"""Largest relative difference of costs that counts as equal; the simpler layout then wins.
+
+Fewer columns are simpler. A set of columns is simpler than cuts from the workload, which need a workload file that is
+read anew when queries change. Workload cuts get no further handicap: cross-validation already overstates their cost."""
 _PARTITIONS = 0.9
-"""A change of the partitions is advised where it costs so much of what the best set of columns costs."""
+"""Highest cost, relative to the best set of columns, at which a partition change is recommended."""
 _SIZES = (0.25, 0.5, 1, 2)
-"""The target file sizes that are simulated, as shares of the table's."""
+"""Simulated target file sizes, relative to the table's."""
 
 
 def advise(
@@ -38,27 +39,27 @@ def advise(
     least_saving: float = LEAST_SAVING,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Advice:
-    """Make advice on the layout of a table.
+    """Return advice on the layout of a table.
 
     Parameters
     ----------
     facts : Facts
         The table, its sampled rows, and its workload.
     least_saving : float, optional
-        The share of what queries cost today that a rewrite is to save, in [0, 1]; else nothing is advised.
+        Share of the queries' cost today that a recommended rewrite must save, in [0, 1].
     progress : callable, optional
-        Told of layouts that were simulated, as :class:`Simulation` does.
+        Called for each simulated layout; see :class:`Simulation`.
 
     Returns
     -------
     Advice
-        The advice; to do nothing is one.
+        The advice, which may be to do nothing.
     """
     return _Advisor(facts, progress).advice(least_saving)
 
 
 def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
-    """Choose among candidates by the half that chooses: few columns, and what is simple rather than what is not.
+    """Return the cheapest candidate for the choosing half; the simplest of those that cost about the same.
 
     Examples
     --------
@@ -143,41 +144,41 @@ class _Advisor:
         return JudgedLayout("today", "", (), table.files, size, files, cost, chosen_by, table.bytes)
 
     def _candidates(self) -> list[tuple[Candidate, JudgedLayout]]:
-        """Simulate the candidates; the best for the half that chooses comes first."""
+        """Simulate the candidates; return the best for the choosing half first."""
         facts, rows = self._facts, self._facts.rows
         if rows is None or self._simulation is None or not self._choosing or self._is_done:
             return []
         target = facts.table.target_file_size
         files = facts.expected_files(target)(facts.table.bytes)
         found = list(candidates_of(rows, self._choosing, target))
-        # Cuts that are to be even take no workload.
+        # Even cuts ignore a workload.
         if facts.table.cuts != EVEN:
             found += workload_cuts(rows, self._choosing, files, self._in_both)
         return self._simulation.best_first(found, self._target)
 
     def _target(self, candidate: Candidate) -> int:
-        """Find how large a rewrite to a candidate makes files; those of partitions are named in its statement."""
+        """Return the target file size of a candidate; the statement for partitions names it."""
         table = self._facts.table
         of_columns = {} if candidate.kind == "partition" else table.targets
         return of_columns.get(len(candidate.columns), table.target_file_size)
 
     def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
         if not self._choosing:
-            return "no query of the workload has a filter that files could be chosen by"
+            return "no query of the workload has a filter by which engines can skip files"
         if best is None and self._is_done:
             table = self._facts.table
             files = "one file" if table.files == 1 else f"{table.files:,} files"
             return (
-                f"a table of {decimal(table.bytes)} in {files} is done: at {table.target_file_size:,} bytes a file a "
-                "rewrite would write as many"
+                f"a rewrite of the table's {decimal(table.bytes)} in {files} would write as many files, at "
+                f"{table.target_file_size:,} bytes a file"
             )
         if best is None:
-            return "no column that queries filter by has bounds, more than one value, and rows to simulate"
+            return "no filtered column has lower/upper bounds, at least two values, and rows to simulate"
         if pick is not None:
             return f"{self._judges} cost {_percent(saving)} less, in bytes and open costs of files"
         today = self._today
         read, was = (each.read_text(today.bytes) for each in (best, today))
-        found = f"the best layout that was found, {_name(best)}: they read {read}, today {was}"
+        found = f"the best layout found, {_name(best)}: they read {read}, today {was}"
         if saving <= 0 and best.cost_per_query < today.cost_per_query:
             less = _percent(1 - best.cost_per_query / today.cost_per_query)
             whole, whole_today = (each.full_scan_cost(self._facts.table.open_cost) for each in (best, today))
@@ -189,7 +190,7 @@ class _Advisor:
 
     @property
     def _is_done(self) -> bool:
-        """Whether a rewrite by any number of columns writes each group to one file, as it is today."""
+        """Whether each group is one file today, and stays one with any number of clustering columns."""
         facts, rows = self._facts, self._facts.rows
         targets = {facts.table.target_file_size, *facts.table.targets.values()}
         return (
@@ -200,17 +201,17 @@ class _Advisor:
 
     @property
     def _judges(self) -> str:
-        """Name the queries that judge, by whether they have chosen, too: then it costs them less than others."""
+        """The judging queries as text; filters that also chose the layout are named, because it favours them."""
         if not self._in_both:
-            return "queries that had no part in the choice"
+            return "queries that did not choose the layout"
         scans = sum(query.weight for query in self._judging)
         share = sum(query.weight for query in self._judging if query.filter in self._in_both) / scans
         if len(self._in_both) == len(self._judging):
-            return "queries with the same filters that chose the layout"
-        return f"queries, {share:.0%} of them with filters that also chose the layout,"
+            return "queries whose filters also chose the layout"
+        return f"queries ({share:.0%} of them have filters that also chose the layout)"
 
     def _saved(self, best: JudgedLayout) -> tuple[float, float, float]:
-        """Find what a query saves with a layout, less what full scans read more of it: the cost, bytes, and files."""
+        """Return the savings per query, less the extra reads of full scans: cost, bytes, files."""
         today, full_scans = self._today, self._full_scans_per_query
         size = today.bytes_per_query - best.bytes_per_query - more_of_full_scans(full_scans, today.bytes, best.bytes)
         files = today.files_per_query - best.files_per_query - more_of_full_scans(full_scans, today.files, best.files)
@@ -227,12 +228,12 @@ class _Advisor:
 
     @property
     def _full_scans_per_query(self) -> float:
-        """How many full scans there are to a query with a filter; 0 without any such query."""
+        """Full scans per query with a filter; 0 without such queries."""
         return self._full_scans / self._filtered if self._filtered else 0.0
 
     @cached_property
     def _in_both(self) -> frozenset[str]:
-        """The filters that choose and judge."""
+        """The filters in both halves."""
         choosing, judging = ({each.filter for each in half} for half in (self._choosing, self._judging))
         return frozenset(choosing & judging)
 
@@ -244,13 +245,13 @@ class _Advisor:
         return RewriteCost(table.bytes, pick.bytes, saved, queries, days, of_rewrite(table.bytes), daily)
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
-        """Simulate a candidate with files of several sizes."""
+        """Simulate a candidate with several file sizes."""
         targets = (max(1, int(share * self._target(candidate))) for share in _SIZES)
         found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
         return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))
 
     def _pasted(self, pick: JudgedLayout | None) -> tuple[str | None, str | None, str | None]:
-        """Write the statement, the command, and what is to be done before."""
+        """Return the statement, the command and the preparation."""
         table = self._facts.table
         if pick is None:
             return None, None, None

@@ -1,6 +1,6 @@
 """The candidate layouts of a table, each simulated on sampled rows.
 
-One more kind of layout is one more class with what :class:`Candidate` asks for, and its place in ``candidates_of``.
+To add a kind of layout, implement :class:`Candidate` and add it to ``candidates_of``.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 
 ExpectedFiles = Callable[[int], int]
-"""From bytes that are written together to the number of their files."""
+"""Maps the bytes of a group to its number of files."""
 
 MOST_COLUMNS = 4
 MOST_TRIED = 6
-"""Of so many columns every set is tried: 56 sets of one to four."""
+"""Number of columns whose sets are all tried: six columns have 56 sets of one to four."""
 _LEAST_SHARE = 0.01
-"""A column in fewer of the scans is not tried."""
+"""Smallest share of the scans that must filter by a tried column."""
 _SMALL_PARTITION = 0.25
-"""Partitions are not to be smaller than this share of a file, on average."""
+"""Smallest average partition size that is tried, relative to the target file size."""
 IDENTITY = "identity"
 _TIMES = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 _MOST_VALUES = 1_000
-"""Of more different values nobody makes partitions."""
+"""Most distinct values of a tried partition column."""
 _NULLS, _NANS = -(2**63), -(2**63) + 1
-"""No transform comes to these."""
+"""Partition values of NaN and NULL, which no transform returns."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Candidate(Protocol):
-    """A layout that a table may get."""
+    """A layout to simulate."""
 
     @property
     def kind(self) -> str:
@@ -55,25 +55,25 @@ class Candidate(Protocol):
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """How it comes out for queries that it was not fitted to; empty where none had a part in it."""
+        """Cross-validation folds; empty if no query influences the layout."""
 
     def text(self, table: SampledTable) -> str:
-        """Write it as a sort order, or as a partition field."""
+        """Return the sort order or the partition field."""
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Simulate its files."""
+        """Simulate the layout's files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A layout that is fitted to some of the queries that choose, and judged by others of them.
+    """A layout that is fitted to part of the choosing queries and judged by the others.
 
     Parameters
     ----------
     candidate : Candidate
         The layout.
     unseen : ndarray of int64, shape (queries,)
-        The places of the others among all that choose.
+        Places of the other queries among all choosing ones.
     """
 
     candidate: Candidate
@@ -82,35 +82,32 @@ class Fold:
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """Files that are boxes over columns; over a single one it is a sort.
+    """A layout by a set of columns; with a single column it is a sort.
 
     Parameters
     ----------
     columns : tuple of int
-        The places of the columns, one at least.
+        Places of the columns, at least one.
     """
 
     columns: tuple[int, ...]
 
     @property
     def kind(self) -> str:
-        """``sort`` of one column, else ``zorder``."""
+        """``sort`` for one column, else ``zorder``."""
         return "zorder" if len(self.columns) > 1 else "sort"
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """None: it knows no query."""
+        """No folds: queries do not influence the layout."""
         return ()
 
     def text(self, table: SampledTable) -> str:
-        """Write it as a sort order.
-
-        Rows that are alike in the one column of a sort may lie in several files.
-        """
+        """Return the sort order. A sort by one column is written as zorder(a), which may split equal values."""
         return f"zorder({', '.join(table.columns[place].name for place in self.columns)})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Fit a layout to the rows of each group, as a rewrite does, and send them to its files."""
+        """Fit a layout to each group's rows, as a rewrite does, and assign the rows to its files."""
         columns = [table.columns[place] for place in self.columns]
         return cut_groups(
             table, self.columns, expected_files, lambda _, sample, files: fit(columns, sample, layout_request(files))
@@ -118,7 +115,7 @@ class ColumnSet:
 
 
 def layout_request(files: int, *, size_tolerance: float = 0.25) -> LayoutRequest:
-    """Ask for a layout: which of the curves orders the rows of a file has no part in what it has bounds of."""
+    """Return the layout request of a candidate; its curve is arbitrary, because it does not affect file bounds."""
     return LayoutRequest(files, curve=HILBERT, size_tolerance=size_tolerance)
 
 
@@ -128,10 +125,10 @@ def cut_groups(
     expected_files: ExpectedFiles,
     fitted: Callable[[int, Sample, int], Layout],
 ) -> SimulatedFiles:
-    """Send the rows of each group to the files of a layout that is fitted to them.
+    """Fit a layout to each group's rows, and assign the rows to its files.
 
-    They say nothing of how far the files go beyond them, see :mod:`iceberg_zorder.advice.tails`, and need not be held
-    out as for predictions of rows' own values: the values that are looked for are those of queries.
+    No rows are held out, because queries bring their own values. :mod:`iceberg_zorder.advice.tails` estimates how far
+    files extend beyond their sampled rows.
     """
     found = np.empty(table.sample.rows, np.int64)
     of_columns = table.of_columns(places)
@@ -146,7 +143,7 @@ def cut_groups(
         if files > 1:
             sample = of_columns if len(rows) == of_columns.rows else of_columns.take(rows)
             layout = fitted(group, sample, files)
-            # Any number that differs from row to row, for rows that nothing else tells apart.
+            # A distinct number for each row spreads rows with equal positions.
             spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
             file = layout.file(sample, spread)
             found[rows] = start + file
@@ -164,14 +161,14 @@ def _in_order(layout: Layout, sample: Sample, rows: npt.NDArray[np.int64]) -> np
 
 @dataclass(frozen=True)
 class PartitionBy:
-    """A partition field beside those that the table has, and files of each partition in the order of today.
+    """An additional partition field; the order of rows within a partition stays as today.
 
     Parameters
     ----------
     column : int
-        The place of its column.
+        Place of the source column.
     transform : str
-        As Iceberg writes it.
+        Iceberg's name of the transform.
     """
 
     column: int
@@ -184,21 +181,21 @@ class PartitionBy:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The place of its column."""
+        """Place of the source column."""
         return (self.column,)
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """None: it knows no query."""
+        """No folds: queries do not influence the layout."""
         return ()
 
     def text(self, table: SampledTable) -> str:
-        """Write it as Spark SQL has partition fields."""
+        """Return the partition field in Spark SQL."""
         name = table.columns[self.column].name
         return name if self.transform == IDENTITY else f"{self.transform}({name})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Fill the files of each partition one after the other."""
+        """Fill each partition's files one after the other."""
         codes = partitions_of(table, self.column, self.transform)
         partition = _joined(table.groups, codes)
         order = np.argsort(partition, kind="stable")
@@ -215,14 +212,14 @@ class PartitionBy:
         return SimulatedFiles.of(table, file, written=written)
 
     def is_sensible(self, table: SampledTable, target: int) -> bool:
-        """Tell whether it divides groups, into partitions that fill a good part of a file on average."""
+        """Return whether the field splits groups into partitions that are not too small for a file."""
         partitions = int(_joined(table.groups, partitions_of(table, self.column, self.transform)).max()) + 1
         groups = len(np.unique(table.groups))
         return groups < partitions <= max(1.0, table.bytes / (_SMALL_PARTITION * target))
 
 
 def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int) -> Iterator[Candidate]:
-    """List the layouts that are worth a try."""
+    """Yield the candidates of a table."""
     places = tried_columns(table, queries)
     for count in range(1, MOST_COLUMNS + 1):
         yield from (ColumnSet(each) for each in combinations(places, count))
@@ -232,9 +229,9 @@ def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: i
 
 
 def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery], most: int = MOST_TRIED) -> list[int]:
-    """Choose the columns that are tried: those in most scans, by their places.
+    """Return the places of the columns that most scans filter by.
 
-    A column counts that has bounds and more than one value, and that filters ask for by more than ``<>``.
+    Columns count if they have bounds and at least two values, and filters use them with more than ``<>``.
     """
     weights: dict[int, float] = {}
     for query in queries:
@@ -248,14 +245,14 @@ def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery], most: int
 
 
 def _joined(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Give each pair that occurs a number."""
+    """Return a number for each distinct pair."""
     codes = np.unique(other, return_inverse=True)[1].astype(np.int64)
     found: npt.NDArray[np.int64] = np.unique(one * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
     return found
 
 
 def _transforms(table: SampledTable, place: int) -> Iterator[str]:
-    """List the transforms by which a column may be partitioned, as Iceberg writes them."""
+    """Yield the partition transforms to try for a column, by Iceberg's names."""
     kind = table.columns[place].type
     distinct = len(table.ranked[place].distinct)
     if kind.startswith("timestamp") or kind == "date":
@@ -265,7 +262,7 @@ def _transforms(table: SampledTable, place: int) -> Iterator[str]:
 
 
 def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
-    """Find the partitions of rows, as numbers.
+    """Return the partition value of each row as an integer.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Warnings of ``advise``: what the figures of candidates hide."""
+"""Warnings of ``advise``: facts that the candidates' figures do not show."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MANY_FULL_SCANS = 0.2
 _MANY_JOINS = 0.2
 _NARROW = 0.5
 _FEW_ROWS = 10
-"""A value that so few rows have is looked up."""
+"""Most rows of a value for which an equality filter counts as a point lookup."""
 _MANY_LOOKUPS = 0.05
 _FEW_FILES = 8
 _AS_GOOD = 1.05
 
 
 def cautions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayout]) -> tuple[Caution, ...]:
-    """Find what to warn of."""
+    """Return the warnings."""
     found = [
         *_of_workload(facts),
         *_joined(facts.today, candidates),
@@ -41,33 +41,33 @@ def _of_workload(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "full-scans",
             (),
-            f"{full / scans:.0%} of the scans have no filter that files could be chosen by, and read everything "
-            "whatever the layout: all savings are of the others",
+            f"{full / scans:.0%} of the scans have no filter by which engines can skip files, and read everything with "
+            "any layout: only the other scans save",
         )
     if today.columns_only:
-        what = f"{today.columns_only:,.0f} scans are known by their columns only"
-        yield Caution("not-judged", (), f"{what}, and have no part in the figures")
+        what = f"for {today.columns_only:,.0f} scans only the filtered columns are known"
+        yield Caution("not-judged", (), f"{what}: the figures leave them out")
     if today.not_understood:
         missed, most = sum(each.weight for each in today.not_understood), today.not_understood[0]
         yield Caution(
             "not-judged",
             (),
-            f"{missed:,.0f} statements or parts of filters were not understood, and have no part in the figures, most "
+            f"{missed:,.0f} statements or parts of filters were not understood, and the figures leave them out: most "
             f"often '{most.text}', because {most.reason}; `iceberg-zorder workload` lists them",
         )
 
 
 def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:
-    """Find what the order of today does for joins, of which no candidate knows."""
+    """Warn of join columns that today's order serves well; candidates ignore joins."""
     scans = sum(query.weight for query in today.queries) + today.columns_only
     for column in today.joined:
         if candidates and column.weight >= _MANY_JOINS * scans and column.scan_fraction <= _NARROW:
             yield Caution(
                 "joined",
                 (column.name,),
-                f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name}, in which files are narrow "
-                f"today: a value of it is looked for in {column.scan_fraction:.1%} of the bytes. What a join "
-                "finds is not known here, and another order may give up what engines skip by it (DuckDB, Trino)",
+                f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name}, and files have narrow "
+                f"bounds in it today: a filter on one value reads {column.scan_fraction:.1%} of the bytes. Join keys "
+                "are not simulated, so engines that skip files by them (DuckDB, Trino) may read more in another order",
             )
 
 
@@ -79,7 +79,7 @@ def _never_filtered(facts: Facts) -> Iterator[Caution]:
                 yield Caution(
                     "never-filtered",
                     (name,),
-                    f"the table is {what} by {name}, and no query of the workload filters by it",
+                    f"the table is {what} by {name}, but no query of the workload filters by it",
                 )
 
 
@@ -88,8 +88,8 @@ def _no_bounds(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "no-bounds",
             (name,),
-            f"queries filter by {name}, and the table keeps no lower/upper bounds of it, so that no file is skipped by "
-            "it: keep them, and rewrite",
+            f"queries filter by {name}, but the table keeps no lower/upper bounds of it, so they skip no file by it: "
+            "set its metrics mode, then rewrite",
             statement,
         )
 
@@ -100,13 +100,13 @@ def _small_table(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "small-table",
             (),
-            f"at {facts.table.target_file_size:,} bytes a file the table comes to {files} of them, of which little can "
-            "be skipped",
+            f"at {facts.table.target_file_size:,} bytes a file the table has only {files} files, so queries can skip "
+            "little",
         )
 
 
 def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
-    """Find columns by which queries look single rows up."""
+    """Warn of columns by which queries look up single rows."""
     queries = [query for query in facts.today.queries if not query.is_full_scan]
     scans = sum(query.weight for query in queries)
     whole = int(rows.group_rows.sum())
@@ -115,7 +115,7 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
             each.weight for each in queries if (column.parts, "=") in each.kinds or (column.parts, "in") in each.kinds
         )
         ranked = rows.ranked[place]
-        # Of rows that share a value with few others hardly two are sampled.
+        # The sample rarely holds two rows of a rare value.
         valued = int((ranked.ranks >= 0).sum())
         alike = valued / max(1, len(ranked.distinct)) - 1
         rows_of_value = 1 + alike * whole / max(1, rows.sample.rows)
@@ -123,8 +123,8 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
             yield Caution(
                 "point-lookups",
                 (column.name,),
-                f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have, by "
-                "the sample: a Parquet bloom filter skips the row groups without the value, whatever the layout",
+                f"{asked / scans:.0%} of the filters look up single values of {column.name} that few rows have "
+                "(estimated from the sample): a Parquet bloom filter skips row groups without the value in any layout",
                 bloom_filter_statement(facts.table, ".".join(column.parts)),
             )
 
@@ -135,13 +135,12 @@ def _partitions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLa
     if facts.table.partitioned_by and facts.today.queries and is_as_good:
         names = facts.table.partitioned_by
         yield Caution(
-            "partitions-do-it", names, f"the partitions by {', '.join(names)} do what a layout by columns would do"
+            "partitions-do-it", names, f"the partitions by {', '.join(names)} already skip what a layout would skip"
         )
     best = next((each for each in candidates if each.kind == "partition"), None)
     if best is not None and sets and best.chosen_by_cost <= _AS_GOOD * min(sets):
         yield Caution(
             "partitions-do-it",
             best.columns,
-            f"partitions by {best.layout} cost no more than the best set of columns, and new files are in them "
-            "without a rewrite",
+            f"partitions by {best.layout} cost no more than the best set of columns, and new files need no rewrite",
         )

@@ -1,18 +1,17 @@
 """Estimate the sizes of new files: the order of rows changes how well columns compress.
 
-Some rows of today's files, as they lie there, were written as a rewrite writes them: that tells what each column comes
-to in their order. What another order makes of a column is told by sampled rows: some of the files that a layout has are
-written, too, and as many files of rows as they lie today. Sampled rows are few, and what lies densely is compressed
-more; so the rows between them are made up, of values that lie as theirs do among all that were sampled:
+Rows of today's files are written anew in their present order, which gives the bytes of each column today. The effect of
+another order comes from sampled rows: some files of the layout are written, and as many files in today's order. A
+sample is sparse, and dense values compress better, so rows between the sampled ones are made up:
 
-- where a column rises, or falls, they lie between their neighbours in its order;
-- where neighbours are near, they lie about between them;
-- else they lie near any row of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods: another look
+- where a column rises or falls, between neighbours in its order;
+- where neighbours are near each other, about between them;
+- else near a random row of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods: another look
   at the jackknife", Annals of Statistics 7, 1979, section 3).
 
-Text between two values is not made up, but the lower one taken. Columns that are not sampled are taken to lose what
-neighbours have in common, as far as a layout parts them: some of the rows were written in an order by chance, and some
-of all places together, too.
+Text is not made up: the lower neighbour's value repeats. Columns outside the sample lose what neighbouring rows have in
+common, as far as a layout separates those rows. To measure that loss, rows are also written shuffled within their file,
+and mixed from the whole table.
 """
 
 from __future__ import annotations
@@ -30,41 +29,41 @@ from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
 
 WRITTEN_FILES = 8
-"""So many of the files of a layout are written by their sampled rows."""
+"""Number of files of a layout that are written."""
 
 _MOST_ROWS = 8_192
-"""Of so many rows a file is written at most."""
+"""Most rows of a written file."""
 _IS_SORTED = 0.95
-"""A column rises or falls in a file if so many of the steps do."""
+"""Share of the steps that must rise (or fall) for a column to count as rising (or falling)."""
 _MANY_VALUES = 0.3
-"""A column has values between those that were sampled, if so many of the sampled ones differ."""
+"""Share of distinct values from which values are made up between sampled ones."""
 _IS_NEAR = 0.5
-"""Rows that follow each other in a file are near in a column, if they are so far apart as two by chance."""
+"""Largest distance of neighbouring rows that counts as near, relative to two random rows."""
 _NEXT = 2
-"""Sampled rows are together, or follow each other, that have been so far apart among the sampled ones at most."""
+"""Largest distance in the sample at which two rows count as neighbours, or as rows of one file."""
 _SEED = 7
 
 Written = Callable[[pa.Table], Mapping[str, int]]
-"""From rows to the bytes of each column in a data file."""
+"""Maps rows to the bytes of each column of their data file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """What some rows come to that lie as they do today.
+    """Sizes of some rows, written anew in today's order.
 
     Parameters
     ----------
     today : float
-        Their bytes in today's files, above 0.
+        Bytes of the rows in today's files, above 0.
     columns : mapping of str to float
-        By the name of a column, its bytes when they are written anew.
+        Bytes of each column after writing anew.
     whole : float
-        All of their bytes then.
+        Bytes of all columns after writing anew.
     written : callable
         Writes rows.
     shuffled, mixed : mapping of str to float, optional
-        By the name of a column, what it comes to as a multiple of that, above 0: when the rows of each file are
-        shuffled, and when each file has rows of the whole table.
+        Bytes of each column relative to ``columns``, above 0: with each file's rows shuffled, and with rows of the
+        whole table in each file.
     """
 
     today: float
@@ -76,14 +75,14 @@ class Rewritten:
 
 
 class Compression:
-    """Tells what files come to.
+    """Estimates the sizes of new files.
 
     Parameters
     ----------
     rows : SampledTable
         The sampled rows.
     rewritten : Rewritten or None
-        What some rows come to; without, everything keeps its bytes.
+        Measured sizes; with None, sizes do not change.
     """
 
     def __init__(self, rows: SampledTable, rewritten: Rewritten | None) -> None:
@@ -92,11 +91,11 @@ class Compression:
         self._today: dict[int, dict[str, float]] = {}
 
     def share(self, files: Sequence[npt.NDArray[np.int64]]) -> float:
-        """Find the bytes of new files as a share of those that the same rows have today."""
+        """Return the bytes of new files relative to the same rows' bytes today."""
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0
-        # Layouts have files of many sizes, and steps of a twentieth keep the number of those that are written low.
+        # Sizes are rounded to steps of 1/20, so that few distinct sizes have to be written.
         steps = np.round(np.log(np.mean([len(each) for each in filled])) / np.log(1.05))
         size = min(self._rows.sample.rows, round(1.05**steps))
         new, today = self._of(found.written, filled), self._of_today(found.written, size)
@@ -105,14 +104,14 @@ class Compression:
         return (found.whole + changed + _lost(found, unsampled, filled)) / found.today
 
     def _of_today(self, written: Written, size: int) -> dict[str, float]:
-        """Find the bytes of a row in each column in files of so many sampled rows as they lie today."""
+        """Return the bytes per row and column in today's order, in files of ``size`` sampled rows."""
         if size not in self._today:
             starts = np.unique(np.linspace(0, self._rows.sample.rows - size, WRITTEN_FILES).astype(np.int64)).tolist()
             self._today[size] = self._of(written, [np.arange(start, start + size) for start in starts])
         return self._today[size]
 
     def _of(self, written: Written, files: Sequence[npt.NDArray[np.int64]]) -> dict[str, float]:
-        """Write files, and find the bytes of a row in each column."""
+        """Write files; return the bytes per row and column."""
         names = [".".join(each.parts) for each in self._rows.columns]
         found, count = dict.fromkeys(names, 0.0), 0
         for rows in files:
@@ -130,10 +129,10 @@ class Compression:
 
 
 def _lost(found: Rewritten, columns: Mapping[str, float], files: Sequence[npt.NDArray[np.int64]]) -> float:
-    """Find how many bytes more columns come to that are not sampled, by what they come to in today's order.
+    """Return the extra bytes of the columns outside the sample, given their bytes in today's order.
 
-    One is as today where rows follow each other that do so today, as if shuffled where they are in one file at least,
-    and as if mixed where they are not.
+    Rows that stay neighbours cost what they cost today, rows that stay in one file cost as if shuffled, and all others
+    cost as if mixed.
     """
     following, together = (
         float(np.mean([np.mean(np.abs(np.diff(rows)) <= _NEXT) if len(rows) > 1 else 1.0 for rows in each]))
@@ -148,7 +147,7 @@ def _lost(found: Rewritten, columns: Mapping[str, float], files: Sequence[npt.ND
 
 
 class _Column:
-    """Makes up rows of a column between its sampled ones; keys stand for values, and order as they do."""
+    """Makes up values of a column between its sampled ones; works on keys, which order as the values do."""
 
     def __init__(self, keys: KeyColumn) -> None:
         self._states = keys.states
@@ -158,7 +157,7 @@ class _Column:
         self._keys = column.unique().sort()
         ranks = pa.compute.index_in(column, self._keys).to_numpy() if self._is_text else values
         self._ordered = np.sort(ranks)
-        # The first and the last place of each row's key among all of them.
+        # First and last place of each row's key among all keys.
         self._first, self._behind = np.zeros((2, keys.rows), np.int64)
         self._first[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="left")
         self._behind[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="right")
@@ -166,7 +165,7 @@ class _Column:
         self._has_between = not self._is_text and distinct >= _MANY_VALUES * max(1, len(ranks))
 
     def of(self, rows: npt.NDArray[np.int64], wanted: int) -> pa.Array:
-        """Make up so many rows of a file that has some of the sampled ones, in their order."""
+        """Make up ``wanted`` values of a file that holds the sampled ``rows``, in their order."""
         chance = np.random.default_rng(_SEED)
         near = np.linspace(0, len(rows) - 1, wanted)
         missing = self._states[rows[np.round(near).astype(np.int64)]] != VALUE
@@ -199,7 +198,7 @@ class _Column:
         if self._is_text:
             return pa.compute.if_else(pa.array(missing), None, self._keys.take(pa.array(keys)))
         if self._has_between:
-            # Keys may lie as far apart as 64 bits go.
+            # The distance of two keys may need 64 bits.
             gaps = self._ordered[np.minimum(low + 1, last)].astype(np.float64) - keys.astype(np.float64)
             between = np.minimum(gaps * (places - low), 2.0**62)
             keys = keys + between.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Facts about a table and its workload that ``advise`` needs before it simulates candidates."""
+"""The inputs of ``advise``: facts about a table, its sampled rows, and its workload."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from iceberg_zorder.workload.workload import NotUnderstood
 
 @dataclass(frozen=True)
 class WorkloadFiles:
-    """Where a workload was read from, and how.
+    """The files that a workload was read from.
 
     Parameters
     ----------
     files : tuple of str
-        The files; none if it was made in Python.
+        The files; empty if the workload was made in Python.
     to : str
-        The file that it is to be written to, unless it lies where rewrites can read it.
+        File to write the workload to, unless rewrites can read ``files``.
     options : mapping of str to str, optional
-        The options by which the command ``workload`` reads the files so, by their names without dashes.
+        Options of the command ``workload`` that read the files, by name without dashes.
     is_json : bool, optional
-        Whether there is one file, which rewrites can read.
+        Whether there is a single file that rewrites can read.
     """
 
     files: tuple[str, ...]
@@ -41,9 +41,9 @@ class WorkloadFiles:
 
     @staticmethod
     def of(paths: Sequence[Path], kind: Format | None = None, **options: str | None) -> WorkloadFiles:
-        """Describe files, or directories of them, of a kind if that is told, and the other options that were given."""
+        """Describe files or directories, with the options that read them."""
         found = [each for path in paths for each in sources(path, kind)]
-        # Compressed ones do not begin so, and rewrites do not read them.
+        # Rewrites do not read compressed files, which do not begin with a brace.
         is_json = len(found) == 1 and found[0].kind == "workload" and _begins_with_brace(found[0].path)
         read = [each.path for each in found] if is_json else paths
         given = {"format": kind, **options}
@@ -57,36 +57,36 @@ class WorkloadFiles:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What metadata tell of a table.
+    """Facts from a table's metadata.
 
     Parameters
     ----------
     catalog : str
-        The catalog's name.
+        Name of the catalog.
     identifier : tuple of str
-        The table's name in it.
+        Name of the table in the catalog.
     snapshot_id : int
         The snapshot.
     files, bytes : int
-        Its data files, and their bytes.
+        Number and bytes of the data files.
     target_file_size : int
-        Bytes that new files are to have, by the columns of a usual layout.
+        Target size of new files in bytes, for a usual number of clustering columns.
     options : mapping of str to str
-        The options of a rewrite that this is by.
+        Options of the simulated rewrite.
     laid_out_by, partitioned_by : tuple of str
-        The columns of its newest layout, or of its sort order; and those of its partitions.
+        Columns of the newest layout or else of the sort order, and columns of the partitions.
     unbounded : mapping of str to str
-        By the name of a column that filters use and of which the table keeps no bounds, the statement that changes it.
+        For each filtered column without bounds, the statement that sets its metrics mode.
     workload : WorkloadFiles, optional
-        Where its workload was read from.
+        The files of the workload.
     remembers_workload : bool, optional
-        Whether rewrites take a workload that its properties name.
+        Whether the table's properties name a workload for rewrites.
     branch : str or None, optional
-        The branch, if that is not main.
+        The branch; None for main.
     targets : mapping of int to int, optional
-        The target file size by the number of clustering columns, where that is another one.
+        Target file sizes by number of clustering columns, where they differ from ``target_file_size``.
     open_cost : int, optional
-        Bytes that cost as much as to open a file.
+        Cost of opening a file, in bytes.
     cuts : str, optional
         How files are cut.
     """
@@ -116,11 +116,11 @@ class JoinedColumn:
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     weight : float
-        How many scans do so, above 0.
+        Number of scans that join by it, above 0.
     scan_fraction : float
-        The share of the bytes of today that an equality by it reads, in [0, 1].
+        Today's scan fraction of an equality filter on it, in [0, 1].
     """
 
     name: str
@@ -130,24 +130,24 @@ class JoinedColumn:
 
 @dataclass(frozen=True, eq=False)
 class QueriesToday:
-    """The queries of a workload, and what they read of the data files of today.
+    """The queries of a workload, and how much of today's data files they read.
 
     Parameters
     ----------
     queries : tuple of JudgedQuery
-        Different ones.
+        Distinct queries.
     bytes : ndarray of float64, shape (queries,)
-        The bytes of the data files that each reads, as manifests let engines choose them.
+        Bytes of the data files that each query reads after pruning by the manifests.
     files : ndarray of int64, shape (queries,)
-        Their number.
+        Number of those data files.
     columns_only : float
-        The weight of scans of which only the columns are known.
+        Number of scans whose filtered columns are known without their values.
     not_understood : tuple of NotUnderstood
-        Statements and parts of them that were not understood, the most frequent first.
+        Statements and conditions that were not understood, most frequent first.
     per_day : float or None
-        How many scans with filters there are a day, if that is known.
+        Scans with filters a day, if known.
     joined : tuple of JoinedColumn
-        The columns by which they join the table, those of most scans first.
+        Columns that the table is joined by, those of most scans first.
     """
 
     queries: tuple[JudgedQuery, ...]
@@ -161,20 +161,20 @@ class QueriesToday:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """All that advice is made of.
+    """The inputs of ``advise``.
 
     Parameters
     ----------
     table : TableFacts
         The table.
     rows : SampledTable or None
-        Its sampled rows; None if there are none, or no column to simulate.
+        Sampled rows; None without rows or without a column to simulate.
     today : QueriesToday
         The workload.
     expected_files : callable
-        From a target file size to what tells how many files so many bytes are written to.
+        Maps a target file size to a function from bytes to a number of files.
     rewritten : Rewritten, optional
-        What some rows come to that are written anew.
+        Sizes of some rows, written anew.
     """
 
     table: TableFacts

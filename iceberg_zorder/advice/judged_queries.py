@@ -1,4 +1,4 @@
-"""The queries of a workload in two halves: one half picks a candidate, the other half measures its worth."""
+"""A workload's queries in two halves: one chooses a candidate, the other judges it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from iceberg_zorder.workload.boxes import Box
 
 _OF_ITS_SHAPE = 1 / 8
 _OF_THE_MEDIAN = 4
-"""A filter with more than such a share of the scans of its shape, and so often that of the median filter, is one that
-comes again: it is in both halves, or one would have none that is like it."""
+"""A filter recurs if it exceeds the first number as a share of its shape's scans, and the second as a multiple of its
+shape's median filter. A recurring filter is in both halves: else one half would have none like it."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class JudgedQuery:
     Parameters
     ----------
     filter : str
-        A condition of Spark SQL; different ones of the queries of a workload.
+        Condition in Spark SQL, distinct within a workload.
     weight : float
-        How many scans have it, above 0.
+        Number of scans with this filter, above 0.
     boxes : tuple of Box
-        What it asks for; one box without ranges if that is everything.
+        Boxes of the matching values; a box without ranges matches every row.
     kinds : tuple of (tuple of str, str)
-        The columns that it filters by, each with one of ``KINDS`` of a workload.
+        Filtered columns, each with one of a workload's ``KINDS``.
     """
 
     filter: str
@@ -39,17 +39,17 @@ class JudgedQuery:
 
     @property
     def is_full_scan(self) -> bool:
-        """Whether it reads everything, whatever the layout."""
+        """Whether the query reads everything with any layout."""
         return any(not box.ranges for box in self.boxes)
 
 
 def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[JudgedQuery]]:
-    """Divide queries with different filters into a half that chooses and one that judges.
+    """Divide distinct queries into a choosing half and a judging half.
 
-    Both halves are to be what the workload is. Of filters by the same columns in the same way, a shape, the heaviest
-    first, each half has every other; and it has half of the weight of their shape, whatever these filters weigh (a
-    stratified sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone with its shape, or
-    that outweighs the others of it by far, is in both with half of its weight.
+    Both halves represent the workload. Filters by the same columns in the same way form a shape. Of each shape, sorted
+    by weight, the halves take turns; weights are scaled so that each half has half of the shape's weight (a stratified
+    sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone in its shape, or far heavier
+    than the others, is in both halves with half of its weight.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
 
 
 def by_shape(queries: Iterable[JudgedQuery]) -> list[JudgedQuery]:
-    """Sort queries by the columns that they filter by, the heaviest first: to be dealt out by turns."""
+    """Sort queries by shape, heaviest first, so that they can be dealt out in turns."""
     return sorted(queries, key=lambda each: (each.kinds, -each.weight, each.filter))
 
 

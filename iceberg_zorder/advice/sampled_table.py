@@ -1,4 +1,4 @@
-"""The sampled rows of a table, as keys and as ranks in the same order; candidates are simulated on them."""
+"""The sampled rows of a table, as keys and as ranks; candidates are simulated on them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from iceberg_zorder.workload.boxes import Edge
 
 @dataclass(frozen=True, eq=False)
 class SampledTable:
-    """Sampled rows, and what they stand for.
+    """Sampled rows with their file groups.
 
     Parameters
     ----------
     columns : tuple of ClusteringColumn
-        The columns that filters use and that have keys, at least one.
+        Filtered columns of types with keys, at least one.
     sample : Sample
-        The rows' keys, in the order of the data files.
+        Keys of the rows, in the order of the data files.
     kept : tuple of (callable or None)
-        Of each column, what bounds keep of a key of bytes; None if that is all.
+        For each column, maps a key of bytes to the part that bounds keep; None if they keep all.
     are_bounded : tuple of bool
-        Of each column, whether new files get bounds of it.
+        For each column, whether new files get bounds.
     groups : ndarray of int64, shape (rows,)
-        The number of each row's file group, from 0: what is written together, as the files of a partition are.
+        File group of each row, from 0. A group is written together, such as the files of a partition.
     group_rows, group_bytes : ndarray of int64, shape (groups,)
         Rows and bytes of each group, 1 or more.
     """
@@ -54,14 +54,14 @@ class SampledTable:
 
     @cached_property
     def row_bytes(self) -> npt.NDArray[np.float64]:
-        """The bytes that each sampled row stands for."""
+        """Bytes represented by each sampled row."""
         sampled = np.bincount(self.groups, minlength=len(self.group_bytes))
         found: npt.NDArray[np.float64] = (self.group_bytes / np.maximum(sampled, 1))[self.groups]
         return found
 
     @cached_property
     def rows_of_sampled(self) -> npt.NDArray[np.float64]:
-        """How many rows each sampled one stands for, at least 1."""
+        """Number of rows represented by each sampled row, at least 1."""
         sampled = np.bincount(self.groups, minlength=len(self.group_rows))
         found: npt.NDArray[np.float64] = np.maximum(1.0, self.group_rows / np.maximum(sampled, 1))[self.groups]
         return found
@@ -73,13 +73,13 @@ class SampledTable:
 
     @cached_property
     def rows_of_groups(self) -> list[npt.NDArray[np.int64]]:
-        """The places of each group's rows, in their order."""
+        """Places of each group's rows, ascending."""
         order = np.argsort(self.groups, kind="stable")
         ends = np.searchsorted(self.groups[order], np.arange(len(self.group_bytes) + 1))
         return [order[start:stop] for start, stop in pairwise(ends.tolist())]
 
     def thinned(self, most: int) -> SampledTable:
-        """Take every n-th row, so that there are so many at most."""
+        """Take every n-th row, at most ``most`` rows."""
         if self.sample.rows <= most:
             return self
         rows = np.arange(0, self.sample.rows, -(-self.sample.rows // most))
@@ -90,29 +90,29 @@ class SampledTable:
         return Sample(tuple(self.sample.columns[place] for place in places))
 
     def separates(self, place: int) -> bool:
-        """Tell whether the rows differ in a column."""
+        """Return whether a column has at least two values."""
         column = self.ranked[place]
         return bool(len(column.distinct) > 1 or len(np.unique(column.states)) > 1)
 
     def place(self, name: tuple[str, ...]) -> int | None:
-        """Find the place of a column; None if it is not sampled."""
+        """Return the place of a column; None if it is not sampled."""
         return next((place for place, each in enumerate(self.columns) if each.parts == name), None)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedColumn:
-    """The ranks of a column's sampled keys, as far as bounds keep them.
+    """The ranks of a column's sampled keys, after truncation as in bounds.
 
     Parameters
     ----------
     distinct : list of int or bytes
-        The different keys, increasing.
+        Distinct keys, strictly increasing.
     ranks : ndarray of int64, shape (rows,)
-        The place of each row's key among them; -1 of NaN and NULL.
+        Place of each row's key in ``distinct``; -1 for NaN and NULL.
     states : ndarray of uint8, shape (rows,)
-        The states of the rows.
+        State of each row: value, NaN or NULL.
     kept : callable or None
-        What is kept of a key of bytes.
+        Truncates a key of bytes; None keeps all.
 
     Examples
     --------
@@ -149,18 +149,18 @@ class RankedColumn:
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How many rows have each of the different keys."""
+        """Number of rows of each distinct key."""
         return np.bincount(self.ranks[self.ranks >= 0], minlength=len(self.distinct)).astype(np.int64)
 
     def first(self, start: Edge) -> int:
-        """Find the rank from which on files may hold what begins at an edge: they are read from there."""
+        """Return the lowest rank whose files may hold values from an edge on."""
         if len(start) == 1:
             return 0 if start[0] == VALUE else len(self.distinct)
         key = start[1]
         return bisect_left(self.distinct, self.kept(key) if self.kept and isinstance(key, bytes) else key)
 
     def behind(self, stop: Edge) -> int:
-        """Find the rank from which on files hold only what is not before an edge."""
+        """Return the lowest rank whose files hold no value before an edge."""
         if len(stop) == 1:
             return 0 if stop[0] == VALUE else len(self.distinct)
         return bisect_left(self.distinct, stop[1])

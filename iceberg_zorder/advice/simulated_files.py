@@ -1,4 +1,4 @@
-"""Simulated new files: bounds taken from their sampled rows, and the bytes that queries read of them."""
+"""Simulated new files: their bounds from sampled rows, and the bytes that queries read."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ _MOST_CELLS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFiles:
-    """Files that get sampled rows.
+    """Files simulated from sampled rows.
 
     Parameters
     ----------
     sizes : ndarray of float64, shape (files,)
-        Bytes of each.
+        Bytes of each file.
     lower, upper : ndarray of int64, shape (files, columns)
-        The smallest and the largest rank of each column that their rows are expected to have; without a value the
-        largest integer, and -1.
+        Expected smallest and largest rank of each column; the largest integer and -1 without a value.
     with_nan, with_null : ndarray of bool, shape (files, columns)
-        Whether rows have NaN, and NULL.
+        Whether the file has NaN, and NULL.
     written : tuple of ndarray of int64
-        Of some of the files the places of their sampled rows, in the order that these have there.
+        For some of the files, the places of their sampled rows in file order.
     """
 
     sizes: npt.NDArray[np.float64]
@@ -48,7 +47,7 @@ class SimulatedFiles:
         *,
         written: Sequence[npt.NDArray[np.int64]] = (),
     ) -> SimulatedFiles:
-        """Describe the files that rows go to."""
+        """Return the files of sampled rows; ``files`` holds the file of each row."""
         seen, first, file = np.unique(files, return_index=True, return_inverse=True)
         shape = len(seen), len(table.columns)
         lower, upper = np.empty((2, *shape), np.int64)
@@ -75,12 +74,12 @@ class RankedBoxes:
     Parameters
     ----------
     queries : ndarray of int64, shape (boxes,)
-        The place of each box's query, not decreasing.
+        Query of each box, ascending.
     count : int
         Number of queries.
     limits : tuple of (int, ndarray of int64 of shape (boxes, 2), ndarray of bool of shape (boxes, 3))
-        Of each column that limits boxes its place; the ranks between which, both included, files have to have a value;
-        and whether the box limits it, holds NaN, holds NULL.
+        For each limited column: its place; the lowest and highest rank of each box, both included; and whether each box
+        limits the column, holds NaN, holds NULL.
     """
 
     queries: npt.NDArray[np.int64]
@@ -89,7 +88,7 @@ class RankedBoxes:
 
     @staticmethod
     def of(table: SampledTable, queries: Sequence[JudgedQuery]) -> RankedBoxes:
-        """Find the ranks of queries' boxes; ranges of columns that are not sampled, or have no bounds, are left out."""
+        """Convert boxes to ranks; ranges of columns outside the sample or without bounds are left out."""
         owners, ranges = [], []
         for owner, query in enumerate(queries):
             for box in query.boxes:
@@ -109,7 +108,7 @@ class RankedBoxes:
 
 
 def files_read(files: SimulatedFiles, boxes: RankedBoxes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Find what queries read of files, as the bounds in manifests let engines choose them.
+    """Return the bytes and the number of files that each query reads after pruning by bounds.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def files_read(files: SimulatedFiles, boxes: RankedBoxes) -> tuple[npt.NDArray[n
 
 
 def files_met(files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_]:
-    """Find which files queries read, by the arguments of :func:`files_read`."""
+    """Return which files each query reads, shape (queries, files)."""
     found = np.zeros((boxes.count, files.count), np.bool_)
     for owners, of_query in _met(files, boxes):
         found[owners] = of_query
@@ -146,7 +145,7 @@ def files_met(files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_
 
 
 def _met(files: SimulatedFiles, boxes: RankedBoxes) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
-    """Find which files some of the queries read, and the places of these, for all of them in turn."""
+    """Yield runs of queries with the files that each of them reads."""
     for start, stop in _runs(boxes.queries, max(1, _MOST_CELLS // max(1, files.count))):
         some = slice(start, stop)
         read = np.ones((stop - start, files.count), np.bool_)
@@ -161,7 +160,7 @@ def _met(files: SimulatedFiles, boxes: RankedBoxes) -> Iterator[tuple[npt.NDArra
 
 
 def _runs(owners: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Divide boxes into runs of about so many, each with all boxes of its queries."""
+    """Divide boxes into runs of about ``most``, without splitting a query."""
     ends = np.searchsorted(owners, np.unique(owners), side="right")
     found, start = [], 0
     for place, end in enumerate(ends.tolist()):
@@ -172,6 +171,6 @@ def _runs(owners: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
 
 
 def _holds_nan(wanted: KeyRange) -> bool:
-    """Tell whether NaN is asked for: Iceberg does not read a file for it where all that is above a value is."""
+    """Return whether a range asks for NaN; Iceberg does not read files of NaN for an open range above a value."""
     is_open = len(wanted.start) == 2 and wanted.stop > (NAN,)
     return not is_open and not wanted.met(KeyRange((NAN,), (NULL,))).is_empty

@@ -1,4 +1,4 @@
-"""Simulate candidates and score them by queries: all candidates on few rows, the best ones on all rows."""
+"""Simulate candidates and score them by queries: all on few rows, then the best on all rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
 MOST_SCREENED_ROWS = 100_000
 _NEVER_ONLY_SCREENED = 8
 _ROWS_OF_FOLDS = 32_768
-"""Folds tell how much more queries read that cuts do not know: a ratio, for which few rows do."""
+"""Rows for folds, which only give the ratio of unseen to seen queries."""
 
 
 def mean(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> float:
-    """Average over queries by their weights; 0 without any."""
+    """Return the weighted average over queries; 0 without queries."""
     return float(np.average(values, weights=[query.weight for query in queries])) if len(queries) else 0.0
 
 
 def more_of_full_scans(full_scans: float, before: int, after: int) -> float:
-    """Find how many bytes or files more full scans read, of which there are so many to a query with a filter.
+    """Return how many bytes or files more full scans read, per query with a filter.
 
-    That they may read less of smaller files is no reason for a rewrite: what files come to is told less well than what
-    of them is read.
+    Savings of full scans count as 0, because estimated file sizes are less certain than estimated reads.
 
     Examples
     --------
@@ -54,16 +53,16 @@ class Simulation:
     choosing, judging : sequence of JudgedQuery
         Both halves of the queries.
     expected_files : callable
-        From a target file size to what tells how many files so many bytes are written to.
+        Maps a target file size to a function from bytes to a number of files.
     rewritten : Rewritten or None
-        What some rows come to that are written anew.
+        Sizes of some rows, written anew.
     open_cost, files_today : int, optional
-        Bytes that cost as much as to open a file, and how many files there are.
+        Cost of opening a file in bytes, and today's number of files.
     full_scans : float, optional
-        How many full scans there are to a query that chooses, in [0, inf).
+        Full scans per choosing query, at least 0.
     progress : callable, optional
-        Told of the stage ``simulate``, or of ``screen`` on few rows before it and ``refine`` after it: of each layout
-        its share of the table's rows and bytes.
+        Called after each layout with its stage (``screen``, ``simulate`` or ``refine``) and its share of the table's
+        rows and bytes.
     """
 
     rows: SampledTable
@@ -77,7 +76,7 @@ class Simulation:
     progress: Callable[[str, int, int], None] = lambda *_: None
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
-        """Judge a candidate whose files are to have a size."""
+        """Judge a candidate with files of a target size."""
         files, share = self._files(candidate, target)
         known, size = self._read(files, share, judging=False)[-1], round(share * self.rows.bytes)
         more_size = more_of_full_scans(self.full_scans, self.rows.bytes, size)
@@ -93,19 +92,19 @@ class Simulation:
         )
 
     def sized(self, candidate: Candidate, target: int) -> FileSize:
-        """Judge a candidate by the half that judges alone, with files of another size."""
+        """Judge a candidate with another file size, by the judging half alone."""
         files, share = self._files(candidate, target)
         return FileSize(target, files.count, *self._read(files, share))
 
     def _unknown(self, candidate: Candidate, target: int) -> float:
-        """Find what the queries that choose cost of files that do not know them, as a multiple of what they cost."""
+        """Return the cost of the choosing queries on files cut for other queries, relative to files cut for them."""
         if not candidate.folds:
             return 1.0
         rows, expected_files = self.rows.thinned(_ROWS_OF_FOLDS), self.expected_files(target)
         boxes = RankedBoxes.of(rows, self.choosing)
 
         def read(of: Candidate) -> npt.NDArray[np.float64]:
-            """Find what each of the queries costs, as if files kept the bytes of today."""
+            """Return the cost of each query, without changes of compression."""
             files = of.files(rows, expected_files)
             size, count = files_read(files, boxes)
             return size + self.open_cost * count + planning_cost(files.count, self.open_cost)
@@ -118,12 +117,12 @@ class Simulation:
         return mean(self.choosing, unknown) / of_known if of_known else 1.0
 
     def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
-        """Simulate files by the bytes of today, and find the share of these that they come to."""
+        """Simulate files with today's bytes; return them with the estimated change of their size."""
         files = candidate.files(self.rows, self.expected_files(target))
         return files, self._compression.share(files.written)
 
     def _read(self, files: SimulatedFiles, share: float, *, judging: bool = True) -> tuple[float, float, float]:
-        """Average the bytes and files that a query of one half reads, and what it costs."""
+        """Return the average bytes, files and cost of a query of one half."""
         queries = self.judging if judging else self.choosing
         read, count = (mean(queries, each) for each in files_read(files, self._boxes[judging]))
         return share * read, count, scan_cost(share * read, count, files.count, self.open_cost)
@@ -131,11 +130,11 @@ class Simulation:
     def best_first(
         self, candidates: Iterable[Candidate], target_of: Callable[[Candidate], int]
     ) -> list[tuple[Candidate, JudgedLayout]]:
-        """Judge candidates, each with files of its target size, the best for the half that chooses first.
+        """Judge candidates, each with its target file size; return the best for the choosing half first.
 
-        Where there are many rows, all are judged on some of them first, and on all rows those that this leaves among
-        the best, the best of each kind and number of columns, sorts, and the neighbours of the best set: what differs
-        from it by one column. What has folds is the only one of its kind, and is judged on all rows at once.
+        With many rows, all candidates are first judged on a part of them. Then these are judged on all rows: the best
+        candidates, the best of each kind and number of columns, sorts, and sets that differ from the best set by one
+        column. A candidate with folds is the only one of its kind and is judged on all rows at once.
         """
         screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
         stages = iter(("simulate",) if screen.rows is self.rows else ("screen", "simulate", "refine"))
@@ -149,13 +148,13 @@ class Simulation:
             wanted = [each for each in dict.fromkeys(_that_matter(order)) if each not in exact]
             if not wanted:
                 return [(each, found[each]) for each in order]
-            # Later rounds have few of them.
+            # Later rounds judge few candidates.
             for each in self._told(next(stages, None), wanted):
                 found[each] = self.judged(each, target_of(each))
                 exact.add(each)
 
     def _told(self, stage: str | None, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Go through candidates, and tell of each when it is judged; those with folds are fitted once more for each."""
+        """Yield candidates, and report progress after each; a candidate with folds counts once more per fold."""
         ends = list(accumulate(1 + len(each.folds) for each in candidates))
         for each, start, end in zip(candidates, [0, *ends], ends, strict=False):
             yield each
@@ -178,12 +177,12 @@ class Simulation:
 
 
 def _place(layout: JudgedLayout) -> tuple[float, int]:
-    # Of those that cost the same, the one by columns of more queries comes first, as candidates are listed.
+    # Candidates are listed by the frequency of their columns, which decides between equal costs.
     return layout.chosen_by_cost, len(layout.columns)
 
 
 def _that_matter(order: Sequence[Candidate]) -> Iterable[Candidate]:
-    """Choose among candidates, the best first, those whose figures are to be as good as they can be."""
+    """Return the candidates to judge on all rows, given all of them best first."""
     yield from order[:_NEVER_ONLY_SCREENED]
     seen: set[tuple[str, int]] = set()
     best = next((set(each.columns) for each in order if each.kind in SETS), set())

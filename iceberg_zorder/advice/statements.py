@@ -1,4 +1,4 @@
-"""The statement of Spark SQL, and the command, that make an advised layout."""
+"""The Spark SQL statement and the command that make an advised layout."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from iceberg_zorder.layout.columns import quoted_name, quoted_text
 
 _ALL = {"rewrite-all": "true"}
 _LONGEST_INLINE = 1_000
-"""A workload of so many characters, about a dozen filters, stands in the statement itself."""
+"""Longest workload, in characters, that is written into the statement itself: about a dozen filters."""
 
 
 @dataclass(frozen=True)
 class NamedWorkload:
-    """A workload as statements name it.
+    """A workload as a statement names it.
 
     Parameters
     ----------
     option : str
-        The value of option ``workload``.
+        Value of option ``workload``.
     preparation : str or None
-        What writes the file that it names, if there is none.
+        Command or line of Python that writes the named file; None if the file exists.
     """
 
     option: str
@@ -33,7 +33,7 @@ class NamedWorkload:
 
 
 def named_workload(table: TableFacts, queries: Sequence[JudgedQuery]) -> NamedWorkload:
-    """Name the workload of a table: by its file if that is JSON, itself if it is short, else by a file to be written.
+    """Return the workload's JSON file, the workload itself if it is short, or else a file to be written.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def named_workload(table: TableFacts, queries: Sequence[JudgedQuery]) -> NamedWo
 
 
 def rewrite_statement(table: TableFacts, sort_order: str, workload: str | None = None) -> str:
-    """Write the call that rewrites a table by a sort order, cut for a workload if one is named.
+    """Return the CALL that rewrites a table by a sort order, with cuts for a workload if one is given.
 
     Examples
     --------
@@ -77,9 +77,9 @@ def rewrite_statement(table: TableFacts, sort_order: str, workload: str | None =
 
 
 def partition_statement(table: TableFacts, field: str) -> str:
-    """Write the statements that partition a table by one more field, and bring its files there.
+    """Return the statements that add a partition field to a table and rewrite its files.
 
-    The call is Iceberg's own rewrite, which needs the size of files and knows no other option of ours.
+    The CALL is Iceberg's own rewrite, so the target file size is the only option passed on.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def partition_statement(table: TableFacts, field: str) -> str:
 
 
 def rewrite_command(table: TableFacts, sort_order: str, workload: str | None = None) -> str:
-    """Write the command that does the same as the call.
+    """Return the shell command equivalent to :func:`rewrite_statement`.
 
     Examples
     --------
@@ -122,14 +122,14 @@ def _call(table: TableFacts, how: str, options: Mapping[str, str]) -> str:
 
 
 def options_of(table: TableFacts, workload: str | None) -> Mapping[str, str]:
-    """Return the options of the call and of the command."""
-    # A layout by columns alone is not to be cut for a workload that the table remembers.
+    """Return the options of the CALL and of the command."""
+    # An empty workload overrides the one in the table's properties.
     wanted = "" if workload is None and table.remembers_workload else workload
     return {**_ALL, **({} if wanted is None else {"workload": wanted}), **table.options}
 
 
 def bloom_filter_statement(table: TableFacts, column: str) -> str:
-    """Write the statement by which new files of a table get a bloom filter of a column.
+    """Return the statement that gives new files a bloom filter of a column.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Estimate how far the values of a file reach beyond those of its sampled rows.
+"""Estimate how far a file's values extend beyond its sampled rows.
 
-Of a file's rows a few are sampled, and of the others some lie above the highest, or below the lowest, of these. Where a
-file was cut there, they do not lie far off. Where it was not, its values end as those of the whole table do, of which
-many more rows are sampled: it has its share of them. The few sampled values at the end tell what that share is, and
-whether the file should have been seen to go on if it had it::
+Some rows outside the sample lie above the highest or below the lowest sampled one. If the file was cut there, they lie
+near. Otherwise the file's values end like the whole table's, which has many more sampled rows, and the file holds its
+share of them. The file's last few sampled values give that share. A file that has too few sampled rows beyond them for
+this share was cut::
 
     table   . . .. . ...:.:.::::::::::::.::..:. .. .  . .     .
     file             cut |: .:.: :.:. ..  .  |    ends as the table does: reaches as far as one of its rows is expected
@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 _AT_THE_END = 64
-"""So many sampled values tell a file's share of the table's values there."""
+"""Number of sampled values at an end that estimate the file's share there."""
 _UNLIKELY = 3.0
-"""Where so many sampled rows are expected and there is none, the file was cut: by chance that is in one of 20 files."""
+"""Expected number of sampled rows from which finding none means a cut; by chance that happens in 1 of 20 files."""
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 def _waits(files: int) -> npt.NDArray[np.float64]:
-    """Draw how many rows are to be expected for a file to have one, evenly from their distribution.
+    """Return, for each file, the expected number of rows at which it has its first; evenly spaced quantiles.
 
-    A file has a row where ``e`` are expected with the probability 1 - exp(-e).
+    A file has a row where ``e`` rows are expected with probability 1 - exp(-e).
     """
     found: npt.NDArray[np.float64] = -np.log1p(-((np.arange(files) + 0.5) * _GOLDEN % 1.0))
     return found
@@ -36,7 +36,7 @@ def reached(
     counts: npt.NDArray[np.int64],
     scale: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the lowest and the highest ranks that files are expected to reach.
+    """Return the expected lowest and highest rank of each file.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def reached(
     present = np.flatnonzero(sizes)
     if not len(present):
         return lowest, highest
-    # Numbers are sorted many times faster than their places.
+    # Sorting numbers is much faster than argsort.
     ordered = np.sort(files * len(counts) + ranks) % len(counts)
     ends = np.cumsum(sizes)[present]
     starts = ends - sizes[present]
@@ -75,12 +75,12 @@ def _reach(
     scale: npt.NDArray[np.float64],
     waits: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Find the highest ranks, of files by their highest rank and by the first of those that are looked at."""
+    """Return the expected highest ranks, given each file's highest sampled rank and the first of its last few."""
     # Rows of the table above each rank.
     above = np.cumsum(counts[::-1])[::-1] - counts
     share = np.minimum(1.0, taken / np.maximum(1, above[first] + counts[first]))
     goes_on = (share * above[top] < _UNLIKELY) & (scale > 1)
-    # As many rows of the table's sample lie above as are expected when the file has one.
+    # The rank with as many sampled rows of the table above it as are expected for one row of the file.
     reach = len(counts) - np.searchsorted(above[::-1], waits / (share * scale), side="right")
     found: npt.NDArray[np.int64] = np.where(goes_on, np.maximum(top, np.minimum(reach, len(counts) - 1)), top)
     return found

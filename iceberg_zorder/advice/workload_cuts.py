@@ -1,4 +1,4 @@
-"""Candidates that are cut for a workload: where the queries of the half that picks read least."""
+"""Candidates that are cut for a workload: the cuts minimise what the choosing queries read."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from iceberg_zorder.layout.split_costs import Extents, QueryBoxes, QueryCosts
 from iceberg_zorder.workload.boxes import query_boxes
 
 _MOST_TRIED = 12
-"""Of so many columns some are chosen."""
+"""Number of columns to choose from."""
 _FOLDS = 10
-"""Each part is judged by what was cut for nine tenths of the queries, which read of it about what they do of all."""
+"""Number of folds: each tenth of the queries is judged by cuts for the other nine tenths."""
 _ROWS_TO_CHOOSE_BY, _FILES_TO_CHOOSE_BY = 32_768, 64
 
 
 @dataclass(frozen=True, eq=False)
 class WorkloadCuts:
-    """Files that are cut for queries.
+    """A layout that is cut for queries.
 
     Parameters
     ----------
     columns : tuple of int
-        The places of the columns that they are cut by, one at least.
+        Places of the clustering columns, at least one.
     queries : tuple of JudgedQuery
         The queries.
     folds : tuple of Fold
-        The same for a part of the queries each.
+        Layouts that are cut for part of the queries.
     """
 
     columns: tuple[int, ...]
@@ -57,14 +57,14 @@ class WorkloadCuts:
         return "workload"
 
     def text(self, table: SampledTable) -> str:
-        """Write it like a sort order."""
+        """Return the layout's name, ``workload(a, b)``."""
         return f"workload({', '.join(table.columns[place].name for place in self.columns)})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Fit a layout to the rows of each group and the queries that may find rows in it, as a rewrite does.
+        """Fit a layout to each group's rows and to the queries that may match them, as a rewrite does.
 
-        Which queries may is told by the bounds of the group, where a rewrite goes by its partition: another query
-        reads none of it whatever its cuts.
+        The group's bounds rule queries out here, where a rewrite uses the partition; both leave out only queries that
+        read none of the group.
         """
         columns = [table.columns[place] for place in self.columns]
         groups = SimulatedFiles.of(table, table.groups)
@@ -85,9 +85,9 @@ def workload_cuts(
 ) -> Iterator[WorkloadCuts]:
     """Choose columns for queries, and cut by them.
 
-    What is cut for queries reads less for them than for others. So that it is chosen for what it is worth, each tenth
-    of the queries is judged by what was cut for the other nine, which know less than what is cut for all. The columns
-    are chosen by all of them, once: what queries make of a few columns is far less than what they make of the cuts.
+    Cuts favour the queries that they were made for, so the candidate is cross-validated: each tenth of the queries is
+    judged by cuts for the other nine tenths. The columns are chosen once by all queries, because a few columns hardly
+    overfit.
     """
     whole = _cut_for(table, queries, files)
     if whole is None or len(queries) < 2:
@@ -106,7 +106,7 @@ def workload_cuts(
 
 
 def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> WorkloadCuts | None:
-    """Choose the columns over all rows at once, whatever their groups."""
+    """Choose the columns over all rows together, ignoring groups."""
     rows = table.thinned(_ROWS_TO_CHOOSE_BY)
     found = []
     for place in tried_columns(table, queries, _MOST_TRIED):
@@ -121,10 +121,10 @@ def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) ->
 
 
 def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> list[int]:
-    """Choose the columns, four at most, that files are best cut by for a workload.
+    """Return the columns, at most four, whose cuts suit a workload best.
 
-    Trees are grown, and the column without which the queries read least goes, as long as there are more than four, or
-    they read no more without it.
+    Backward elimination: the column without which the queries read least is dropped, as long as more than four remain
+    or the queries read no more without it.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> li
         return []
 
     def read(columns: Sequence[int]) -> tuple[float, list[int]]:
-        """Find how many rows queries read when files are cut by some of the columns, and those that any is cut by."""
+        """Return how many rows queries read with cuts by these columns, and the columns that are really cut."""
         tree = grow(
             [positions[column] for column in columns],
             MAX_POSITION_BITS,

@@ -1,8 +1,8 @@
-"""The application ``iceberg-zorder``: arguments in, exit code out.
+"""The application ``iceberg-zorder``: parses arguments, runs a command, exits with its code.
 
-Exit codes: 0 done (also when there was nothing to do), 1 failed (or a check was not passed), 2 refused before anything
-was begun (wrong usage, or what the table does not allow), 3 a conflict with another operation, 4 nobody knows whether
-it was committed, 130 ended by Ctrl-C, 143 by SIGTERM.
+Exit codes: 0 done or nothing to do; 1 failed, or a check did not pass; 2 refused before the work began (wrong usage,
+or the table does not allow it); 3 conflict with another operation; 4 unknown whether the commit succeeded; 130
+interrupted by Ctrl-C; 143 by SIGTERM.
 """
 
 from __future__ import annotations
@@ -24,81 +24,79 @@ from iceberg_zorder.errors import InvalidInputError
 
 app = typer.Typer(
     name="iceberg-zorder",
-    help="Re-lay the data files of Apache Iceberg tables along a z-order curve.",
+    help="Cluster the data files of Apache Iceberg tables by several columns, so that queries skip files.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Table = Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)]
+Table = Annotated[str, typer.Argument(help="Table with its namespace, such as db.events.", show_default=False)]
 By = Annotated[
     str | None,
     typer.Option(
-        help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
-        "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
-        show_default="what the table remembers",
+        help="Clustering columns (user_id,ts) or a sort order ('region DESC, hilbert(user_id, ts)'). "
+        "Use dots for nested fields, backticks around special characters.",
+        show_default="the table's property zorder.columns",
     ),
 ]
 Where = Annotated[
     str | None,
-    typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
+    typer.Option(help="Spark SQL condition: rewrite only data files that may hold matching rows."),
 ]
-Options = Annotated[
-    list[str] | None, typer.Option("--option", metavar="K=V", help="An option of the rewrite; repeat for more.")
-]
-Branch = Annotated[str | None, typer.Option(help="The branch to rewrite.")]
+Options = Annotated[list[str] | None, typer.Option("--option", metavar="K=V", help="Rewrite option; may be repeated.")]
+Branch = Annotated[str | None, typer.Option(help="Branch to rewrite.")]
 Engine = Annotated[
     Literal["auto", "spark", "pyiceberg"],
-    typer.Option(help="What does the work; auto is Spark where it is installed."),
+    typer.Option(help="Engine that runs the rewrite; auto uses Spark if PySpark is installed, else PyIceberg."),
 ]
 Catalog = Annotated[
     str | None,
-    typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
+    typer.Option(help="Catalog name in PyIceberg's configuration.", show_default="PyIceberg's default"),
 ]
-Uri = Annotated[str | None, typer.Option(help="The catalog's URI, as for PyIceberg.")]
-Warehouse = Annotated[str | None, typer.Option(help="The catalog's warehouse, as for PyIceberg.")]
+Uri = Annotated[str | None, typer.Option(help="Catalog URI, as in PyIceberg.")]
+Warehouse = Annotated[str | None, typer.Option(help="Catalog warehouse, as in PyIceberg.")]
 Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
+    typer.Option(metavar="K=V", help="Spark setting, such as spark.driver.memory=4g; may be repeated."),
 ]
 OutputKind = Annotated[
-    Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
+    Literal["text", "json"], typer.Option("--output", help="Format of the result, or of the error, on stdout.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress.")]
 Predicate = Annotated[
     list[str] | None,
-    typer.Option(help='A condition whose share of the data is told, as "a = 5 AND b > 3"; repeat for more.'),
+    typer.Option(help='Condition whose scan fraction is predicted, such as "a = 5 AND b > 3"; may be repeated.'),
 ]
 QueryFiles = Annotated[
     list[Path],
-    typer.Option("--from", help="A file of SQL, conditions, a query log, Spark's event log; repeat for more."),
+    typer.Option("--from", help="File of SQL, conditions, a query log or a Spark event log; may be repeated."),
 ]
 WorkloadFiles = Annotated[
     list[Path],
-    typer.Option("--workload", help="A workload, or a file of queries as for workload --from; repeat for more."),
+    typer.Option("--workload", help="Workload, or file of queries as in workload --from; may be repeated."),
 ]
 QueryFileKind = Annotated[
     Literal["sql", "rows", "conditions", "event-log", "workload"] | None,
-    typer.Option("--format", help="What the files are.", show_default="what each looks like"),
+    typer.Option("--format", help="Format of the files.", show_default="detected per file"),
 ]
 Dialect = Annotated[
-    str | None, typer.Option(help="The dialect of SQL, as trino or snowflake.", show_default="what most share")
+    str | None, typer.Option(help="SQL dialect, such as trino or snowflake.", show_default="generic SQL")
 ]
 AsOf = Annotated[
-    str | None, typer.Option(help="When queries ran, for current_date.", show_default="as a log tells, else now")
+    str | None, typer.Option(help="Time of the queries, for current_date.", show_default="the log's time, else now")
 ]
 
 
 class _Command(TyperCommand):
-    """A command whose wrong usage is JSON on stdout, too, where JSON is asked for."""
+    """A command that also reports wrong usage as JSON on stdout when ``--output json`` is given."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments, and raise as Click does."""
+        """Parse the arguments; raises what Click raises."""
         given = " ".join(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            # Typer has Click inside, or beside it, and gives no name of its own to wrong usage.
+            # Typer vendors Click or depends on it, and exports no class for usage errors.
             message = getattr(error, "format_message", None)
             if message and re.search(r"(^| )--output[ =]json( |$)", given):
                 Output("json").usage(Failure("UsageError", message(), REFUSED))
@@ -106,7 +104,6 @@ class _Command(TyperCommand):
 
 
 def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:
-    """Read options of the form name=value."""
     found: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -119,10 +116,10 @@ def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:
 
 
 def _exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool = False) -> NoReturn:
-    """Do the work of a command, and exit with its code, or as what went wrong or a signal asks."""
+    """Run a command; exit with its code, or with the code of its failure or signal."""
     with interruptible() as signals:
         received = signals.received
-        complete = f"{name} was complete by then"
+        complete = f"{name} had already completed"
         code = FAILED
         try:
             code = work(signals)
@@ -130,14 +127,13 @@ def _exit_after(work: Callable[[Signals], int], name: str, output: Output, *, le
             message = str(interrupted) or f"{name} was cancelled"
             if leaves_files and len(received) > 1:
                 message = (
-                    f"{name} was cancelled, and nobody waited for it to clean up: remove_orphan_files collects what "
-                    "it has left"
+                    f"{name} was cancelled before it cleaned up: run remove_orphan_files to delete the files it left"
                 )
             if signals.is_done:
                 output.interrupted(complete)
             else:
                 output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
-        except Exception as error:  # whatever it is, it ends in a message and an exit code
+        except Exception as error:  # every failure ends in a message and an exit code
             failure = Failure.of(error)
             output.failure(failure)
             code = failure.exit_code
@@ -185,7 +181,7 @@ def rewrite(
     warehouse: Warehouse = None,
     conf: Conf = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be done, and how much filters would read; write nothing.")
+        bool, typer.Option("--dry-run", help="Show the rewrite and how much filters would read; write nothing.")
     ] = False,
     predicate: Predicate = None,
     output: OutputKind = "text",
@@ -193,20 +189,20 @@ def rewrite(
 ) -> None:
     """Rewrite a table's data files so that filters on any of the columns skip most of them.
 
-    The catalog comes from .pyiceberg.yaml, PYICEBERG_CATALOG__ variables, and the options here; the options win.
+    The catalog comes from the options here, else from PYICEBERG_CATALOG__ variables, else from .pyiceberg.yaml.
 
-    Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before anything was begun; 3 another operation was in the
-    way; 4 nobody knows whether it was committed; 130 and 143 ended by Ctrl-C and SIGTERM.
+    Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before the work began; 3 conflict with another operation;
+    4 unknown whether the commit succeeded; 130 Ctrl-C; 143 SIGTERM.
     """
     shown = Output(output, quiet=quiet)
 
     def work(signals: Signals) -> int:
-        # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
+        # PySpark is an extra. It and PyIceberg take seconds to import, and --help and --version need neither.
         from iceberg_zorder.cli.commands import tables
         from iceberg_zorder.cli.table import named_table
 
         if predicate and not dry_run:
-            raise InvalidInputError("Cannot use --predicate, because it is for --dry-run")
+            raise InvalidInputError("Cannot use --predicate, because it needs --dry-run")
         options = {**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})}
         asked = tables.asked_for(by, where, options, branch)
         found = named_table(table, "rewrite", catalog, uri, warehouse)
@@ -230,15 +226,15 @@ def plan(
     warehouse: Warehouse = None,
     conf: Conf = None,
     sampled: Annotated[
-        bool, typer.Option("--sampled", help="Read a sample of the columns: layouts, and how much filters will read.")
+        bool, typer.Option("--sampled", help="Sample the columns, to plan layouts and predict how much filters read.")
     ] = False,
     predicate: Predicate = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Show what rewrite would do with the same arguments, and why; nothing is written.
+    """Show what rewrite would do with the same arguments, and why; write nothing.
 
-    Only manifests are read, unless a sample is asked for. Exit codes are those of rewrite.
+    Only manifests are read, unless --sampled is given. Exit codes are those of rewrite.
     """
     shown = Output(output, quiet=quiet)
 
@@ -247,7 +243,7 @@ def plan(
         from iceberg_zorder.cli.table import named_table
 
         if predicate and not sampled:
-            raise InvalidInputError("Cannot use --predicate, because it is for --sampled")
+            raise InvalidInputError("Cannot use --predicate, because it needs --sampled")
         asked = tables.asked_for(by, where, _pairs("--option", option), branch)
         chosen = tables.engine_of(
             engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf)
@@ -259,11 +255,11 @@ def plan(
 
 @app.command(cls=_Command)
 def execute(
-    plan: Annotated[Path, typer.Argument(help="A plan in JSON, of either engine; - is stdin.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="Plan in JSON, made by either engine; - is stdin.", show_default=False)],
     engine: Engine = "auto",
     catalog: Annotated[
         str | None,
-        typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="that of the plan's table"),
+        typer.Option(help="Catalog name in PyIceberg's configuration.", show_default="the catalog in the plan"),
     ] = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -271,9 +267,9 @@ def execute(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite what a plan says that plan --output json wrote; a plan that is stale, or of another table, is refused.
+    """Execute a plan that plan --output json wrote.
 
-    Exit codes are those of rewrite.
+    A stale plan, or one for another table, is refused. Exit codes are those of rewrite.
     """
     shown = Output(output, quiet=quiet)
 
@@ -295,28 +291,28 @@ def report(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Clustering columns, or a sort order, as for rewrite.",
-            show_default="what the table remembers, else the last rewrite's",
+            help="Clustering columns or a sort order, as in rewrite.",
+            show_default="the table's property zorder.columns, else the last rewrite's",
         ),
     ] = None,
     where: Annotated[
         str | None,
-        typer.Option(help="Report only on data files that may hold rows for which this condition is true."),
+        typer.Option(help="Spark SQL condition: report only on data files that may hold matching rows."),
     ] = None,
     predicate: Predicate = None,
     workload: Annotated[
         str | None,
         typer.Option(
-            help="Queries whose average reads are told: a workload, as JSON or where it lies.",
-            show_default="what zorder.workload names",
+            help="Workload whose average reads are reported: JSON, or its path.",
+            show_default="the table's property zorder.workload",
         ),
     ] = None,
-    branch: Annotated[str | None, typer.Option(help="The branch to report on.")] = None,
-    compare: Annotated[
-        int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
-    engine: Annotated[Literal["spark", "pyiceberg"], typer.Option(help="What reads the metadata.")] = "pyiceberg",
+    branch: Annotated[str | None, typer.Option(help="Branch to report on.")] = None,
+    compare: Annotated[int | None, typer.Option(metavar="SNAPSHOT", help="Earlier snapshot to compare with.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML page with charts to this file.")] = None,
+    engine: Annotated[
+        Literal["spark", "pyiceberg"], typer.Option(help="Engine that reads the metadata.")
+    ] = "pyiceberg",
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -324,9 +320,9 @@ def report(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Show how well a table is clustered, what a rewrite would attain, and what is wrong; only metadata is read.
+    """Show how well a table is clustered, what a rewrite would attain, and which problems it has.
 
-    Exit codes: 0 done, whatever was found; 1 failed; 2 refused.
+    Only metadata is read. Exit codes: 0 done, with or without findings; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -348,7 +344,7 @@ def report(
 @app.command(name="set", cls=_Command)
 def set_defaults(
     table: Table,
-    by: Annotated[str, typer.Option(help="Clustering columns, or a sort order, as for rewrite.", show_default=False)],
+    by: Annotated[str, typer.Option(help="Clustering columns or a sort order, as in rewrite.", show_default=False)],
     option: Options = None,
     catalog: Catalog = None,
     uri: Uri = None,
@@ -356,10 +352,10 @@ def set_defaults(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Have a table remember columns and options for rewrites that do not say.
+    """Store a table's default columns and options for rewrites.
 
-    They are its properties zorder.columns and zorder.options, which both engines look at, and ALTER TABLE sets as well.
-    Exit codes: 0 done; 1 failed; 2 refused.
+    They become the table properties zorder.columns and zorder.options, which both engines read. ALTER TABLE can set
+    them, too. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -376,17 +372,17 @@ def set_defaults(
 @app.command(cls=_Command)
 def history(
     table: Table,
-    branch: Annotated[str | None, typer.Option(help="The branch whose snapshots to read.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="So many of the newest rewrites at most.")] = 20,
+    branch: Annotated[str | None, typer.Option(help="Branch whose snapshots to read.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rewrites, newest first.")] = 20,
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Show a table's rewrites, and what filters read of the whole table before and after, by the snapshots kept.
+    """Show a table's rewrites, with the share of the table that filters read before and after each.
 
-    Exit codes: 0 done; 1 failed; 2 refused.
+    Only metadata is read; expired snapshots are missing. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -404,20 +400,21 @@ def history(
 def undo(
     table: Table,
     snapshot: Annotated[
-        int | None, typer.Option(metavar="ID", help="A snapshot of the rewrite.", show_default="the newest rewrite")
+        int | None, typer.Option(metavar="ID", help="Snapshot of the rewrite.", show_default="the newest rewrite")
     ] = None,
-    branch: Annotated[str | None, typer.Option(help="The branch to move back.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be undone; write nothing.")] = False,
+    branch: Annotated[str | None, typer.Option(help="Branch to move back.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be undone; write nothing.")] = False,
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Undo a rewrite, and rewrites after it: move the branch back to the snapshot before it; only metadata is changed.
+    """Undo a rewrite and all rewrites after it, by moving the branch back to the snapshot before it.
 
-    If others have written since, it is refused: the message tells what would be lost, and the SQL that does it anyway.
-    Exit codes: 0 done; 1 failed; 2 refused; 3 another operation was in the way; 4 nobody knows whether it was undone.
+    Only metadata changes. If other operations have written since, the undo is refused: the message lists what would be
+    lost, and the SQL to undo anyway. Exit codes: 0 done; 1 failed; 2 refused; 3 conflict with another operation;
+    4 unknown whether the undo succeeded.
     """
     shown = Output(output, quiet=quiet)
 
@@ -435,22 +432,24 @@ def undo(
 def check(
     table: Table,
     max_ratio: Annotated[
-        float, typer.Option(min=1, help="So many times what a rewrite would leave, filters may read on average.")
+        float,
+        typer.Option(min=1, help="Highest accepted ratio of what filters cost now to their cost after a rewrite."),
     ] = 1.5,
     by: Annotated[
         str | None,
-        typer.Option(help="Clustering columns, or a sort order, as for report.", show_default="as for report"),
+        typer.Option(help="Clustering columns or a sort order, as in report.", show_default="as in report"),
     ] = None,
-    branch: Annotated[str | None, typer.Option(help="The branch to check.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Branch to check.")] = None,
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Check in one line whether a table is clustered well enough, for CI and alerts; only metadata is read.
+    """Check whether a table is clustered well enough, for CI and alerts.
 
-    Exit codes: 0 it is; 1 it is not, or the check failed (JSON then has an error); 2 refused.
+    Prints one line, and reads only metadata. Exit codes: 0 well enough; 1 not well enough, or the check failed (JSON
+    then has an error); 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -470,7 +469,7 @@ def check(
 def workload(
     table: Table,
     from_: QueryFiles,
-    to: Annotated[Path | None, typer.Option(help="A file that the workload is written to.", show_default=False)] = None,
+    to: Annotated[Path | None, typer.Option(help="Write the workload to this file.", show_default=False)] = None,
     dialect: Dialect = None,
     as_of: AsOf = None,
     kind: QueryFileKind = None,
@@ -480,9 +479,9 @@ def workload(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Find the filters that queries have on a table, and how often, in files of any kind; tells what is not understood.
+    """Extract a table's filters and their frequency from SQL files and query logs.
 
-    Exit codes: 0 done; 1 failed; 2 refused.
+    Statements and conditions that are not understood are listed. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -502,14 +501,14 @@ def advise(
     table: Table,
     workload: WorkloadFiles,
     days: Annotated[
-        float | None, typer.Option(help="Of how many days the queries are; then it is told what a day reads.")
+        float | None, typer.Option(help="Number of days that the queries cover, to report figures per day.")
     ] = None,
     least_saving: Annotated[
-        float, typer.Option(help="The share of what queries read that a rewrite is to save, to be advised.")
+        float, typer.Option(help="Smallest share of the queries' cost that a recommended rewrite must save.")
     ] = 0.1,
-    html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML page with charts to this file.")] = None,
     option: Options = None,
-    branch: Annotated[str | None, typer.Option(help="The branch to look at.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Branch to read.")] = None,
     dialect: Dialect = None,
     as_of: AsOf = None,
     kind: QueryFileKind = None,
@@ -519,10 +518,10 @@ def advise(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Tell by what to cluster, sort or partition a table for the queries that it gets, and whether that is worth it.
+    """Recommend columns to cluster, sort or partition a table by, for a workload, if a rewrite pays.
 
-    A sample of the columns that queries filter by is read; nothing is written to the table.
-    Exit codes: 0 done, whatever is advised; 1 failed; 2 refused.
+    Reads a sample of the columns that queries filter by; writes nothing to the table.
+    Exit codes: 0 done, with any recommendation; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -540,18 +539,16 @@ def advise(
 
 @app.command(cls=_Command)
 def init(
-    to: Annotated[
-        Path | None, typer.Option(help="A new file that the policy is written to.", show_default="stdout")
-    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Write the policy to this new file.", show_default="stdout")] = None,
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Write a policy for maintain, with the tables that a catalog has, and the columns that are known of each.
+    """Write a first policy for maintain, with a catalog's tables and their known clustering columns.
 
-    Exit codes: 0 done; 1 failed; 2 refused, as where the file is there already.
+    Exit codes: 0 done; 1 failed; 2 refused, for instance because the file exists.
     """
     shown = Output(output, quiet=quiet)
 
@@ -565,11 +562,11 @@ def init(
 
 @app.command(cls=_Command)
 def maintain(
-    policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
-    watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and tell the reasons; write nothing.")] = False,
+    policy: Annotated[Path, typer.Argument(help="Policy, a YAML file.", show_default=False)],
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat the pass at the policy's interval.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show decisions and reasons; write nothing.")] = False,
     log_file: Annotated[
-        Path | None, typer.Option(help="Add a line of JSON for all that happens to this file.", show_default=False)
+        Path | None, typer.Option(help="Append each event to this file as a line of JSON.", show_default=False)
     ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(help="With --watch: serve /metrics and /health on 127.0.0.1.", show_default=False)
@@ -581,11 +578,11 @@ def maintain(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Keep the tables of a policy clustered: one pass, or with --watch one after the other.
+    """Keep the tables of a policy clustered: run one pass, or with --watch a pass at each interval.
 
-    The metadata of each table is read, and the budget goes to what saves filters most for its bytes.
-    Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, or a rule names no table that there
-    is, and the others are done; 2 the policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
+    A pass reads each table's metadata, and spends the budget where a rewritten byte saves filters most.
+    Exit codes: 0 done (a rewrite that lost to a writer is not an error); 1 a table or catalog failed, or a rule matches
+    no table, and the other tables are done; 2 the policy was refused; 130 Ctrl-C; 143 SIGTERM.
     """
     shown = Output(output, quiet=quiet)
 

@@ -28,15 +28,14 @@ class Failure:
     kind: str
     message: str
     exit_code: int
-    """1 failed, 2 refused before anything was begun, 3 conflict, 4 unknown outcome, or 128 and the number of a
-    signal."""
+    """1 failed, 2 refused before the work began, 3 conflict, 4 unknown outcome, 128 + signal number if interrupted."""
 
     @staticmethod
     def of(error: Exception) -> Failure:
-        """Describe an error; one that is none of ours is a failure."""
+        """Describe an error; errors of other libraries get exit code 1."""
         code = next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
         return Failure(type(error).__name__, str(error).strip() or type(error).__name__, code)
 
     def to_dict(self) -> dict[str, object]:
-        """Describe it by what JSON has."""
+        """Return the failure as it appears in JSON."""
         return {"error": {"class": self.kind, "message": self.message, "exit_code": self.exit_code}}

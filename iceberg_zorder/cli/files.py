@@ -12,10 +12,10 @@ _NO_REPLACING = {errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS, errno.EXDE
 
 
 def replace_text(path: Path, text: str, *, flag: str) -> None:
-    """Write a text beside a file, and put it in the file's place once all of it is there.
+    """Replace a file's content atomically: write a temporary file beside it, then rename.
 
-    Where nothing can be put in its place (a directory that may not be written to, a mounted file, a file of several
-    names, a device), it is written to as it is. Raises an OSError that names the flag.
+    Files that cannot be replaced (read-only directories, mounted files, hard links, devices) are overwritten in place.
+    Raises OSError with the flag's name.
     """
     try:
         is_kept = path.exists() and (not path.is_file() or path.stat().st_nlink > 1)
@@ -28,7 +28,7 @@ def replace_text(path: Path, text: str, *, flag: str) -> None:
 
 
 def _replaced(path: Path, text: str) -> bool:
-    """Replace a file, and keep its mode; return whether that is possible."""
+    """Replace a file, keeping its mode; return False if the file system does not allow it."""
     beside = path.with_name(f".{os.getpid()}.part")
     try:
         beside.write_text(text, encoding="utf-8")

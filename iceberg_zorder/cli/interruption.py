@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the command cancels its work, cleans up, and says so in one line."""
+"""Ctrl-C and SIGTERM: the command cancels its work, cleans up and prints one line."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked the command to end; like every KeyboardInterrupt, it is no Exception.
-
-    Its message, if any, tells what became of the work.
-    """
+    """A signal asked the command to end; the message, if any, describes how the work ended."""
 
 
 class Signals:
-    """The signals that ask a command to end, as they come."""
+    """The signals that asked a command to end."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
-        """The numbers of those that came: whatever the work makes of the exception, it was asked to end so often."""
+        """Signal numbers in order of arrival, also if the work swallowed the exception."""
         self.is_done = False
-        """Whether the work was done, and only its result is left to tell."""
+        """Whether the work is done and only its result remains to be shown."""
 
     def done(self) -> None:
-        """Take note that the work is done: a first signal stops nothing any more, only a second one does."""
+        """Mark the work as done: from now on only a second signal stops the command."""
         self.is_done = True
 
     def came(self) -> bool:
-        """Tell whether any has come."""
+        """Return whether a signal has arrived."""
         return bool(self.received)
 
     def interrupt(self, number: int, _: FrameType | None) -> None:
@@ -43,9 +40,9 @@ class Signals:
 
 @contextmanager
 def interruptible() -> Iterator[Signals]:
-    """Raise Interrupted in the main thread at SIGINT and SIGTERM, but for one that was ignored before.
+    """Raise Interrupted in the main thread at SIGINT and SIGTERM.
 
-    A shell has its background commands ignore SIGINT: Ctrl-C is for another one then.
+    A signal that was ignored before stays ignored: shells ignore SIGINT in background commands.
     """
     signals = Signals()
 
@@ -59,5 +56,5 @@ def interruptible() -> Iterator[Signals]:
 
 
 def exit_code(received: list[int]) -> int:
-    """Tell the exit code of a command that signals have ended, as shells do: 130 after Ctrl-C, 143 after SIGTERM."""
+    """Return the exit code after signals, by the shells' convention: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + received[0]

@@ -1,7 +1,4 @@
-"""The output of the command line: results on stdout, everything else on stderr.
-
-Commands hand values to an :class:`Output`, and how they are printed for people.
-"""
+"""The output of the command line: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -20,14 +17,13 @@ from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.printable import printable
 
 VERSION = 1
-"""Of all JSON: later ones add keys, and none is taken away while it stays."""
+"""Version of all JSON output. Keys may be added without a new version; none is removed."""
 
 
 class Output:
-    """What a command can say: as ``text`` for people, or as ``json``.
+    """Writes a command's result and messages, as ``text`` or as ``json``.
 
-    That is one object on stdout, with its ``version``, and the same words as for people on stderr. With ``quiet`` there
-    is no progress.
+    JSON is one object on stdout with a ``version``; messages still go to stderr as text. ``quiet`` hides progress.
     """
 
     def __init__(
@@ -44,60 +40,57 @@ class Output:
         self._stderr = stderr or Console(stderr=True)
 
     def show(self, value: Mapping[str, Any], render: Callable[[Console], None]) -> None:
-        """Write a result: as JSON has it, or as ``render`` prints it for people."""
+        """Write a result: ``value`` as JSON, or the text that ``render`` prints."""
         if self._is_json:
             self._object(value)
         else:
             render(self._stdout)
 
     def unsaid(self, message: str | None) -> str:
-        """Leave out of a message what was warned of while the work went on."""
+        """Return a message without the warnings that were already shown."""
         left = message or ""
         for warning in self._warned:
             left = left.replace(warning, "")
         return " ".join(left.split())
 
     def note(self, message: str) -> None:
-        """Show what else was done."""
+        """Show a remark, unless quiet."""
         if not self._quiet:
             self._line(message)
 
     def warning(self, message: str) -> None:
-        """Show something the user should know though the command goes on."""
+        """Show a warning; the command continues."""
         self._warned.append(message)
         self._line(f"Warning: {message}", style="yellow")
 
     def failure(self, failure: Failure) -> None:
-        """Show why the command failed, in JSON as ``error``."""
+        """Show why the command failed; JSON has it as ``error``."""
         self.usage(failure)
         self.incomplete(failure)
 
     def incomplete(self, failure: Failure) -> None:
-        """Show why not all was done, which the result has, too."""
-        # What Spark says may have several lines, and be indented.
+        """Show on stderr why part of the work failed; the JSON result holds it already."""
+        # Spark's messages may have several indented lines.
         for line in f"Error: {failure.message}".split("\n"):
             self._line(line.expandtabs(), style="red")
 
     def interrupted(self, message: str) -> None:
-        """Show what became of a command that was told to end, and had its say."""
+        """Show how an interrupted command ended."""
         self._line(f"Interrupted: {message}", style="yellow")
 
     def cancelled(self, failure: Failure) -> None:
-        """Show what became of a command that was told to end, and has no result."""
+        """Show how an interrupted command without a result ended."""
         self.usage(failure)
         self.interrupted(failure.message)
 
     def usage(self, failure: Failure) -> None:
-        """Write ``error`` in JSON only: of wrong usage the parser of arguments tells on stderr."""
+        """Write ``error`` as JSON only, because the argument parser itself reports wrong usage on stderr."""
         if self._is_json:
             self._object(failure.to_dict())
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[str], None]]:
-        """Give a function that shows what is going on.
-
-        On a terminal it is the text of a spinner with the time, elsewhere a line.
-        """
+        """Yield a function that shows the current step: beside a spinner on a terminal, else as a line."""
         if self._quiet:
             yield lambda _: None
         elif self._stderr.is_terminal:
@@ -110,10 +103,10 @@ class Output:
 
     @contextmanager
     def work(self) -> Iterator[Callable[[str, int, int], None]]:
-        """Give a function that is told of finished work: the stage, its rows, and their bytes.
+        """Yield a function that takes finished work: stage, rows, bytes.
 
-        The stage ``plan`` tells how much there is of every other. On a terminal there is a bar for each stage,
-        elsewhere a line for each tenth of it. The function may be called from several threads.
+        The stage ``plan`` sets the total of every other stage. A terminal shows a bar for each stage, other outputs a
+        line for each tenth. The function is thread-safe.
         """
         if self._quiet:
             yield lambda *_: None
@@ -130,7 +123,7 @@ class Output:
             yield _Tenths(self._line)
 
     def _line(self, text: str, *, style: str = "") -> None:
-        # Messages hold brackets that are no markup, and a line that is wrapped cannot be searched for.
+        # Brackets in messages are not markup, and wrapped lines could not be searched for.
         self._stderr.print(Text(printable(text), style=style), soft_wrap=True)
 
     def _object(self, value: Mapping[str, object]) -> None:

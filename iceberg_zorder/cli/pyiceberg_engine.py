@@ -1,4 +1,4 @@
-"""The PyIceberg engine behind the commands: load the table, and plan or rewrite it in this process."""
+"""The PyIceberg engine of the commands: loads the table, then plans or rewrites it in this process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PyIcebergEngine:
     def of(table: NamedTable, conf: dict[str, str]) -> PyIcebergEngine:
         """Prepare the engine; raises InvalidInputError for wrong usage."""
         for name in conf:
-            raise InvalidInputError(f"Cannot set --conf {name}, because the engine is pyiceberg and it is for Spark")
+            raise InvalidInputError(f"Cannot set --conf {name}, because it needs the engine spark")
         return PyIcebergEngine(table)
 
     def plan(
@@ -55,13 +55,13 @@ class PyIcebergEngine:
                     plan = sample(table, plan_rewrite(table, **asked), predicates=predicates, progress=work)
                     result = execute(table, plan, progress=work)
                 else:
-                    # What other operations change meanwhile is planned again, where a plan that is kept goes stale.
+                    # Unlike execute, this plans again what concurrent operations changed.
                     result = rewrite_data_files(table, **asked, progress=work)
                 done()
         return result
 
     def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Rewrite what a plan says."""
+        """Execute a plan."""
         with failures(f"rewrite {self.table.name}", output):
             table = load_table(self.table.catalog, self.table.identifier)
             with output.progress() as say, output.work() as work:
@@ -88,7 +88,7 @@ class PyIcebergEngine:
 
 @contextmanager
 def failures(act: str, output: Output) -> Iterator[None]:
-    """Have whatever PyIceberg, the catalog or a manifest raises end in a message; warnings are passed on."""
+    """Turn any exception into a RewriteFailedError with a message, and show warnings."""
     try:
         with warnings(output):
             yield
@@ -109,7 +109,7 @@ class _Warnings(logging.Handler):
 
 @contextmanager
 def warnings(output: Output, masked: Callable[[str], str] = str) -> Iterator[None]:
-    """Pass on what the engine warns of, without secrets."""
+    """Show the engine's warnings, with secrets masked."""
     handler = _Warnings(output, masked)
     logger = logging.getLogger("iceberg_zorder")
     logger.addHandler(handler)

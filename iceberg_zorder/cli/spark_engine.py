@@ -1,4 +1,4 @@
-"""The Spark engine behind the commands: start Spark with the catalog, and issue the CALL, or plan without it."""
+"""The Spark engine of the commands: starts Spark with the catalog, then issues the CALL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _ORPHANS = "remove_orphan_files"
-"""Named by the plugin's warnings of files that were left: those are passed on whatever happens."""
+"""Part of the plugin's warnings about orphaned files, which are always shown."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SparkEngine:
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
 
     def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Rewrite what a plan says; raises Interrupted when cancelled."""
+        """Execute a plan; raises Interrupted when cancelled."""
 
         def execute(spark: SparkSession) -> RewriteResult:
             return execute_plan(spark, self.table, plan.to_json())
@@ -99,8 +99,8 @@ class SparkEngine:
         done: Callable[[], None] = lambda: None,
         message: Callable[[_T], str | None] = lambda _: None,
     ) -> _T:
-        """Do some work, of whose outcome ``message`` is shown anyway; what the plugin warned of is passed on."""
-        # Spark may still be starting, and write its log, when nobody waits for it any more.
+        """Run work in Spark, and show the plugin's warnings that ``message`` of its outcome does not contain."""
+        # A cancelled Spark may still be starting and writing its log.
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
@@ -109,7 +109,7 @@ class SparkEngine:
             except Interrupted as interrupted:
                 _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
                 raise
-            except Exception as error:  # whatever Spark raises ends in a message
+            except Exception as error:  # every Spark failure ends in a message
                 failure = failure_message(error)
                 _warn(output, plugin_lines(directory), said=failure)
                 if isinstance(error, InvalidInputError | RewriteFailedError):
@@ -138,16 +138,16 @@ class SparkEngine:
             result = call.result()
             done()
         except Interrupted:
-            say("Cancelling; a second Ctrl-C does not wait for that")
+            say("Cancelling; press Ctrl-C again to exit at once")
             return _cancelled(call)
         return result
 
 
 def _cancelled(call: SparkCall[_T]) -> _T:
-    """Cancel a call; returns its result if it was over before, else raises Interrupted with what the call said."""
+    """Cancel a call; returns its result if it had completed, else raises Interrupted with its message."""
     try:
         result = call.cancel()
-    except Exception as error:  # whatever Spark raises for jobs that it has cancelled
+    except Exception as error:  # Spark raises various classes for cancelled jobs
         message = failure_message(error)
         raise Interrupted(message if message.startswith("Cannot ") else "") from error
     if result is None:
@@ -156,7 +156,7 @@ def _cancelled(call: SparkCall[_T]) -> _T:
 
 
 def _warn(output: Output, lines: list[str], *, said: str | None) -> None:
-    """Pass on what the plugin warned of, less what is said anyway."""
+    """Show the plugin's warnings, without those that ``said`` contains."""
     for line in lines:
         if said is None or line not in said:
             output.warning(line)

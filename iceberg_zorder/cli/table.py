@@ -1,4 +1,4 @@
-"""The table that a command names, and the protocol that both engines implement for commands."""
+"""The table of a command, and the protocol of both engines for commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iceberg_zorder.rewrite.result import RewriteResult
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table that a command names.
+    """The table of a command.
 
     Examples
     --------
@@ -29,73 +29,73 @@ class NamedTable:
     """
 
     name: str
-    """Its full name, the catalog in front."""
+    """Full name, including the catalog."""
     identifier: tuple[str, ...]
-    """Its name in the catalog: the namespace's parts, and its own."""
+    """Namespace parts and table name."""
     catalog: CatalogConfiguration
 
     def pasted(self, command: str | None) -> str | None:
-        """Complete a command of ours that is shown to be pasted by the flags that find the catalog."""
+        """Append the catalog's flags to an iceberg-zorder command; other commands stay as they are."""
         is_ours = command is not None and command.startswith("iceberg-zorder ")
         return f"{command} {shlex.join(self.catalog.flags)}" if is_ours and self.catalog.flags else command
 
 
 def named_table(table: str, act: str, catalog: str | None, uri: str | None, warehouse: str | None) -> NamedTable:
-    """Find the catalog of a table, whose name may begin with the catalog's, as all output prints it."""
+    """Resolve a table name, with or without the catalog's name in front."""
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
     parts = tuple(name_parts(table))
     if len(parts) > 2 and parts[0] == found.name:
         if has_tables(found, parts, parts[1:]):
             raise InvalidInputError(
-                f"Cannot {act} {table}, because catalog {found.name} has a table of that name, and one of the name "
+                f"Cannot {act} {table}, because catalog {found.name} has a table of that name and a table "
                 f"{'.'.join(parts[1:])}: write {found.name}.{table} or {'.'.join(parts[1:])}"
             )
         parts = parts[1:]
     if len(parts) < 2:
-        raise InvalidInputError(f"Cannot {act} {table}, because it names no namespace: write it as db.{table}")
+        raise InvalidInputError(f"Cannot {act} {table}, because the namespace is missing: write db.{table}")
     return NamedTable(quoted_name((found.name, *parts)), parts, found)
 
 
 class Engine(Protocol):
-    """What reads and rewrites the table of a command.
+    """Plans, rewrites and reports on the table of a command.
 
-    ``asked`` are the arguments that the functions of both engines share, by name: ``columns``, ``where``, ``options``
-    and ``branch``; for a report others in place of ``options``.
+    ``asked`` holds the arguments that both engines' functions share: ``columns``, ``where``, ``options``, ``branch``.
+    For a report, ``predicates`` and ``workload`` replace ``options``.
     """
 
     def plan(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool
     ) -> Mapping[str, Any]:
-        """Plan the rewrite; nothing is written. With ``sampled`` the plan has layouts and predictions.
+        """Return the plan as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` does; write nothing.
 
-        Returns what :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` describes.
+        With ``sampled`` it has layouts and predictions.
         """
 
     def rewrite(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
     ) -> RewriteResult:
-        """Rewrite the table, or in a dry run tell what ``predicates`` would read; calls ``done`` when it is done."""
+        """Rewrite the table, or in a dry run predict what ``predicates`` read; then call ``done``."""
 
     def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Rewrite what a plan says; calls ``done`` when it is done."""
+        """Execute a plan, then call ``done``."""
 
     def report(
         self, asked: Mapping[str, Any], compared: int | None, output: Output
     ) -> tuple[ClusteringReport, ClusteringReport | None]:
-        """Report on the table, and on a snapshot of before if there is one to compare with."""
+        """Report on the table, and on the earlier snapshot ``compared`` if given."""
 
 
 def by_text(asked: Mapping[str, Any]) -> str:
-    """Return what a table is to be rewritten by, for people."""
-    return asked["columns"] or "what the table remembers"
+    """Return the sort order of a request as text."""
+    return asked["columns"] or "the table's zorder.columns"
 
 
 def with_compared(
     report_by: Callable[..., ClusteringReport], asked: Mapping[str, Any], compared: int | None
 ) -> tuple[ClusteringReport, ClusteringReport | None]:
-    """Report on a table, and on its snapshot of before if one is asked for."""
+    """Report on a table, and on its snapshot ``compared`` if given."""
     found = report_by(**asked)
     if compared is None:
         return found, None
-    # What is compared is by the same columns, though an older snapshot may tell of others.
+    # Both reports use the same columns, whatever the older snapshot was clustered by.
     return found, report_by(**{**asked, "columns": found.sort_order}, snapshot_id=compared)

@@ -1,1 +1,1 @@
-"""Scheduled maintenance: read a policy, observe its tables, decide what pays, and do it."""
+"""Scheduled maintenance: read a policy, observe its tables, decide which rewrites pay, run them."""

@@ -1,9 +1,9 @@
-"""Decide what a pass of maintenance rewrites: statistics in, ranked decisions with reasons out.
+"""Decide what a maintenance pass rewrites: statistics in, ranked decisions with reasons out.
 
-A file group is worth what filters read less for each byte that its rewrite reads. The budget goes to what is due for
-its deletes or its partition spec, and then to the file groups of all tables that are worth most; one that does not fit
-leaves its room to others. A new layout for the queries of a table, where it pays, is for all that is to be rewritten
-of it in this pass.
+The worth of a file group is the bytes that filters save for each byte rewritten. The budget goes first to groups that
+must be rewritten for their deletes or partition spec, then to the groups of highest worth in all tables. A group that
+does not fit leaves the budget to smaller ones. If a new layout for a table's queries pays, it replaces the table's
+other file groups in this pass.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ Action = Literal["rewrite", "leave"]
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done about a table, and why."""
+    """The action for a table, with its reason."""
 
     table: TableName
     action: Action
     reason: str
     groups: tuple[FileGroupNeed, ...] = ()
-    """The file groups that are rewritten, those that are worth most first."""
+    """File groups to rewrite, highest worth first."""
     deferred: tuple[FileGroupNeed, ...] = ()
-    """The file groups that the budget has no room for."""
+    """File groups that exceed the budget."""
     room: int | None = None
-    """Bytes that may be rewritten if more are needed by then; None is without limit."""
+    """Limit in bytes if the table is planned again before its rewrite; None is unlimited."""
     is_new_layout: bool = False
-    """Whether the file groups are those of a new layout for the table's queries."""
+    """Whether the file groups belong to a new layout for the table's queries."""
 
     @property
     def size(self) -> int:
-        """Bytes that are rewritten."""
+        """Bytes to rewrite."""
         return sum(each.size for each in self.groups)
 
     @property
     def saved_bytes(self) -> float:
-        """What ``column = value`` is expected to read less afterwards, in bytes."""
+        """Predicted savings of a filter ``column = value``, in bytes."""
         return sum(each.saved_bytes for each in self.groups)
 
 
 def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, budget: Budget) -> tuple[Decision, ...]:
-    """Decide about tables at a moment, which has a time zone.
+    """Decide about tables at a time, which must have a time zone.
 
     Examples
     --------
@@ -62,23 +62,23 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, b
     >>> [(each.table.name, each.action) for each in found]
     [('b', 'rewrite'), ('c', 'rewrite'), ('a', 'leave')]
     >>> found[2].reason
-    'the budget of this pass has no room for it: 100 bytes, 10 are left'
+    'over the budget of this pass: needs 100 bytes, 10 are left'
     """
     return _within([_judged(found, settings, now) for found, settings in tables], budget)
 
 
 def with_room(decision: Decision, size: int | None) -> Decision:
-    """Let a table that was deferred have what rewrites before it left of the budget, in bytes; None is no limit."""
+    """Give a deferred table the bytes that earlier rewrites left of the budget; None is unlimited."""
     groups = within(decision.deferred, sum(each.size for each in decision.deferred) if size is None else size)
     if decision.groups or not groups:
         return decision
     deferred = tuple(each for each in decision.deferred if each not in groups)
-    reason = "rewrites before it took less of the budget than planned"
+    reason = "earlier rewrites used less of the budget than planned"
     return replace(decision, action="rewrite", reason=reason, groups=groups, deferred=deferred)
 
 
 def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
-    """Take the file groups that are worth most, of so many bytes in all."""
+    """Return the file groups of highest worth, of at most ``size`` bytes in all."""
     taken: list[FileGroupNeed] = []
     for group in sorted(groups, key=_rank):
         if group.size <= size:
@@ -88,7 +88,7 @@ def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, .
 
 
 def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decision:
-    """Decide about a table as if there were no others."""
+    """Decide about a table by itself, without a budget."""
 
     def leave(reason: str) -> Decision:
         return Decision(found.table, "leave", reason)
@@ -96,9 +96,9 @@ def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decis
     if not settings.enabled:
         return leave(settings.disabled_because)
     if not settings.allows(now):
-        return leave("it is outside of allowed-hours")
+        return leave("outside allowed-hours")
     if found.conflicts is not None and now < found.conflicts.until:
-        return leave(f"it is left in peace until {found.conflicts.until:%Y-%m-%d %H:%M:%SZ} after a conflict")
+        return leave(f"backing off until {found.conflicts.until:%Y-%m-%d %H:%M:%SZ} after a conflict")
     queries = [found.workload.text] if found.workload and found.workload.text else []
     if found.workload is not None and found.workload.groups:
         groups = tuple(sorted(found.workload.groups, key=_rank))
@@ -117,7 +117,7 @@ def _rank(group: FileGroupNeed) -> tuple[bool, float, int, int]:
 
 
 def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
-    """Give the budget to the file groups that are worth most."""
+    """Spend the budget on the file groups of highest worth."""
     of = {each.table: each for each in judged}
     wanted = sorted(
         ((group, each.table) for each in judged for group in each.groups), key=lambda pair: (*_rank(pair[0]), pair[1])
@@ -155,12 +155,12 @@ def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
 def _no_room(groups: Sequence[FileGroupNeed], room: int | None, budget: Budget, tables: int) -> str:
     least = min(each.size for each in groups)
     if room is None or (budget.tables is not None and tables >= budget.tables):
-        return f"the budget of this pass has no room for it: {budget.tables} tables"
-    return f"the budget of this pass has no room for it: {least:,} bytes, {room:,} are left"
+        return f"over the budget of this pass: {budget.tables} tables"
+    return f"over the budget of this pass: needs {least:,} bytes, {room:,} are left"
 
 
 def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> tuple[list[str], list[str]]:
-    """Return the triggers of a policy that are met, and the others, with their figures.
+    """Return the met and the unmet triggers of a policy, with their figures.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def _figure(value: float | None) -> str:
 
 def _timed(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> list[tuple[bool, str]]:
     last = found.last_rewrite_ms
-    # A table may claim any time.
+    # A table's property may hold any time.
     since = None if last is None else datetime.fromtimestamp(max(0, min(last / 1000, now.timestamp())), timezone.utc)
     told = []
     if triggers.interval is not None:

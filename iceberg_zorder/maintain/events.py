@@ -1,4 +1,4 @@
-"""The events of a pass of maintenance, in order: for a log of JSON lines, and for other listeners."""
+"""The events of a maintenance pass, in order, for a JSON log and other listeners."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ REWRITE_BEGAN, REWRITE_ENDED = "rewrite-began", "rewrite-ended"
 
 @dataclass(frozen=True)
 class Event:
-    """Something that has happened."""
+    """An event of a pass."""
 
     name: str
-    """What: one of those of this module."""
+    """One of this module's names."""
     at: datetime
-    """When, with a time zone."""
+    """Time, with a time zone."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What is to be told of it, in what JSON has; without secrets."""
+    """Details in JSON types, without secrets."""
 
 
 Listener = Callable[[Event], None]
-"""Is told of each event, at once."""
+"""Called with each event as it happens."""
 Work = Callable[[str, int, int], None]
-"""Is told of work that is done, maybe from several threads: the stage, and the rows and bytes of it."""
+"""Called with finished work: stage, rows, bytes. Several threads may call it."""
 
 
 class JsonLog:
-    """Adds a line of JSON to a file for each event; work goes on where that cannot be, after a warning.
+    """Appends each event to a file as a line of JSON.
 
-    It is opened for each line, so that it may be moved away at any time. Raises an OSError when it cannot be written at
-    the beginning.
+    The file is opened for each line, so that log rotation can move it at any time. Raises OSError if the file cannot be
+    written at the start; later failures are logged as warnings.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class JsonLog:
         path.open("ab").close()
 
     def __call__(self, event: Event) -> None:
-        """Write an event; those up to the next beginning have the id of their pass in common."""
+        """Write an event with the id of its pass."""
         if event.name == PASS_BEGAN:
             self._pass = uuid.uuid4().hex[:12]
         line = {"time": event.at.isoformat(), "event": event.name, "pass": self._pass, **event.details}
@@ -68,7 +68,7 @@ class JsonLog:
                 file.write(f"{json.dumps(line)}\n".encode())
         except OSError as error:
             if not self._is_ill:
-                _LOG.warning("Cannot write %s, because %s. Until then nothing is logged", self._path, error)
+                _LOG.warning("Cannot write %s, because %s. Events are lost until it can be written", self._path, error)
             self._is_ill = True
         else:
             self._is_ill = False

@@ -1,6 +1,6 @@
-"""One pass of maintenance: observe, decide, act, report.
+"""One maintenance pass: observe, decide, act, report.
 
-Nothing is kept between passes but what is in the tables. What happens to one table stops no other.
+Passes keep state only in the tables. A failure of one table does not stop the others.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 class LeftForNowError(Exception):
-    """A table that is left to the next pass, or to another maintainer; the message says why."""
+    """A table is left to the next pass or to another maintainer; the message is the reason."""
 
 
 class PartlyDoneError(Exception):
-    """A rewrite that has failed when a part of it was committed, which stands; it is raised from what went wrong."""
+    """A rewrite failed after part of it was committed; the committed part remains."""
 
     def __init__(self, done: Done, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -47,38 +47,38 @@ class PartlyDoneError(Exception):
 
 
 class Tables(Protocol):
-    """The tables of a policy's catalogs, and what can be done with them."""
+    """The tables of a policy's catalogs, and the operations on them."""
 
     def names(self, catalog: str) -> Iterable[TableName]:
-        """List the tables of a catalog; raises whatever the catalog does, where only a part of it fails at the end."""
+        """Yield the tables of a catalog; raises the catalog's error, after all tables that could be listed."""
 
     def settings(self, name: TableName) -> TableSettings | None:
-        """Find what the policy says of a table, and the table itself; None where no rule is for it."""
+        """Return a table's settings by the policy and its own properties; None if no rule matches it."""
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
-        """Find out what a table needs, from its metadata; raises InvalidInputError where that cannot be."""
+        """Observe what a table needs, from its metadata; raises InvalidInputError if it cannot be planned."""
 
     def rewrite(self, decision: Decision, settings: TableSettings, work: Work, goes_on: Callable[[], bool]) -> Done:
-        """Rewrite the file groups of a decision, and begin none where it is not to go on.
+        """Rewrite the file groups of a decision; start no further group once ``goes_on`` returns False.
 
-        Raises as a rewrite does, maybe inside a PartlyDoneError, or LeftForNowError.
+        Raises the errors of a rewrite, PartlyDoneError or LeftForNowError.
         """
 
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
-        """Have a table remember conflicts, or none any more, for :meth:`observe` to find; raises as it may."""
+        """Store conflicts in a table for :meth:`observe`, or remove them with None; may raise any error."""
 
     def note(self, name: TableName, settings: TableSettings) -> None:
-        """Have a table remember what was found out about its queries; raises as it may."""
+        """Store the last advice on its queries in a table; may raise any error."""
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
+        """Delete files that killed maintainers left, once they are old enough; may raise any error."""
 
 
 class MaintenancePass:
     """Runs passes over the tables of a policy.
 
-    ``clock`` tells the time, with a time zone; ``say`` is told what is done, ``tell`` each
-    :class:`iceberg_zorder.maintain.events.Event`, and ``work`` how far rewrites are.
+    ``clock`` returns the time with a time zone. ``say`` gets each step as text, ``tell`` each
+    :class:`iceberg_zorder.maintain.events.Event`, and ``work`` the progress of rewrites.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class MaintenancePass:
         reports: list[TableReport] = []
         decisions = decide(seen, began, self._policy.budget)
         limit, most = self._policy.budget.bytes, self._policy.budget.tables
-        # The bytes of the budget that are not spoken for.
+        # Bytes of the budget that no decision has taken.
         spare = None if limit is None else limit - sum(each.size for each in decisions)
         for planned in decisions:
             rewritten = sum(each.done is not None and each.done.rewritten_files > 0 for each in reports)
@@ -136,7 +136,7 @@ class MaintenancePass:
         return done
 
     def _remember(self, report: TableReport, settings: TableSettings) -> None:
-        """Have a table remember how long it is left in peace after a conflict: twice as long after each in a row."""
+        """Store a table's back-off after a conflict; it doubles with each conflict in a row."""
         before = report.observation.conflicts if report.observation else None
         conflicts = None
         if report.is_conflict:
@@ -148,8 +148,8 @@ class MaintenancePass:
     def _noted(self, table: TableName, what: str, note: Callable[[], None]) -> None:
         try:
             note()
-        except Exception as error:  # it is found out again
-            self._say(self._policy.masked(f"{table} does not remember {what}, because {_text(error)}"))
+        except Exception as error:  # the next pass finds it out again
+            self._say(self._policy.masked(f"Cannot store {what} in {table}, because {_text(error)}"))
 
     def _tell(self, name: str, details: Mapping[str, Any]) -> None:
         self._listener(Event(name, self._clock(), details))
@@ -162,7 +162,7 @@ class MaintenancePass:
             found: list[TableName] = []
             try:
                 found.extend(self._tables.names(catalog))
-            except Exception as error:  # the other catalogs go on, and so does what was found of this one
+            except Exception as error:  # other catalogs, and the tables listed so far, are still maintained
                 text = _text(error)
                 if not isinstance(error, CatalogUnreachedError):
                     text = f"Cannot list the tables of catalog {catalog}, because {text}"
@@ -171,20 +171,20 @@ class MaintenancePass:
         return names, errors
 
     def _observed(self, name: TableName, now: datetime) -> tuple[TableReport, TableSettings] | None:
-        """Observe a table that is maintained; one that is not to be looked at is not."""
+        """Observe a table, unless it is disabled or cannot be read."""
         try:
             settings = self._tables.settings(name)
             if settings is None:
                 return None
             if not settings.enabled or not settings.allows(now):
                 return TableReport(name, observation=Observation(name, None, None)), settings
-            self._say(f"Looking at {name}")
+            self._say(f"Observing {name}")
             return TableReport(name, observation=self._tables.observe(name, settings, now)), settings
         except Exception as error:  # the other tables go on
             return TableReport(name, error=self._policy.masked(f"{name}: {_text(error)}")), TableSettings()
 
     def _cleaned(self, report: TableReport, settings: TableSettings) -> TableReport:
-        """Clean up where work may be done."""
+        """Clean up, within allowed hours."""
         if report.observation is None or report.observation.snapshot_id is None or report.error is not None:
             return report
         try:
@@ -204,7 +204,7 @@ class MaintenancePass:
         begun = 0
 
         def goes_on() -> bool:
-            # Once a table is sampled, one file group of it is rewritten, lest all time go to samples, pass after pass.
+            # Rewrite at least one file group of a sampled table: else passes could spend all their time on sampling.
             nonlocal begun
             begun += 1
             return not stop() and (begun == 1 or not self._is_over(began))
@@ -218,13 +218,13 @@ class MaintenancePass:
         return report
 
     def _too_late(self, settings: TableSettings, began: datetime, stop: Callable[[], bool]) -> str | None:
-        """Say why a table whose turn has come is left all the same."""
+        """Return why a table is left although its turn has come; None if it is not."""
         if stop():
-            return "the pass was ended early"
+            return "the pass was stopped"
         if self._is_over(began):
-            return f"the budget of this pass has no time left for it: {self._policy.budget.minutes:g} minutes"
+            return f"over the budget of this pass: {self._policy.budget.minutes:g} minutes"
         if not settings.allows(self._clock()):
-            return "its allowed hours were over when its turn came"
+            return "outside allowed-hours when its turn came"
         return None
 
     def _is_over(self, began: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Metrics of passes for Prometheus: over HTTP beside a watching maintainer, or as a file for the node exporter."""
+"""Prometheus metrics of passes: over HTTP with ``--watch``, or as a file for the node exporter."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ _ACTIONS = ("rewrite", "leave")
 _PREFIX = "iceberg_zorder_"
 _TABLE = ("table",)
 _COUNTERS = {
-    "passes": ("Passes that have ended.", ("outcome",)),
+    "passes": ("Ended passes.", ("outcome",)),
     "decisions": ("Decisions on tables.", ("table", "action")),
     "rewritten_bytes": ("Bytes of replaced data files.", _TABLE),
     "rewritten_files": ("Replaced data files.", _TABLE),
-    "added_files": ("Data files that took their place.", _TABLE),
-    "conflicts": ("Rewrites that writers were in the way of.", _TABLE),
-    "failures": ("Failures, but for conflicts.", _TABLE),
+    "added_files": ("Data files that replaced them.", _TABLE),
+    "conflicts": ("Rewrites that lost to a concurrent writer.", _TABLE),
+    "failures": ("Failures other than conflicts.", _TABLE),
 }
 _GAUGES = {
-    "last_pass_duration_seconds": ("How long the last pass took.", ()),
-    "last_pass_timestamp_seconds": ("When the last pass ended.", ()),
-    "last_successful_pass_timestamp_seconds": ("When the last pass without a failure ended.", ()),
-    "table_bytes": ("Bytes of data files when it was looked at last.", _TABLE),
-    "table_files": ("Data files when it was looked at last.", _TABLE),
-    "table_small_files": ("Those below min-file-size-bytes.", _TABLE),
+    "last_pass_duration_seconds": ("Duration of the last pass.", ()),
+    "last_pass_timestamp_seconds": ("End of the last pass.", ()),
+    "last_successful_pass_timestamp_seconds": ("End of the last pass without a failure.", ()),
+    "table_bytes": ("Bytes of data files, as last observed.", _TABLE),
+    "table_files": ("Data files, as last observed.", _TABLE),
+    "table_small_files": ("Data files below min-file-size-bytes, as last observed.", _TABLE),
     "table_expected_saved_bytes": (
-        "Bytes that a filter would read less after the rewrite that was decided on.",
+        "Predicted savings of a filter by the rewrite last decided on, in bytes.",
         _TABLE,
     ),
-    "table_workload_read_ratio": ("Share of it that its queries read on average.", _TABLE),
+    "table_workload_read_ratio": ("Average share of the table's bytes that its queries read.", _TABLE),
 }
 
 
 class PassMetrics:
-    """Counts what passes do."""
+    """Counters and gauges of passes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -63,7 +63,7 @@ class PassMetrics:
             name: Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
             for name, (about, labels) in _COUNTERS.items()
         }
-        # One without labels is there once it is set, lest it say 0 of what has not happened.
+        # Gauges without labels are registered when first set, so that they never report a false 0.
         self._gauges = {
             name: Gauge(f"{_PREFIX}{name}", about, labels, registry=self.registry if labels else None)
             for name, (about, labels) in _GAUGES.items()
@@ -123,15 +123,15 @@ class PassMetrics:
             add("added_files", of.done.added_files)
 
     def text(self) -> bytes:
-        """Write them as Prometheus reads them."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def write(self, path: Path) -> None:
-        """Write them to a file, which has either the old or the new ones at any time; raises OSError if that fails."""
+        """Write the metrics to a file atomically; raises OSError."""
         write_to_textfile(str(path), self.registry)
 
     def go_on_from(self, text: str) -> None:
-        """Take over what another process has counted; of what is not known nothing."""
+        """Continue from another process' metrics; unknown ones are ignored."""
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 self._tables |= {sample.labels["table"]} if "table" in sample.labels else set()
@@ -143,7 +143,7 @@ class PassMetrics:
 
 
 def _forget(tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
-    """Have nothing said of tables that are no longer maintained."""
+    """Remove the metrics of tables that are no longer maintained."""
     for table in tables:
         for labels in ((table,), *((table, action) for action in _ACTIONS)):
             for metric in metrics:
@@ -152,7 +152,7 @@ def _forget(tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
 
 
 class Health:
-    """Tells whether passes end in time (within ``patience``), and whether the last one could look at tables at all."""
+    """Whether passes end within ``patience``, and whether the last one could list tables."""
 
     def __init__(self, patience: timedelta, clock: Callable[[], datetime]) -> None:
         self._patience, self._clock = patience, clock
@@ -167,7 +167,7 @@ class Health:
             self._since, self._errors = report.ended, report.errors
 
     def why_ill(self) -> str | None:
-        """Say what is wrong; None if nothing is."""
+        """Return the problem; None if healthy."""
         with self._lock:
             if self._clock() - self._since > self._patience:
                 return f"no pass has ended since {self._since.isoformat()}"
@@ -175,7 +175,7 @@ class Health:
 
 
 def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServer:
-    """Serve ``/metrics`` and ``/health`` on 127.0.0.1, until the server is shut down."""
+    """Serve ``/metrics`` and ``/health`` on 127.0.0.1 until the server is shut down."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Notes that maintenance keeps in a property of a table, so that passes on other machines read them."""
+"""State that maintenance keeps in a table property, so that passes on other machines can read it."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ NOTES = "zorder.maintenance"
 
 @dataclass(frozen=True)
 class AbandonedWrite:
-    """A write that nobody waits for any more.
+    """A write whose process is gone.
 
-    What it had asked the catalog for may still be granted, until something else is committed: it is harmless then.
+    The catalog may still accept its pending commit, until another commit makes that impossible.
     """
 
     since: AwareDatetime
-    """When that was noted, with a time zone."""
+    """Time of the note, with a time zone."""
     commit: int | None = None
-    """How far the table's commits had come when it could ask for nothing more; None where nobody has looked since."""
+    """The table's :func:`last commit <iceberg_zorder.pyiceberg.maintain.lease.last_commit>` when the write could no
+    longer ask for anything; None if not yet observed."""
 
     def seen(self, commit: int) -> AbandonedWrite:
-        """Note how far the table's commits have come, if nobody has."""
+        """Record the table's last commit, unless it is recorded already."""
         return self if self.commit is not None else replace(self, commit=commit)
 
 
 @dataclass(frozen=True)
 class Conflicts:
-    """Conflicts with writers."""
+    """Conflicts with writers in a row."""
 
     count: int
     until: AwareDatetime
-    """Until when the table is left in peace, with a time zone."""
+    """End of the back-off, with a time zone."""
 
 
 @dataclass(frozen=True)
 class Notes:
-    """What a table remembers of its maintenance.
+    """The maintenance state of a table.
 
     Examples
     --------
@@ -51,16 +52,16 @@ class Notes:
     """
 
     abandoned: dict[str, AbandonedWrite] = field(default_factory=dict)
-    """Writes that may have left files, by their ids."""
+    """Writes that may have left files, by id."""
     conflicts: Conflicts | None = None
     last_rewrite_ms: int | None = None
-    """When maintenance has rewritten the table last, for when its snapshot has expired; in milliseconds since 1970."""
+    """Time of the last rewrite by maintenance, in milliseconds since 1970; outlives the expiry of its snapshot."""
     advised_ms: int | None = None
-    """When ``advise`` was last asked."""
+    """Time of the last advice."""
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> Notes:
-        """Read the property; what cannot be read is nothing."""
+        """Read the property; invalid parts are ignored."""
         try:
             return _NOTES.validate_json(properties.get(NOTES, "{}"))
         except ValidationError:
@@ -68,7 +69,7 @@ class Notes:
 
     @property
     def text(self) -> str:
-        """The property; empty where there is nothing to remember."""
+        """The property's value; empty without notes."""
         return "" if self == Notes() else _NOTES.dump_json(self, exclude_defaults=True).decode()
 
 

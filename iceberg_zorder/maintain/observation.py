@@ -1,4 +1,4 @@
-"""What a pass of maintenance observes about a table, from its metadata alone."""
+"""A maintenance pass's observation of a table, from metadata alone."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class FileGroupNeed:
     """
 
     index: int
-    """Its place in the plan, from 1."""
+    """Number of the group in the plan, from 1."""
     files: int
     size: int
     worth: float
-    """The bytes that a filter is expected to read less afterwards for each byte of it."""
+    """Predicted savings of a filter in bytes, per byte of the group."""
     must_rewrite: bool
-    """Whether it is to be rewritten for its deletes or its partition spec, whatever is gained."""
+    """Whether deletes or an old partition spec demand its rewrite, regardless of the gain."""
     reason: str
     is_for_reads: bool = False
-    """Whether nothing but what filters read calls for its rewrite: no size, no deletes and no partition spec."""
+    """Whether only the savings of filters justify its rewrite: not sizes, deletes or a partition spec."""
 
     @property
     def saved_bytes(self) -> float:
-        """The bytes that a filter is expected to read less afterwards."""
+        """Predicted savings of a filter, in bytes."""
         return self.worth * self.size
 
 
 @dataclass(frozen=True)
 class WorkloadNeed:
-    """What the queries of a table read of it, and what ``advise`` says by them.
+    """The reads of a table's queries, and the advice for them.
 
     Examples
     --------
@@ -61,25 +61,25 @@ class WorkloadNeed:
     """
 
     queries: int
-    """How many different ones there are."""
+    """Number of distinct queries."""
     queries_per_day: float
     not_understood: float = 0.0
-    """How many of the statements and parts of conditions that were read could not be used."""
+    """Number of statements and conditions that could not be used."""
     read: float | None = None
-    """The share of the table's bytes that they read on average, where that is known."""
+    """Average share of the table's bytes that the queries read, if known."""
     advised: str | None = None
-    """The layout that is advised; None if there is none, or ``advise`` was not asked."""
+    """Recommended layout; None without one, or without advice."""
     predicted: float | None = None
-    """The share that they would read of it."""
+    """Share of the bytes that the queries would read of that layout."""
     pays_after_days: float | None = None
     message: str = ""
-    """What ``advise`` says; empty if it was not asked."""
+    """The advice as text; empty without advice."""
     groups: tuple[FileGroupNeed, ...] = ()
-    """What the pass rewrites for it."""
+    """File groups to rewrite for that layout."""
 
     @property
     def text(self) -> str:
-        """What they read, and what ``advise`` says; empty if it was not asked."""
+        """The reads and the advice as text; empty without advice."""
         if not self.message or self.read is None:
             return self.message
         return f"the queries of the workload read {self.read:.1%} of the bytes; {self.message}"
@@ -87,13 +87,13 @@ class WorkloadNeed:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What others have committed since our newest rewrite, or where there is none since the oldest snapshot."""
+    """Changes by others since our newest rewrite, or else since the oldest snapshot."""
 
     commits: int = 0
     data_files: int = 0
     data_bytes: int = 0
     position_delete_files: int = 0
-    """Deletion vectors count."""
+    """Includes deletion vectors."""
     position_deletes: int = 0
     equality_delete_files: int = 0
     equality_deletes: int = 0
@@ -101,31 +101,31 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a table needs."""
+    """The state of a table, as far as maintenance needs it."""
 
     table: TableName
     snapshot_id: int | None
-    """The snapshot that was looked at; None of an empty table."""
+    """The observed snapshot; None for an empty table."""
     last_rewrite_ms: int | None
-    """When our newest rewrite was committed, in milliseconds since 1970, where that is known."""
+    """Time of our newest rewrite in milliseconds since 1970, if known."""
     files: int = 0
-    """Data files that the filter leaves."""
+    """Data files that may match ``where``."""
     size: int = 0
-    """Their bytes."""
+    """Bytes of those files."""
     small_files: int = 0
-    """Those of them below ``min-file-size-bytes``."""
+    """Number of those files below ``min-file-size-bytes``."""
     arrivals: Arrivals = field(default_factory=Arrivals)
     groups: tuple[FileGroupNeed, ...] = ()
-    """The file groups that a rewrite would plan now."""
+    """File groups that a rewrite would plan."""
     message: str | None = None
-    """Why there are none."""
+    """Why there are no file groups."""
     pays: bool = False
-    """Whether any file group would be planned if ``max-scan-ratio`` were the policy's trigger ``scan-ratio``."""
+    """Whether a rewrite would plan a file group if ``max-scan-ratio`` were the policy's trigger ``scan-ratio``."""
     depth: float | None = None
-    """The average depth, if the policy asks for it and there are bounds."""
+    """Average depth, if a trigger needs it and there are bounds."""
     conflicts: Conflicts | None = None
-    """The conflicts that the table remembers."""
+    """Conflicts stored in the table."""
     max_scan_ratio: float = RewriteOptions().max_scan_ratio
-    """The option that the file groups were planned by."""
+    """Option ``max-scan-ratio`` of the plan."""
     workload: WorkloadNeed | None = None
-    """What its queries read, if the policy says where they are."""
+    """Reads of its queries, if the policy names a workload."""

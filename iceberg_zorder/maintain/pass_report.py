@@ -1,4 +1,4 @@
-"""The report of a pass of maintenance, as values and as JSON."""
+"""The report of a maintenance pass, as values and as JSON."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from iceberg_zorder.maintain.observation import Observation, TableName, Workload
 
 @dataclass(frozen=True)
 class Done:
-    """What was done to a table."""
+    """The result of a table's rewrite."""
 
     rewritten_files: int
     added_files: int
     rewritten_bytes: int
     failed_files: int = 0
-    """Data files whose file group could not be rewritten, while others were."""
+    """Data files of failed file groups, while other groups succeeded."""
     message: str | None = None
     why_failed: str | None = None
     follow_ups: tuple[str, ...] = ()
-    """What was done afterwards."""
+    """Completed follow-ups."""
     failed_follow_up: str | None = None
-    """Why no more was done afterwards."""
+    """Why the remaining follow-ups were not done."""
 
     def shown(self, masked: Callable[[str], str]) -> Done:
-        """Have texts masked, which may come from anywhere."""
+        """Return the result with secrets masked in all texts."""
         texts: dict[str, Any] = {name: masked(text) for name, text in vars(self).items() if isinstance(text, str)}
         return replace(self, **texts, follow_ups=tuple(map(masked, self.follow_ups)))
 
 
 @dataclass(frozen=True)
 class TableReport:
-    """What a pass did about a table."""
+    """A pass's decision and result for a table."""
 
     table: TableName
     decision: Decision | None = None
-    """None where it could not be observed."""
+    """None if the table could not be observed."""
     observation: Observation | None = None
     done: Done | None = None
     error: str | None = None
     is_conflict: bool = False
-    """Whether writers were in the way of the rewrite: they have won."""
+    """Whether the rewrite lost to a concurrent writer."""
 
 
 @dataclass(frozen=True)
 class PassReport:
-    """What a pass did."""
+    """The decisions and results of a pass."""
 
     began: datetime
     ended: datetime
     tables: tuple[TableReport, ...]
-    """The tables that rules of the policy are for: first those that were rewritten, in this order."""
+    """The tables that rules match: rewritten ones first, in the order of their rewrites."""
     errors: tuple[str, ...] = ()
-    """What went wrong with catalogs."""
+    """Errors of catalogs."""
     dry_run: bool = False
     unmatched: tuple[str, ...] = ()
-    """What is wrong with rules that are for no table."""
+    """Messages about rules that match no table."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the pass by what JSON has; ``docs/do/keep-a-table.md`` tells the keys."""
+        """Return the report in JSON types; ``docs/do/keep-a-table.md`` lists the keys."""
         return {
             "version": 1,
             "began": self.began.isoformat(),
@@ -74,7 +74,7 @@ class PassReport:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Describe the pass without its tables."""
+        """Return the report in JSON types, without the tables."""
         return {
             "seconds": (self.ended - self.began).total_seconds(),
             "rewritten_bytes": self.rewritten_bytes,
@@ -86,28 +86,28 @@ class PassReport:
 
     @property
     def rewritten_bytes(self) -> int:
-        """Bytes of data files that were rewritten."""
+        """Bytes of the rewritten data files."""
         return sum(each.done.rewritten_bytes for each in self.tables if each.done)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with catalogs, and what is wrong with rules."""
+        """Errors of catalogs and rules."""
         return (*self.errors, *self.unmatched)
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What went wrong with catalogs, rules and tables, which it names; that writers have won is no failure."""
+        """Errors of catalogs, rules and named tables; a rewrite that lost to a writer is not an error."""
         of_tables = (each.error for each in self.tables if each.error is not None and not each.is_conflict)
         return (*self.problems, *of_tables)
 
     @property
     def has_failed(self) -> bool:
-        """Whether anything went wrong."""
+        """Whether there is any error."""
         return bool(self.failures)
 
 
 def described(report: TableReport) -> dict[str, Any]:
-    """Describe what was done about a table by what JSON has; ``docs/do/keep-a-table.md`` tells the keys."""
+    """Return a table's report in JSON types; ``docs/do/keep-a-table.md`` lists the keys."""
     decision, found = report.decision, report.observation
     return {
         "table": str(report.table),

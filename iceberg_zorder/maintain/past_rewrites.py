@@ -15,29 +15,29 @@ from iceberg_zorder.select.branch_history import REWRITE_ID
 _FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
 
 SCAN_FRACTIONS = "zorder.scan-fractions"
-"""In a snapshot's summary, as JSON: by column the scan fraction that its files were predicted to have, and have."""
+"""Summary key: predicted and actual scan fraction of each column, as JSON."""
 REASON = "zorder.reason"
-"""In a snapshot's summary: why maintenance has rewritten the table."""
+"""Summary key: the reason of a rewrite by maintenance."""
 
 
 @dataclass(frozen=True)
 class PastRewrite:
-    """A rewrite of ours: its commits, oldest first. There are several with partial progress."""
+    """A rewrite of ours: its commits, oldest first; several with partial progress."""
 
     commits: tuple[SnapshotFacts, ...]
 
     @property
     def first(self) -> SnapshotFacts:
-        """Its first commit, whose parent is the table before the rewrite."""
+        """First commit; its parent is the table before the rewrite."""
         return self.commits[0]
 
     @property
     def last(self) -> SnapshotFacts:
-        """Its last commit."""
+        """Last commit."""
         return self.commits[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe it by the keys that ``docs/do/keep-a-table.md`` lists."""
+        """Return the rewrite in JSON types; ``docs/do/undo.md`` lists the keys."""
         fractions = _fractions(self.last.summary)
         total = {key: sum(each.count(of) for each in self.commits) for key, of in _COUNTS.items()}
         seconds = [each.count(DURATION) / 1000 for each in self.commits if DURATION in each.summary]
@@ -66,7 +66,7 @@ _COUNTS = {
 
 
 def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[PastRewrite]:
-    """List the rewrites of ours among the snapshots of a branch, by their last commit, oldest first.
+    """Return our rewrites among a branch's snapshots, by last commit, oldest first.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[PastRewrite]:
 
 
 def _fractions(summary: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    # What a foreign program has written there may be anything.
+    # Other programs may have written anything under this key.
     with suppress(ValidationError):
         found = _FRACTIONS.validate_json(summary.get(SCAN_FRACTIONS, "{}"))
         return {column: {key: each for key, each in of.items() if 0 <= each <= 1} for column, of in found.items()}

@@ -1,4 +1,4 @@
-"""The queries on a table, read from the files that a policy names."""
+"""A table's queries, read from the files that a policy names."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from iceberg_zorder.workload.workload_json import to_json
 _LOG = logging.getLogger("iceberg_zorder")
 
 MOST_QUERIES = 1_000
-"""So many different filters count at most, as each takes every plan some milliseconds."""
+"""Most distinct filters that count; each costs every plan some milliseconds."""
 _FRESH = timedelta(hours=1)
-"""For so long a process keeps what it has read."""
+"""How long a process caches the queries."""
 
 
 @dataclass(frozen=True)
 class ReadQueries:
-    """What was read of the queries on a table."""
+    """A table's queries, as read from files."""
 
     text: str
-    """The queries as option ``workload`` takes them; empty if there are none."""
+    """The queries as a value of option ``workload``; empty without queries."""
     queries: int
-    """How many different ones count."""
+    """Number of distinct queries that count."""
     per_day: float
-    """How many run a day, all of them."""
+    """Number of all queries a day."""
     not_understood: float
-    """How many statements, and parts of conditions, could not be used."""
+    """Number of statements and conditions that could not be used."""
 
     @staticmethod
     def of(workload: Workload, days: float) -> ReadQueries:
-        """Take what a layout is made for: queries whose values are known, or as many of them as stand for all.
+        """Return the queries with known values, reduced to a representative number of them.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class ReadQueries:
 
 
 class QueryFileReader:
-    """Reads the files of a policy, for each table once an hour; paths are relative to ``home``, where the policy is."""
+    """Reads a policy's query files, once an hour for each table; paths are relative to ``home``."""
 
     def __init__(self, home: Path, clock: Callable[[], datetime]) -> None:
         self._home, self._clock = home, clock
@@ -79,7 +79,7 @@ class QueryFileReader:
         (1, 3.0)
         """
         now = self._clock()
-        # Without a moment of their own queries run today, all day: what is relative to it is the same for each pass.
+        # Queries without a time get today's date, so that relative dates are equal in all passes of a day.
         today = now.astimezone(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
         key = (of, table.identifier, tuple(sorted(table.columns.items())))
         at, found = self._read.get(key, (None, None))
@@ -96,20 +96,20 @@ class QueryFileReader:
         found: list[Path] = []
         for each in sources:
             exact = self._home / each
-            # That of pathlib takes no pattern that begins at the root.
+            # pathlib's glob refuses absolute patterns.
             names = glob.glob(each, root_dir=self._home, recursive=True)  # noqa: PTH207
             matching = [exact] if exact.exists() else sorted(self._home / name for name in names)
             if not matching:
-                raise InvalidInputError(f"Cannot read the workload from {exact}, because there is no such file")
+                raise InvalidInputError(f"Cannot read the workload from {exact}, because the file does not exist")
             found += matching
         return list(dict.fromkeys(found))
 
     def _tell(self, workload: Workload, found: ReadQueries, table: ScannedTable) -> None:
         name = ".".join(table.identifier)
         if not found.queries:
-            _LOG.warning("Found no query on %s whose values are known: it is maintained without a workload", name)
+            _LOG.warning("Found no query on %s with known values: maintaining it without a workload", name)
         elif found.queries < sum(each.weight > 0 for each in workload.queries):
-            _LOG.warning("Of the queries on %s %s stand for all", name, f"{MOST_QUERIES:,}")
+            _LOG.warning("Using %s representative queries on %s", f"{MOST_QUERIES:,}", name)
         if workload.not_understood:
             most = workload.not_understood[0]
             _LOG.warning(

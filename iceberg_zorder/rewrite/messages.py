@@ -25,7 +25,7 @@ class Reason:
     Parameters
     ----------
     code : str
-        The kind of reason; ``docs/reference/options.md`` lists the codes.
+        The kind of reason; ``docs/reference/plans.md`` lists the codes.
     parameters : Mapping of str to object, optional
         The figures of the reason; fractions are rounded to 6 digits.
 

@@ -1,6 +1,6 @@
 """Choose the data files of a partition whose rewrite saves the most filter cost for each byte rewritten.
 
-``docs/understand/how-it-works.md`` has the rules: step 4 decides on the files that sizes call for, and step 5 scores
+``docs/design/choice-of-files.md`` has the rules: step 4 decides on the files that sizes call for, and step 5 scores
 sets of files.
 """
 

@@ -57,7 +57,7 @@ def _content(location: str, read: Callable[[str, int], bytes]) -> str:
         # Some programs begin files with a mark.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"Cannot read workload {location}, because it is no text in UTF-8") from error
+        raise InvalidInputError(f"Cannot read workload {location}, because it is not UTF-8 text") from error
     except Exception as error:  # whatever the storage raises
         raise InvalidInputError(f"Cannot read workload {location}, because {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from unittest.mock import patch
 from pyiceberg.utils.config import Config
 
 from iceberg_zorder.cli.app import app
+from tests.json_schemas import check_output
 
 
 def run(home: Path, *arguments: str, command: str = "rewrite") -> subprocess.CompletedProcess[str]:
@@ -43,7 +45,7 @@ def run_without_spark(home: Path, *arguments: str, command: str = "rewrite") -> 
 
 
 def run_here(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, as if PySpark could not be imported."""
+    """Run a command in this process, as if PySpark could not be imported; JSON that it writes must fit its schema."""
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with ExitStack() as stack:
@@ -59,7 +61,10 @@ def run_here(words: Sequence[str], environment: Mapping[str, str]) -> subprocess
         except SystemExit as ended:
             code = ended.code
     exit_code = code if isinstance(code, int) else 1
-    return subprocess.CompletedProcess(list(words), exit_code, out.getvalue(), err.getvalue())
+    text = out.getvalue()
+    if text.startswith('{"version": 1, '):
+        check_output(words[0], json.loads(text))
+    return subprocess.CompletedProcess(list(words), exit_code, text, err.getvalue())
 
 
 @contextmanager

@@ -72,10 +72,10 @@ def test_doing_nothing_is_advice_and_exits_with_0(home: Path, queries: Path) -> 
 def test_wrong_usage_is_refused(home: Path, queries: Path, tmp_path: Path) -> None:
     good = ["--workload", str(queries)]
     wrong: tuple[tuple[list[str], str], ...] = (
-        (["--workload", "no.sql"], "because there is no such file"),
+        (["--workload", "no.sql"], "because the file does not exist"),
         ([*good, "--days", "0"], "Cannot use --days 0, because it must be more than 0"),
         ([*good, "--least-saving", "2"], "Cannot use --least-saving 2, because it must be in [0, 1]"),
-        ([*good, "--html", str(tmp_path / "no" / "a.html")], "because there is no directory"),
+        ([*good, "--html", str(tmp_path / "no" / "a.html")], "no does not exist"),
         ([*good, "--option", "no-such=1"], "no-such"),
         ([], "Missing option '--workload'"),
     )

@@ -73,7 +73,7 @@ def test_text_and_json_tell_of_each_rewrite(home: Path, catalog: Catalog) -> Non
 def test_what_has_no_history_is_refused(home: Path, catalog: Catalog) -> None:
     appended(catalog, "db.short", appends=1)
     for arguments, why in (
-        (("t",), "Cannot read the history of t, because it names no namespace: write it as db.t"),
+        (("t",), "Cannot read the history of t, because the namespace is missing: write db.t"),
         (("db.short", "--limit", "0"), "Invalid value for '--limit'"),
         (("db.short", "--branch", "nope"), "has no such branch"),
     ):

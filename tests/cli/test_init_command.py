@@ -63,7 +63,7 @@ def test_maintain_takes_the_policy(home: Path, tables: Catalog) -> None:
 
     again = run_without_spark(home, "--to", str(policy), command="init")
     assert again.returncode == 2
-    assert "because there is such a file" in again.stderr
+    assert "because the file exists" in again.stderr
     told = run_without_spark(home, "--output", "json", "--quiet", command="init")
     assert json.loads(told.stdout)["policy"].splitlines()[3:] == policy.read_text().splitlines()[3:]
 

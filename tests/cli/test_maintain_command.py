@@ -130,10 +130,10 @@ def test_a_rule_for_a_table_that_is_not_there_is_a_failure(home: Path, catalog: 
     )
     found = maintain(home, code=1)
     assert [bool(each["done"]) for each in found["tables"]] == [True]
-    said = f"of {home}/policy.yaml is for, because no catalog of it has"
+    said = f"of {home}/policy.yaml, because no catalog of the rule has"
     assert found["errors"] == [
-        f"Cannot find what rule namespaces.bd {said} a table in it",
-        f"Cannot find what rule tables.db.evnts {said} such a table",
+        f"Cannot apply rule namespaces.bd {said} a table in this namespace",
+        f"Cannot apply rule tables.db.evnts {said} such a table",
     ]
 
 

@@ -43,7 +43,7 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
     for arguments, why in (
         (("db.events", "--by", "nope"), "Cannot cluster by column 'nope'"),
         (("db.events",), "because no columns are named and no snapshot of it tells of"),
-        (("events", "--by", "ts"), "because it names no namespace: write it as db.events"),
+        (("events", "--by", "ts"), "because the namespace is missing: write db.events"),
         ((*BY, "--predicate", "nope = 1"), "nope"),
         ((*BY, "--where", "ts <"), "ts <"),
         ((*BY, "--branch", "nope"), "has no such branch"),

@@ -78,7 +78,7 @@ class TestWithoutSpark:
         assert table.refresh().metadata == metadata
         done = run_without_spark(home, *asked[:-3], "--predicate", "ts < 20")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "Cannot use --predicate, because it is for --dry-run" in done.stderr
+        assert "Cannot use --predicate, because it needs --dry-run" in done.stderr
 
     def test_metrics_that_do_not_serve_are_told_refused_or_fixed(self, home: Path, table: Table) -> None:
         mode = "write.metadata.metrics.column.ts"

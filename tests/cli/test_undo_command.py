@@ -37,8 +37,7 @@ def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
     assert ratio is not None
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"ok: files.db.undone: a filter costs {ratio:.2f} times what it would cost after a full rewrite (at most 1.5 is "
-        "asked for)\n"
+        f"ok: files.db.undone: filters cost {ratio:.2f} times as much as after a full rewrite (limit 1.5)\n"
     )
     done = run_without_spark(home, "db.undone", "--dry-run", command="undo")
     assert (done.returncode, table.refresh().metadata.current_snapshot_id) == (0, snapshots[-1])

@@ -139,13 +139,13 @@ def test_metrics_and_health_are_served_beside_the_passes(home: Path, catalog: Ca
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--metrics-port", "9000"), "Cannot use --metrics-port, because it is for --watch"),
+        (("--metrics-port", "9000"), "Cannot use --metrics-port, because it needs --watch"),
         (("--watch", "--metrics-port", "99999"), "Cannot use --metrics-port 99999, because "),
         (("--log-file", "missing/log"), "Cannot write --log-file missing/log, because "),
         (("--metrics-textfile", "missing/file"), "Cannot write --metrics-textfile missing/file, because "),
         (
             ("--metrics-textfile", "policy.yaml"),
-            "Cannot use --metrics-textfile policy.yaml, because a file of that name ",
+            "Cannot use --metrics-textfile policy.yaml, because that file holds no metrics",
         ),
     ],
 )

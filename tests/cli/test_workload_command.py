@@ -58,11 +58,11 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_written(home: Path, catal
     (tmp_path / "q.sql").write_text("SELECT * FROM events WHERE ts = current_date")
     good, written = ["--from", str(tmp_path / "q.sql")], tmp_path / "w.json"
     wrong = (
-        (["--from", str(tmp_path / "no.sql")], "Cannot read", "because there is no such file"),
+        (["--from", str(tmp_path / "no.sql")], "Cannot read", "because the file does not exist"),
         ([*good, "--dialect", "klingon"], "Cannot read the dialect 'klingon', because it is none of athena", ""),
-        ([*good, "--as-of", "soon"], "Cannot use --as-of soon, because it is no date or timestamp", ""),
+        ([*good, "--as-of", "soon"], "Cannot use --as-of soon, because it is not a date or timestamp", ""),
         ([*good, "--format", "event-log"], "because it has no events of Spark", ""),
-        ([*good, "--to", str(tmp_path / "no" / "w.json")], "Cannot write --to", "because there is no directory"),
+        ([*good, "--to", str(tmp_path / "no" / "w.json")], "Cannot write --to", "no does not exist"),
         ([*good, "--format", "poems"], "Invalid value for '--format'", ""),
     )
     for arguments, *messages in wrong:

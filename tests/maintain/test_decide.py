@@ -88,9 +88,9 @@ def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
         (
             TableSettings(allowed_hours=(HourRange.parse("22:00-06:00"),)),
             None,
-            "it is outside of allowed-hours",
+            "outside allowed-hours",
         ),
-        (ANY, timedelta(minutes=1), "it is left in peace until 2026-11-23 12:01:00Z after a conflict"),
+        (ANY, timedelta(minutes=1), "backing off until 2026-11-23 12:01:00Z after a conflict"),
         (TableSettings(triggers=Triggers(commit_count=8)), None, "no trigger is met: commit-count 7 of 8"),
     ],
 )
@@ -139,7 +139,7 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
     for each, observed in ((decision, next(t for t in tables if t.table == decision.table)) for decision in found):
         assert sorted([*each.groups, *each.deferred], key=lambda of: of.index) == list(observed.groups)
         if not each.groups:
-            assert each.reason.startswith("the budget of this pass has no room for it: ")
+            assert each.reason.startswith("over the budget of this pass: ")
     # The order of tables decides nothing.
     assert decide(pairs[::-1], NOW, budget)[: len(taken)] == found[: len(taken)]
 
@@ -149,7 +149,7 @@ def test_what_is_due_comes_before_what_gains() -> None:
     pairs = [(each, ANY) for each in tables]
     found = decide(pairs, NOW, Budget(bytes=100))
     assert [(each.table.name, each.action) for each in found] == [("b", "rewrite"), ("a", "leave")]
-    assert found[1].reason == "the budget of this pass has no room for it: 100 bytes, 0 are left"
+    assert found[1].reason == "over the budget of this pass: needs 100 bytes, 0 are left"
     assert replace(found[1], deferred=()).size == 0
 
 

@@ -58,4 +58,4 @@ def test_some_queries_stand_for_all(tmp_path: Path, caplog: pytest.LogCaptureFix
     weights = [query["weight"] for query in json.loads(found.text)["queries"]]
     assert '"a = 7", "weight": 3.0' in found.text
     assert (max(weights), sum(weights)) == (3.0, pytest.approx(1102))
-    assert "Of the queries on db.t 1,000 stand for all" in caplog.text
+    assert "Using 1,000 representative queries on db.t" in caplog.text

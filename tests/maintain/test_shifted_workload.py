@@ -125,5 +125,5 @@ def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> N
         lake.policy.write_text(_POLICY.format(home=tmp_path, days=1))
         (report,) = run_pass(read_policy(lake.policy, {})).tables
         where = tmp_path / "queries" / "*.sql"
-        why = f"Cannot read the workload from {where}, because there is no such file"
+        why = f"Cannot read the workload from {where}, because the file does not exist"
         assert report.error == f"lake.db.t: {why}"

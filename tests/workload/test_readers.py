@@ -200,16 +200,16 @@ def test_directories_are_searched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "how", "why"),
     [
-        ("no.sql", None, {}, "because there is no such file"),
+        ("no.sql", None, {}, "because the file does not exist"),
         ("x.csv", "a,b\n1,2\n", {}, "because its first line names no column of queries: a,b"),
         ("x.csv", "a,b\n1,2\n", {"kind": "rows"}, "because a,b has no column named query, "),
         ("x.json", "[{]", {}, "because it is no JSON"),
         ("x.json", '{"a": 1}', {}, "because it has no column named query, "),
         ("x.gz", b"\x1f\x8bno", {}, "because "),
         ("x.log", "nothing\n", {"kind": "event-log"}, "because it has no events of Spark"),
-        ("x", random.Random(1).randbytes(3_000), {}, "because it is no text in UTF-8"),
-        ("x.sql", random.Random(2).randbytes(3_000), {}, "because it is no text in UTF-8"),
-        ("x", "SELECT * FROM t".encode("utf-16"), {"kind": "sql"}, "because it is no text in UTF-8"),
+        ("x", random.Random(1).randbytes(3_000), {}, "because it is not UTF-8 text"),
+        ("x.sql", random.Random(2).randbytes(3_000), {}, "because it is not UTF-8 text"),
+        ("x", "SELECT * FROM t".encode("utf-16"), {"kind": "sql"}, "because it is not UTF-8 text"),
         (
             "x.txt",
             "Dear all\nnope = 1\n",

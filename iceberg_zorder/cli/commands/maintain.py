@@ -1,4 +1,4 @@
-"""The commands ``maintain`` and ``init``: run passes over the tables of a policy, and write a first policy."""
+"""The commands ``maintain`` (run passes over a policy's tables) and ``init`` (write a first policy)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("iceberg_zorder")
 _LONGEST_PASS = timedelta(hours=6)
-"""Where the budget sets no minutes: a maintainer whose pass takes longer is told to be ill."""
+"""Without ``minutes`` in the budget, /health reports a maintainer as unhealthy after a longer pass."""
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
     """Run a pass, or with ``watch`` one after the other until a signal comes."""
     if metrics_port is not None and not watch:
         raise InvalidInputError(
-            "Cannot use --metrics-port, because it is for --watch: --metrics-textfile is for a pass"
+            "Cannot use --metrics-port, because it needs --watch: use --metrics-textfile for a single pass"
         )
     policy = read_policy(path, os.environ)
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def run(
             with output.progress() as say, output.work() as work, warnings(output, tables.policy.masked):
                 one = MaintenancePass(tables.policy, tables, now, say, tell, work)
                 report = one.run(dry_run=dry_run, stop=signals.came)
-            # What Python raises in a finaliser, or a library takes for its own, does not come so far.
+            # Python drops exceptions in finalisers, and libraries may swallow them.
             if signals.came():
                 raise Interrupted
             ended(report)
@@ -82,7 +82,7 @@ def init(to: Path | None, output: Output, catalog: str | None, uri: str | None, 
     """Write a first policy for the tables of a catalog, to standard output or to a new file."""
     configuration = catalog_properties(catalog, uri=uri, warehouse=warehouse)
     if to is not None and to.exists():
-        raise InvalidInputError(f"Cannot write {to}, because there is such a file: name a new one")
+        raise InvalidInputError(f"Cannot write {to}, because the file exists: name a new one")
     with failures(f"write a policy for catalog {configuration.name}", output), output.progress() as say:
         say(f"Reading the metadata of the tables of {configuration.name}")
         with open_catalog(configuration) as opened:
@@ -94,7 +94,7 @@ def init(to: Path | None, output: Output, catalog: str | None, uri: str | None, 
 
     if to is not None:
         replace_text(to, text, flag="--to")
-        output.note(f"Wrote {to}: look what it would do by iceberg-zorder maintain {shlex.quote(str(to))} --dry-run")
+        output.note(f"Wrote {to}. To see its decisions, run iceberg-zorder maintain {shlex.quote(str(to))} --dry-run")
     found = {"catalog": configuration.name, "policy": text, "file": None if to is None else str(to)}
     output.show(found, render)
     return 0
@@ -118,7 +118,7 @@ def _log(path: Path) -> Listener:
 
 
 def _counted(policy: Policy, port: int | None, textfile: Path | None, stack: ExitStack) -> Callable[[PassReport], None]:
-    """Begin to serve or write metrics; returns what is told of the end of each pass."""
+    """Start to serve or write metrics; returns a function to call with the report of each pass."""
     if not find_spec("prometheus_client"):
         raise InvalidInputError(
             "Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'"
@@ -140,14 +140,14 @@ def _counted(policy: Policy, port: int | None, textfile: Path | None, stack: Exi
             try:
                 metrics.write(textfile)
             except OSError as error:
-                # What was done is done, and the next pass may be luckier.
+                # The pass is done, and the next one writes metrics again.
                 _LOG.warning("Cannot write --metrics-textfile %s, because %s", textfile, error)
 
     return ended
 
 
 def _continue(metrics: PassMetrics, path: Path) -> None:
-    """Go on from the metrics that are in a file, and see whether it can be written."""
+    """Continue the counters in a metrics file, and check that the file can be written."""
     try:
         there = path.read_bytes() if path.exists() else b""
         try:
@@ -155,9 +155,9 @@ def _continue(metrics: PassMetrics, path: Path) -> None:
         except ValueError as error:
             if b"iceberg_zorder" not in there and there.strip(b"\0"):
                 raise InvalidInputError(
-                    f"Cannot use --metrics-textfile {path}, because a file of that name holds no metrics: {error}"
+                    f"Cannot use --metrics-textfile {path}, because that file holds no metrics: {error}"
                 ) from error
-            _LOG.warning("Counted from nothing, because --metrics-textfile %s cannot be read: %s", path, error)
+            _LOG.warning("Counters start at 0, because --metrics-textfile %s cannot be read: %s", path, error)
         metrics.write(path)
     except OSError as error:
         raise InvalidInputError(f"Cannot write --metrics-textfile {path}, because {error}") from error

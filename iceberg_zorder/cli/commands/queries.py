@@ -33,7 +33,7 @@ from iceberg_zorder.workload.workload_json import to_json
 
 @dataclass(frozen=True)
 class QueryFiles:
-    """Files of queries on a table, and how they are read; see :func:`iceberg_zorder.workload.read.read_workload`."""
+    """Files of queries on a table; the fields are those of :func:`iceberg_zorder.workload.read.read_workload`."""
 
     table: NamedTable
     files: tuple[Path, ...]
@@ -42,25 +42,25 @@ class QueryFiles:
     kind: Format | None
 
     def read(self, table: ScannedTable) -> Workload:
-        """Read them; of the table only its schema is needed."""
+        """Return the workload of the files; only the table's schema is used."""
         return read_workload(self.files, table, dialect=self.dialect, as_of=self.as_of, kind=self.kind)
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """Return when queries are taken to run; raises InvalidInputError for what is no moment."""
+    """Parse ``--as-of``; raises InvalidInputError."""
     moment = None if text is None else as_timestamp(text, has_zone=True)
     if text is not None and moment is None:
         raise InvalidInputError(
-            f"Cannot use --as-of {text}, because it is no date or timestamp: write 2024-05-17 10:30:00Z"
+            f"Cannot use --as-of {text}, because it is not a date or timestamp: write 2024-05-17 10:30:00Z"
         )
     return moment
 
 
 def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
-    """Read the workload of a table."""
+    """Read the workload of a table, and show or write it."""
     name = queries.table.name
     if to is not None and not to.parent.is_dir():
-        raise InvalidInputError(f"Cannot write --to {to}, because there is no directory {to.parent}")
+        raise InvalidInputError(f"Cannot write --to {to}, because the directory {to.parent} does not exist")
     with failures(f"read the workload of {name}", output):
         columns = scanned_table(load_table(queries.table.catalog, queries.table.identifier), queries.table.identifier)
         with output.progress() as say:
@@ -87,7 +87,7 @@ def advise(
     page: Path | None,
     output: Output,
 ) -> int:
-    """Advise on a table; a sample of it is read, and nothing is written to it."""
+    """Show advice on a table; reads a sample of it and writes nothing to it."""
     if page is not None:
         check_page(page)
     if days is not None and not days > 0:
@@ -114,7 +114,7 @@ def advise(
             )
     told = replace(advice, command=table.pasted(advice.command), preparation=table.pasted(advice.preparation)).to_dict()
     if page is not None:
-        # It is an extra, and takes a while to import.
+        # Jinja2 is an extra and slow to import.
         from iceberg_zorder.render.pages import advice_page
 
         replace_text(page, advice_page(told), flag="--html")

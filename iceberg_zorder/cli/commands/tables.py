@@ -1,4 +1,4 @@
-"""The commands on one table: each calls an engine, and shows the result."""
+"""The commands on one table: each calls an engine and shows the result."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
 
 def asked_for(by: str | None, where: str | None, options: dict[str, str], branch: str | None) -> dict[str, Any]:
-    """Return the arguments of a rewrite as both engines take them; raises InvalidInputError for wrong usage."""
+    """Return a rewrite's arguments for either engine; raises InvalidInputError for an invalid sort order."""
     if by is not None:
         parse_sort_order(by)
     return {"columns": None if by is None else by.strip(), "where": where, "options": options, "branch": branch}
 
 
 def read_plan(path: Path) -> RewritePlan:
-    """Read a plan from a file, or from standard input where that is ``-``."""
+    """Read a plan from a file, or from standard input if ``path`` is ``-``."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -52,14 +52,14 @@ def read_plan(path: Path) -> RewritePlan:
 
 
 def table_of(plan: RewritePlan, catalog: str | None, uri: str | None, warehouse: str | None) -> NamedTable:
-    """Find the table of a plan, in the catalog that its name begins with unless another is named."""
+    """Return the table of a plan, in ``catalog`` or else in the catalog that the plan names."""
     first, *identifier = plan.table.split(".")
     found = catalog_properties(first if catalog is None else catalog, uri=uri, warehouse=warehouse)
     return NamedTable(quoted_name((found.name, *identifier)), tuple(identifier), found)
 
 
 def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, conf: dict[str, str]) -> Engine:
-    """Prepare the engine of a name; ``auto`` is Spark where it is installed."""
+    """Return the engine of a name; ``auto`` is Spark if PySpark is installed, else PyIceberg."""
     if name == "spark" or (name == "auto" and find_spec("pyspark")):
         from iceberg_zorder.cli.spark_engine import SparkEngine
 
@@ -68,7 +68,7 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
 
 
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output) -> int:
-    """Show what a rewrite did, or would do; returns the exit code, which says whether some data files failed."""
+    """Show the result of a rewrite or dry run; returns exit code 1 if data files failed, else 0."""
     count, told = result.failed_data_files_count, asdict(result)
     why = f"{count} data files of {table} could not be rewritten"
     failed = Failure(RewriteFailedError.__name__, why, FAILED) if count else None
@@ -97,7 +97,7 @@ def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, out
 
 
 def show_plan(planned: Mapping[str, Any], output: Output) -> int:
-    """Show a plan; as text with what the rewrite is expected to take."""
+    """Show a plan; the text ends with the rewrite's expected cost."""
     size = sum(group["bytes"] for group in planned["file_groups"])
     text = plan_text(planned) + (f"\n  {rewrite_text(size, size, of_rewrite(size))}" if size else "")
     output.show(planned, lambda console: console.print(Text(text), soft_wrap=True))
@@ -105,13 +105,13 @@ def show_plan(planned: Mapping[str, Any], output: Output) -> int:
 
 
 def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page: Path | None, output: Output) -> int:
-    """Report on a table; only its metadata is read."""
+    """Show a report on a table; only its metadata is read."""
     if page is not None:
         check_page(page)
     found, before = engine.report(asked, compared, output)
     reports = [found] if before is None else [before, found]
     if page is not None:
-        # It is an extra, and takes a while to import.
+        # Jinja2 is an extra and slow to import.
         from iceberg_zorder.render.pages import report_page
 
         replace_text(page, report_page([(each.to_dict(), each.boxes) for each in reports]), flag="--html")
@@ -119,7 +119,7 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
 
     def render(console: Console) -> None:
         width = min(WIDTH, console.width)
-        # Tables fit, and a command that is cropped cannot be pasted.
+        # Tables fit the width, and a cropped command could not be pasted.
         console.print(report_renderable(after, earlier), width=width, crop=False)
         if earlier is not None:
             console.print(comparison_renderable(earlier, after), width=width)
@@ -131,15 +131,15 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
 
 
 def check_page(page: Path) -> None:
-    """Refuse a page before anything is read for it, if it cannot be written."""
+    """Refuse ``--html`` before the work starts if the page cannot be written."""
     if not find_spec("jinja2"):
         raise InvalidInputError(f"Cannot write --html {page}, because jinja2 is not installed: pip install '.[html]'")
     if not page.parent.is_dir():
-        raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
+        raise InvalidInputError(f"Cannot write --html {page}, because the directory {page.parent} does not exist")
 
 
 def set_defaults(table: NamedTable, asked: Mapping[str, Any], output: Output) -> int:
-    """Set the table's properties, if a rewrite would take them."""
+    """Store default columns and options as table properties, after validating them."""
     with failures(f"change {table.name}", output):
         properties = remember(load_table(table.catalog, table.identifier), asked["columns"], asked["options"])
     show_properties(table.name, properties, output)
@@ -147,14 +147,14 @@ def set_defaults(table: NamedTable, asked: Mapping[str, Any], output: Output) ->
 
 
 def show_properties(table: str, properties: Mapping[str, str], output: Output) -> None:
-    """Show what properties a table has got, a line each."""
+    """Show the properties that were set, one a line."""
     lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
     text = Text("\n".join(map(printable, lines)))
     output.show({"table": table, "properties": properties}, lambda console: console.print(text, soft_wrap=True))
 
 
 def history(table: NamedTable, branch: str | None, limit: int, output: Output) -> int:
-    """Show the rewrites of a table, and how well it was clustered before and after; only its metadata is read."""
+    """Show a table's rewrites with their measures before and after; only metadata is read."""
     with failures(f"read the history of {table.name}", output), output.progress() as say:
         say(f"Reading the metadata of {table.name}")
         loaded = load_table(table.catalog, table.identifier)
@@ -175,7 +175,7 @@ def undo(table: NamedTable, snapshot_id: int | None, branch: str | None, output:
 
 
 def check(engine: Engine, asked: Mapping[str, Any], most: float, output: Output) -> int:
-    """Tell whether a table is clustered well enough; returns 1 if it is not."""
+    """Show whether a table is clustered well enough; returns exit code 0 or 1."""
     report, _ = engine.report(asked, None, output)
     ratio = report.cost_ratio
     # A rewrite that would do nothing is no remedy, whatever the ratio.
@@ -184,9 +184,7 @@ def check(engine: Engine, asked: Mapping[str, Any], most: float, output: Output)
     if ratio is None:
         said = "has nothing to measure"
     else:
-        said = (
-            f"a filter costs {ratio:.2f} times what it would cost after a full rewrite (at most {most:g} is asked for)"
-        )
+        said = f"filters cost {ratio:.2f} times as much as after a full rewrite (limit {most:g})"
         said += ", and there is nothing to rewrite" if ratio > most and is_done else ""
     text = Text(printable(f"{'ok' if is_ok else 'not ok'}: {report.table}: {said}"))
     found = {"table": report.table, "branch": report.branch, "ratio": ratio, "max_ratio": most, "ok": is_ok}

@@ -1,4 +1,4 @@
-"""The catalogs of a policy: properties with values from the environment, which no message shows."""
+"""The catalogs of a policy; values from the environment are secrets that no message shows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SECRET_NAME = re.compile(
 )
 _MASK = "***"
 _SHORTEST = 4
-"""Shorter texts are no secrets, and stand in many others."""
+"""Shorter texts are not masked, because they occur in ordinary words."""
 
 
 @dataclass(frozen=True)
 class CatalogProperties:
-    """A catalog as a policy has it; what it is printed as has no secrets.
+    """A catalog of a policy; its ``repr`` shows no secrets.
 
     Examples
     --------
@@ -31,24 +31,24 @@ class CatalogProperties:
 
     name: str
     properties: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """PyIceberg's properties: texts, or mappings of these; none where PyIceberg's configuration has the catalog."""
+    """PyIceberg's properties: texts or mappings; empty if PyIceberg's configuration defines the catalog."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    """What is not to be shown: values from the environment, and those of properties named like credentials."""
+    """Texts to mask: values from the environment, and properties named like credentials."""
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Write a text without secrets."""
+    """Return a text with its secrets masked."""
     forms = {form for secret in secrets for form in _forms(secret) if len(form) >= _SHORTEST}
-    # Longer ones first, of which others may be parts.
+    # Longer secrets first, because shorter ones may be part of them.
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, _MASK)
     return text
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Write a secret in the ways that messages have it: as it is, quoted by Python, JSON or in an address, in parts."""
+    """Yield the forms of a secret in messages: plain, quoted for Python, JSON or a URI, and its parts."""
     stripped = secret.strip()
-    # An id and its secret, or a user and a password.
+    # "id:secret" or "user:password".
     for each in (secret, stripped, stripped.partition(":")[2]):
         yield each
         yield repr(each)[1:-1]
@@ -61,7 +61,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
-    """Find what is not to be shown of a catalog: credentials by their names, and passwords in addresses."""
+    """Return a catalog's secrets: properties named like credentials, and passwords in URIs."""
     return frozenset({*_named_secrets(properties, "")} - {""})
 
 
@@ -126,7 +126,7 @@ def _named_secrets(properties: Mapping[str, object], around: str) -> Iterator[st
 
 
 def _passwords(text: str) -> Iterator[str]:
-    """Find passwords in an address; where one may end in several places, all that it may be."""
+    """Yield the passwords in a URI; every candidate if the end of one is ambiguous."""
     *parts, _ = text.partition("://")[2].split("@")
     if parts:
         yield "@".join(parts).partition(":")[2]

@@ -1,7 +1,7 @@
-"""Read YAML with the line of every value, and keep as text what YAML 1.1 would take for another type.
+"""Read YAML with the line of every value, and without the surprising types of YAML 1.1.
 
-Keys are texts as written, so that ``on`` is no boolean, and no key stands twice in a mapping. Dates, times of day, and
-numbers that are none are texts, too.
+Keys are texts as written, so ``on`` is not a boolean; duplicate keys are refused. Dates and sexagesimal numbers such as
+22:00 are texts, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEEPEST = 12
 _MOST_VALUES = 100_000
 _LARGEST = 2**63
 _AS_WRITTEN = "catalogs"
-"""The section whose values are texts as written: PyIceberg's properties are."""
+"""The section whose values stay texts, as PyIceberg's properties are."""
 
 
 _TEXTS = {"str", "timestamp", "merge", "value"}
@@ -31,14 +31,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Document:
-    """What a YAML file says."""
+    """The content of a YAML file."""
 
     value: object
     """Dictionaries with texts as keys, lists, texts, numbers, booleans and None."""
     lines: dict[Path, int]
-    """The line of each value, from 1 on; that of its key, if it has one."""
+    """Line of each value, from 1; the line of its key, if it has one."""
     problems: Problems
-    """Where what is wrong with it is noted."""
+    """Collects the document's problems."""
 
 
 def read_document(text: str, name: str) -> Document:
@@ -57,11 +57,13 @@ def read_document(text: str, name: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         why = " ".join(filter(None, (error.context, error.problem)))
-        # The library's own message has the line with it, which may hold a password.
-        raise InvalidInputError(f"Cannot use {name}, because {place}it is no YAML: {why}") from None
+        # PyYAML's message quotes the line, which may hold a password.
+        raise InvalidInputError(f"Cannot use {name}, because {place}it is not valid YAML: {why}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise InvalidInputError(f"Cannot use {name}, because line {line}: it is no YAML: {error.reason}") from None
+        raise InvalidInputError(
+            f"Cannot use {name}, because line {line}: it is not valid YAML: {error.reason}"
+        ) from None
     except RecursionError:
         raise InvalidInputError(f"Cannot use {name}, because it is nested too deeply") from None
     if node is None:
@@ -72,7 +74,7 @@ def read_document(text: str, name: str) -> Document:
 
 
 class _Values:
-    """Turns nodes into values, and notes their lines."""
+    """Converts nodes into values, and records their lines."""
 
     def __init__(self, loader: yaml.SafeLoader, lines: dict[Path, int], problems: Problems) -> None:
         self._loader = loader
@@ -80,7 +82,7 @@ class _Values:
         self._problems = problems
 
     def of(self, node: yaml.Node, path: Path) -> object:
-        """Read a node; an alias is read again at each place where it stands."""
+        """Convert a node; an alias is converted again wherever it is used."""
         self._lines.setdefault(path, node.start_mark.line + 1)
         if len(self._lines) > _MOST_VALUES:
             self._problems.add((), f"it has more than {_MOST_VALUES:,} values")
@@ -91,7 +93,7 @@ class _Values:
         try:
             return self._value(node, path)
         except yaml.constructor.ConstructorError as error:
-            self._problems.add(path, f"it is no YAML: {error.problem}")
+            self._problems.add(path, f"it is not valid YAML: {error.problem}")
             return None
 
     def _value(self, node: yaml.Node, path: Path) -> object:
@@ -110,21 +112,21 @@ class _Values:
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, KeyError):
-            return str(node.value)  # which is told to be none of what is expected
+            return str(node.value)  # validation then reports the wrong type
         return value if _is_plain(value, node.value) else str(node.value)
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
         own: dict[str, int] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._problems.add(path, "has a key that is no text")
+                self._problems.add(path, "has a key that is not text")
                 return {}
             line = key.start_mark.line + 1
             if key.value in own:
-                self._problems.add((*path, key.value), f"stands in line {own[key.value]} already")
+                self._problems.add((*path, key.value), f"is a duplicate of line {own[key.value]}")
             elif key.tag != f"{_TAG}merge":
                 own[key.value] = line
-        # Keys that <<: takes over come first, so that those of the mapping itself win.
+        # Merged keys (<<:) come first, so that the mapping's own keys win.
         self._loader.flatten_mapping(node)
         found: dict[str, object] = {}
         for key, value in node.value:
@@ -136,7 +138,7 @@ class _Values:
 
 
 def _is_plain(value: object, written: str) -> bool:
-    """Tell whether a value is what people mean: of YAML 1.1, 22:00 is the number 1320."""
+    """Return whether a value is as written; in YAML 1.1, 22:00 is the number 1320."""
     if isinstance(value, bool):
         return True
     is_number = isinstance(value, int | float) and abs(value) < _LARGEST

@@ -1,4 +1,4 @@
-"""The policy, and the settings that it gives a table: defaults, then rules of namespaces, then rules of tables."""
+"""The policy, and a table's settings: defaults, then rules of namespaces, then rules of tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WILD = re.compile(r"[*?[]")
 
 @dataclass(frozen=True)
 class Rule:
-    """Settings of the tables whose names match.
+    """Settings of the tables whose names match a glob.
 
     Examples
     --------
@@ -29,15 +29,15 @@ class Rule:
     """
 
     pattern: str
-    """A glob: ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of some."""
+    """Glob: ``*`` matches any characters including dots, ``?`` one character, ``[ab]`` one of these."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def matches(self, catalog: str, name: str, default: Any = None) -> bool:
-        """Tell whether a name of a catalog matches; ``default`` names the catalogs where the rule does not."""
+        """Return whether a name in a catalog matches; ``default`` is the catalog setting of the policy's defaults."""
         return self.is_of(catalog, default) and fnmatchcase(name, self.pattern)
 
     def is_of(self, catalog: str, default: Any = None) -> bool:
-        """Tell whether it is for a catalog; ``default`` names the catalogs where the rule does not."""
+        """Return whether the rule covers a catalog; ``default`` is the catalog setting of the policy's defaults."""
         named = self.settings.get("catalog", default)
         return named is None or catalog in ([named] if isinstance(named, str) else named)
 
@@ -56,19 +56,19 @@ class Policy:
     """
 
     name: str
-    """The file that it was read from, for messages."""
+    """The policy's file, for messages."""
     catalogs: Mapping[str, CatalogProperties]
     budget: Budget = field(default_factory=Budget)
     interval: timedelta = timedelta(minutes=5)
-    """From the start of a pass to that of the next."""
+    """Time between the starts of two passes."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of all tables, as written."""
+    """Settings for all tables, as written."""
     namespaces: tuple[Rule, ...] = ()
     tables: tuple[Rule, ...] = ()
-    """Rules over the dotted names of namespaces, and over those of tables with their namespaces."""
+    """Rules by dotted namespace, and by namespace and table."""
 
     def settings(self, catalog: str, namespace: Sequence[str], table: str) -> TableSettings | None:
-        """Find what the policy says of a table."""
+        """Return a table's settings; None if no rule matches it."""
         parts = (namespace,) if isinstance(namespace, str) else tuple(namespace)
         of_namespace, of_table = ".".join(parts), ".".join((*parts, table))
         default = self.defaults.get("catalog")
@@ -85,7 +85,7 @@ class Policy:
         return settings_of(found, problems)
 
     def may_be_for(self, catalog: str, namespace: Sequence[str]) -> bool:
-        """Tell whether any rule may be for a table of a namespace, or of one inside it: if not, nobody need list them.
+        """Return whether a rule may match a table in a namespace or below; if not, it need not be listed.
 
         Examples
         --------
@@ -99,24 +99,24 @@ class Policy:
         return any(each.startswith(inside) or inside.startswith(each) for each in beginnings)
 
     def unmatched(self, tables: Iterable[tuple[str, Sequence[str], str]]) -> list[str]:
-        """Say which rules name a table, or a namespace, that none of the tables is, or is in.
+        """Return a message for each rule without a glob that matches no table.
 
-        Of each table it takes the catalog, the parts of the namespace, and the name.
+        A table is given as its catalog, the parts of its namespace, and its name.
 
         Examples
         --------
         >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, tables=(Rule("db.evnts"), Rule("x.*")))
         >>> policy.unmatched([("lake", ("db",), "events")])
-        ['Cannot find what rule tables.db.evnts of policy.yaml is for, because no catalog of it has such a table']
+        ['Cannot apply rule tables.db.evnts of policy.yaml, because no catalog of the rule has such a table']
         """
         listed = [(catalog, ".".join(namespace), name) for catalog, namespace, name in tables]
         found = (
-            ("namespaces", self.namespaces, "a table in it", {each[:2] for each in listed}),
+            ("namespaces", self.namespaces, "a table in this namespace", {each[:2] for each in listed}),
             ("tables", self.tables, "such a table", {(each[0], f"{each[1]}.{each[2]}") for each in listed}),
         )
         default = self.defaults.get("catalog")
         return [
-            f"Cannot find what rule {section}.{rule.pattern} of {self.name} is for, because no catalog of it has {what}"
+            f"Cannot apply rule {section}.{rule.pattern} of {self.name}, because no catalog of the rule has {what}"
             for section, rules, what, names in found
             for rule in rules
             if not _WILD.search(rule.pattern)
@@ -124,5 +124,5 @@ class Policy:
         ]
 
     def masked(self, text: str) -> str:
-        """Write a text without the secrets of the catalogs: for logs, and for errors of libraries."""
+        """Mask the catalogs' secrets in a text, such as an error of a library."""
         return masked(text, {secret for catalog in self.catalogs.values() for secret in catalog.secrets})

@@ -1,4 +1,4 @@
-"""The problems of a policy, each with its line and its field, reported all at once."""
+"""The problems of a policy, with line and field, reported together."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from iceberg_zorder.errors import InvalidInputError
 
 Path = tuple[str | int, ...]
-"""Where a value stands: keys of mappings, and places in lists."""
+"""Path of a value: keys of mappings and indices of lists."""
 
 _MOST = 10
 
 
 def field_name(path: Path) -> str:
-    """Write where a value stands."""
+    """Return the path of a value as text."""
     name = ""
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
@@ -21,15 +21,15 @@ def field_name(path: Path) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Write what another part of the package refuses as part of a sentence."""
+    """Return the reason of an error, without its leading "Cannot X, because"."""
     text = str(error)
     return f"cannot{text.removeprefix('Cannot')}" if text.startswith("Cannot ") else text
 
 
 class Problems:
-    """The problems of a policy, gathered while it is read.
+    """Collects the problems of a policy while it is read.
 
-    ``name`` is its file, for messages, and ``lines`` have the line of each value, from 1 on.
+    ``name`` is the policy's file; ``lines`` has the line of each value, from 1.
 
     Examples
     --------
@@ -46,17 +46,17 @@ class Problems:
         self._found: dict[tuple[Path, str], None] = {}
 
     def add(self, path: Path, text: str) -> None:
-        """Note a problem of a value."""
+        """Add a problem of a value."""
         self._found[path, text] = None
 
     def has(self, path: Path) -> bool:
-        """Tell whether a problem of a value is noted, of one inside it, or of one around it."""
+        """Return whether the value, a value inside it, or a value around it has a problem."""
         return any(found[: len(path)] == path or path[: len(found)] == found for found, _ in self._found)
 
     def raise_any(self) -> None:
-        """Raise an InvalidInputError with all problems that are noted, ten at most, if there are any.
+        """Raise InvalidInputError with up to ten problems, if there are any.
 
-        Its cause is left out: what a library says of a value may show secrets.
+        It has no cause, because a library's message about a value may show secrets.
         """
         ranks = {path: rank for rank, path in enumerate(self._lines)}
         in_order = sorted(self._found, key=lambda each: (self._line(each[0]), ranks.get(each[0], 0), each[1]))

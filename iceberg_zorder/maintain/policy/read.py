@@ -1,4 +1,4 @@
-"""Read a policy; report all its problems at once, with line and field, before any table is looked at."""
+"""Read a policy; report all its problems together, with line and field, before any table is read."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ or directory
 
 
 def policy_text(path: str | PathLike[str]) -> str:
-    """Read the text of a policy from a file, which is not looked at yet; raises InvalidInputError if it cannot be."""
+    """Read a policy file without parsing it; raises InvalidInputError."""
     try:
         return File(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"Cannot use {path}, because it cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise InvalidInputError(f"Cannot use {path}, because it is no text in UTF-8") from None
+        raise InvalidInputError(f"Cannot use {path}, because it is not UTF-8 text") from None
 
 
 def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy:
-    r"""Read a policy.
+    r"""Parse a policy.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy
     for module, library in _LIBRARIES.items():
         if not find_spec(module):
             raise InvalidInputError(f"Cannot use {name}, because {library} is not installed: pip install '.[maintain]'")
-    # Here, as they need the libraries.
+    # Imported here, because they need the libraries.
     from iceberg_zorder.maintain.policy.document import read_document
 
     document = read_document(text, name)
@@ -73,12 +73,12 @@ def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy
     defaults = _mapping(raw, "defaults")
     check_options(defaults, problems, ("defaults",))
     namespaces, tables = (_rules(raw, section, defaults, problems) for section in ("namespaces", "tables"))
-    # Where something else is wrong, a section of tables may be meant by it.
+    # Another problem may be a misspelled section of tables.
     if not (namespaces or tables) and not problems.has(()):
-        problems.add(("tables",), 'no table is named: write rules under namespaces or tables, such as "*": {} for all')
+        problems.add(("tables",), 'there is no rule: write rules under namespaces or tables, such as "*": {} for all')
     _check_catalogs(raw, catalogs, problems)
     problems.raise_any()
-    # None only where there were problems.
+    # None only with problems.
     read = cast("PolicyFile", found)
     return Policy(name, catalogs, read.budget, read.interval, defaults, namespaces, tables)
 
@@ -91,7 +91,7 @@ def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _rules(raw: Mapping[str, Any], section: str, defaults: Mapping[str, Any], problems: Problems) -> tuple[Rule, ...]:
     rules = tuple(Rule(pattern, _mapping(raw[section], pattern)) for pattern in _mapping(raw, section))
     for rule in rules:
-        # With the defaults, as some settings are right or wrong only together; what is wrong with those is told once.
+        # Merged with the defaults, because some settings are valid only together; problems of defaults appear once.
         together = rule.settings if problems.has(("defaults",)) else merged(defaults, rule.settings)
         read_settings(together, problems, (section, rule.pattern))
     return rules

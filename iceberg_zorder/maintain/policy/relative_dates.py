@@ -1,7 +1,7 @@
-"""Dates in conditions that move with the clock, such as ``today() - interval '7' day``, as literals of a moment.
+"""Replace relative dates in conditions, such as ``today() - interval '7' day``, by literals.
 
-They are Spark's: days and larger units are those of the calendar of a time zone, smaller ones are exact. A date less an
-interval stays a date where that has whole days; ``date_trunc`` always gives a timestamp.
+The rules are Spark's: days and larger units follow the calendar of a time zone, smaller units are exact. A date plus or
+minus whole days stays a date; ``date_trunc`` always returns a timestamp.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class _Interval:
 
 
 def folded(where: str, now: datetime, zone: tzinfo) -> str:
-    """Write a condition with the dates of a moment in the place of relative ones.
+    """Return a condition with its relative dates replaced by literals.
 
-    It may have ``now()``, ``current_timestamp``, ``today()``, ``current_date``, ``date_trunc('day', ...)`` of these,
-    and intervals added to them or taken away. A date stands for midnight UTC where it is compared with timestamps, as
-    in any condition; ``date_trunc('day', now())`` is midnight of the time zone.
+    It may use ``now()``, ``current_timestamp``, ``today()``, ``current_date``, ``date_trunc('day', ...)`` of these, and
+    add or subtract intervals. A date compared with timestamps means midnight UTC, as in any condition;
+    ``date_trunc('day', now())`` is midnight in the time zone.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
     try:
         parsed = sqlglot.parse_one(where, dialect="spark")
     except (SqlglotError, RecursionError):
-        parse_predicate(where)  # which says what is wrong
+        parse_predicate(where)  # raises with the reason
         raise
     clock = _Clock(now.astimezone(zone), zone)
     text = parsed.transform(clock.replaced).sql(dialect="spark") if clock.is_in(parsed) else where
@@ -65,7 +65,7 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
 
 
 class _Clock:
-    """What the time is, and what conditions make of it."""
+    """Evaluates relative dates at a time."""
 
     def __init__(self, now: datetime, zone: tzinfo) -> None:
         self._now = now
@@ -75,7 +75,7 @@ class _Clock:
         return any(self._own(node) is not None for node in condition.walk())
 
     def replaced(self, node: exp.Expr) -> exp.Expr:
-        """Write a node as a literal, if it tells a moment."""
+        """Return a node as a literal if it is a relative date, else unchanged."""
         try:
             moment = self._moment(node)
         except InvalidInputError:
@@ -96,7 +96,7 @@ class _Clock:
         return self._now if name == "now" or (isinstance(node, exp.CurrentTimestamp) and not node.this) else None
 
     def _moment(self, node: exp.Expr) -> date | datetime | None:
-        """Work out a date or a timestamp, if all of it is relative to now."""
+        """Evaluate a date or timestamp; None if it is not relative to now."""
         if isinstance(node, exp.Paren):
             return self._moment(node.this)
         if isinstance(node, exp.TimestampTrunc) and (moment := self._moment(node.this)) is not None:
@@ -111,8 +111,7 @@ class _Clock:
             return self._later(right, interval)
         if left is not None or right is not None:
             raise InvalidInputError(
-                f"{node.sql(dialect='spark')} is no date: add intervals to one, such as interval '7' day, or take them "
-                "away"
+                f"{node.sql(dialect='spark')} is not a date: add or subtract intervals such as interval '7' day"
             )
         return None
 
@@ -126,14 +125,14 @@ class _Clock:
         moment += timedelta(days=interval.days)
         if not interval.seconds:
             return moment
-        # By the clock an hour may be none, or two.
+        # When clocks change, a local hour may be missing or occur twice.
         exact = self._timestamp(moment).astimezone(timezone.utc) + timedelta(seconds=interval.seconds)
         return exact.astimezone(self._zone)
 
     def _truncated(self, moment: datetime, unit: str, node: exp.Expr) -> datetime:
         if unit not in _TRUNCATED:
             raise InvalidInputError(
-                f"{node.sql(dialect='spark')} is cut at no unit: write one of {', '.join(_TRUNCATED).lower()}"
+                f"{node.sql(dialect='spark')} has an unknown unit: write one of {', '.join(_TRUNCATED).lower()}"
             )
         cut = moment.replace(second=0, microsecond=0)
         size = _TRUNCATED.index(unit)
@@ -150,7 +149,7 @@ class _Clock:
 
 
 def _interval(node: exp.Expr) -> _Interval | None:
-    """Read an interval, or several with a plus between, which is what ``interval 1 day 2 hours`` is read as."""
+    """Parse an interval; sqlglot parses ``interval 1 day 2 hours`` as a sum of two."""
     if isinstance(node, exp.Paren):
         return _interval(node.this)
     if isinstance(node, exp.Add):
@@ -176,6 +175,6 @@ def _interval(node: exp.Expr) -> _Interval | None:
 
 def _no_interval(node: exp.Expr) -> InvalidInputError:
     return InvalidInputError(
-        f"{node.sql(dialect='spark')} is not read: write whole numbers of years, quarters, months, weeks, days, hours, "
-        "minutes and seconds"
+        f"{node.sql(dialect='spark')} is not supported: write whole numbers of years, quarters, months, weeks, days, "
+        "hours, minutes and seconds"
     )

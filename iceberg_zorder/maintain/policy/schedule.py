@@ -1,4 +1,4 @@
-"""Schedules: the cron expression by which a table is due, and the hours in which it may be rewritten."""
+"""Schedules: cron expressions, and the hours in which tables may be rewritten."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MINUTES_OF_A_DAY = 24 * 60
 
 
 def time_zone(name: str) -> ZoneInfo:
-    """Find a time zone."""
+    """Return a time zone; raises InvalidInputError."""
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
@@ -23,7 +23,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def check_cron(expression: str) -> None:
-    """Refuse what is no cron expression, or names a time that never comes."""
+    """Check a cron expression; raises InvalidInputError, also if its time never comes."""
     from cronsim import CronSim, CronSimError
 
     wrong = f"'{expression}' is not a cron expression"
@@ -38,10 +38,10 @@ def check_cron(expression: str) -> None:
 
 
 def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bool:
-    """Tell whether a time of a cron expression lies after one moment, and not after another.
+    """Return whether a cron expression has a time in ``(last, now]``.
 
-    Where clocks are changed, it is as with Debian's cron: of an expression with fixed hours, a time that is left out
-    comes when the clocks have been put forward, and one that comes twice counts once.
+    When clocks change, fixed hours follow Debian's cron: a skipped time fires right after the change, and a repeated
+    time fires once.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bo
     """
     from cronsim import CronSim
 
-    # In UTC, as Python compares two times of one zone by their clocks.
+    # In UTC, because Python compares two times of one zone by their local clocks.
     since, until = last.astimezone(timezone.utc), now.astimezone(timezone.utc)
     times = (each.astimezone(timezone.utc) for each in CronSim(expression, last.astimezone(zone)))
-    # In an hour that comes twice the first ones may lie before.
+    # In a repeated hour, the first candidates may lie before ``last``.
     after = next((each for each in times if each > since), None)
     return after is not None and after <= until
 
 
 @dataclass(frozen=True)
 class HourRange:
-    """Hours of a day.
+    """A range of hours on some weekdays.
 
     Examples
     --------
@@ -73,14 +73,14 @@ class HourRange:
     """
 
     days: tuple[int, ...]
-    """The days on which they begin, Monday being 0."""
+    """Weekdays on which the range begins; Monday is 0."""
     start: int
     end: int
-    """Minutes of the day; up to the next day where the end is not after the start."""
+    """Minutes of the day; the end is on the next day unless it is after the start."""
 
     @staticmethod
     def parse(text: str) -> HourRange:
-        """Read hours, such as ``22:00-06:00`` or ``mon-fri 20:00-24:00``; raises InvalidInputError."""
+        """Parse hours such as ``22:00-06:00`` or ``mon-fri 20:00-24:00``; raises InvalidInputError."""
         found = _HOURS.fullmatch(text)
         if found is None:
             raise InvalidInputError(f"'{text}' is not hours, such as 22:00-06:00 or sat,sun 00:00-24:00")
@@ -88,13 +88,13 @@ class HourRange:
         hour, minute, end_hour, end_minute = map(int, numbers)
         start, end = hour * 60 + minute, end_hour * 60 + end_minute
         if start == end:
-            raise InvalidInputError(f"'{text}' begins when it ends: write 00:00-24:00 for the whole day")
+            raise InvalidInputError(f"'{text}' is empty: write 00:00-24:00 for the whole day")
         if start >= _MINUTES_OF_A_DAY or end > _MINUTES_OF_A_DAY or max(minute, end_minute) > 59:
-            raise InvalidInputError(f"'{text}' has a time that no day has")
+            raise InvalidInputError(f"'{text}' has an invalid time")
         return HourRange(_days(days) if days else tuple(range(7)), start, end)
 
     def has(self, moment: datetime) -> bool:
-        """Tell whether a moment lies in them, by the clock that it has."""
+        """Return whether a time lies in the range, by its own clock."""
         minute, today = moment.hour * 60 + moment.minute, moment.weekday()
         if self.start < self.end:
             return today in self.days and self.start <= minute < self.end
@@ -108,7 +108,7 @@ def _days(text: str) -> tuple[int, ...]:
         first, _, last = part.partition("-")
         for name in (first, last or first):
             if name not in _DAYS:
-                raise InvalidInputError(f"'{name}' is no day: write {', '.join(_DAYS)}")
+                raise InvalidInputError(f"'{name}' is not a day: write {', '.join(_DAYS)}")
         start, end = _DAYS.index(first), _DAYS.index(last or first)
         found |= {(start + step) % 7 for step in range((end - start) % 7 + 1)}
     return tuple(sorted(found))

@@ -1,4 +1,4 @@
-"""The settings of one table in a policy: frozen values, which pydantic reads."""
+"""The settings of one table in a policy: frozen values that pydantic validates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iceberg_zorder.maintain.policy import written
 from iceberg_zorder.maintain.policy.relative_dates import folded
 
 DISABLED_PROPERTY = "maintenance.disabled"
-"""The table property by which owners opt out; OpenHouse's."""
+"""Table property by which owners opt out, named as in OpenHouse."""
 
 AS_WRITTEN = ConfigDict(
     extra="forbid",
@@ -23,39 +23,39 @@ AS_WRITTEN = ConfigDict(
     populate_by_name=True,
     use_attribute_docstrings=True,
 )
-"""Keys are written in kebab case, and unknown ones refused."""
+"""Keys are in kebab case; unknown keys are refused."""
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class Triggers:
-    """When a table is due: where any of them is met. None is not set; if all are, it is due where a rewrite pays."""
+    """When a table is rewritten: any met trigger is enough. Without triggers, it is rewritten when a rewrite pays."""
 
     scan_ratio: written.Ratio = None
-    """Filters read so many times what they would read after a rewrite of everything."""
+    """Cost of filters, relative to their cost after a full rewrite."""
     depth: written.Ratio = None
-    """A point of the clustering columns lies in so many files, on average."""
+    """Clustering depth: average number of files that overlap at a point of the table."""
     commit_count: written.Count = None
-    """So many snapshots since the last rewrite."""
+    """Number of snapshots since the last rewrite."""
     data_file_count: written.Count = None
-    """So many data files added since the last rewrite."""
+    """Number of data files added since the last rewrite."""
     data_file_size: written.Size = None
-    """Data files of so many bytes added since the last rewrite."""
+    """Bytes of data files added since the last rewrite."""
     pos_delete_file_count: written.Count = None
-    """So many position delete files added since the last rewrite, deletion vectors among them."""
+    """Number of position delete files, including deletion vectors, added since the last rewrite."""
     pos_delete_record_count: written.Count = None
-    """So many position deletes."""
+    """Number of position deletes added since the last rewrite."""
     eq_delete_file_count: written.Count = None
-    """So many equality delete files."""
+    """Number of equality delete files added since the last rewrite."""
     eq_delete_record_count: written.Count = None
-    """So many equality deletes."""
+    """Number of equality deletes added since the last rewrite."""
     small_file_count: written.Count = None
-    """So many data files below the size that is in order."""
+    """Number of data files below min-file-size-bytes."""
     bytes_appended: written.Size = None
-    """So many bytes appended since the last rewrite."""
+    """Bytes appended since the last rewrite."""
     interval: written.Interval = None
-    """So long since the last rewrite."""
+    """Time since the last rewrite."""
     cron: written.Cron = None
-    """A time of this cron expression has come since the last rewrite, in time-zone."""
+    """Cron expression in time-zone: due once one of its times has passed since the last rewrite."""
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
@@ -73,9 +73,9 @@ class ExpireSnapshots:
     """Drop old snapshots, and the files that only they need."""
 
     older_than: written.Interval = None
-    """Age of the snapshots dropped; without it the table's history.expire.max-snapshot-age-ms, else 5 days."""
+    """Age of the snapshots to drop; default: the table's history.expire.max-snapshot-age-ms, else 5 days."""
     retain_last: written.Count = None
-    """So many are kept whatever their age; without it the table's history.expire.min-snapshots-to-keep, else 1."""
+    """Number of snapshots to keep at any age; default: the table's history.expire.min-snapshots-to-keep, else 1."""
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
@@ -83,7 +83,7 @@ class RemoveOrphanFiles:
     """Delete files that no snapshot knows."""
 
     older_than: written.OrphanAge = timedelta(days=3)
-    """Age of the files deleted, at least 1 day: younger ones may be of commits under way."""
+    """Age of the files to delete, at least 1 day: younger files may belong to commits in progress."""
 
 
 FollowUp = RewritePositionDeleteFiles | RewriteManifests | ExpireSnapshots | RemoveOrphanFiles
@@ -91,12 +91,11 @@ FollowUp = RewritePositionDeleteFiles | RewriteManifests | ExpireSnapshots | Rem
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class FollowUps:
-    """What is done after rewrites of a table; ``{}`` where it has no settings, and false or None where it is not done.
+    """Steps after a table's rewrites. ``{}`` enables a step with its defaults; false or None disables it.
 
-    Each leaves behind what a later one takes away. Deletes that a rewrite has applied are dropped before manifests are
-    written, so that these do not list them; both are done before snapshots expire, so that what they have replaced is
-    kept by old snapshots only, and goes when these do. Orphans are looked for last, when everything that has a
-    snapshot is settled.
+    The order matters: each step removes leftovers of earlier ones. Applied deletes are dropped before manifests are
+    rewritten, so that manifests do not list them. Both come before snapshots expire, so that only old snapshots still
+    refer to the replaced files. Orphan files are removed last.
     """
 
     rewrite_position_delete_files: Annotated[RewritePositionDeleteFiles | None, written.UNSET] = None
@@ -110,7 +109,7 @@ class FollowUps:
 
     @property
     def in_order(self) -> tuple[FollowUp, ...]:
-        """Those that are done, in order.
+        """The enabled steps, in order.
 
         Examples
         --------
@@ -128,18 +127,18 @@ class FollowUps:
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class Conflicts:
-    """How writers are let win."""
+    """How maintenance gives way to writers."""
 
     markers: written.Flag = True
-    """Mark snapshots so that Polaris and Lakekeeper roll them back for a writer that conflicts."""
+    """Mark snapshots so that Polaris and Lakekeeper roll them back for a conflicting writer."""
     back_off: written.Duration = timedelta(minutes=10)
-    """How long a table is left alone after a conflict; doubled by each further one."""
+    """How long maintenance leaves a table alone after a conflict; each further conflict doubles it."""
     max_back_off: written.Duration = timedelta(hours=6)
-    """How long at most; where it is not set, at least back-off."""
+    """Longest back-off; the default is at least back-off."""
     lease: written.Flag = True
-    """Have maintainers take turns at a table, by its property zorder.maintained-by."""
+    """Make maintainers take turns at a table, by its property zorder.maintained-by."""
     abandoned_files_older_than: written.AbandonedAge = timedelta(days=1)
-    """Age of the files deleted that a maintainer which was killed has left; at least 1 hour."""
+    """Age at which files that a killed maintainer left are deleted; at least 1 hour."""
 
     @field_validator("max_back_off")
     @classmethod
@@ -150,7 +149,7 @@ class Conflicts:
         return most
 
     def wait(self, conflicts: int) -> timedelta:
-        """Tell how long a table is left alone after so many conflicts in a row: twice as long after each.
+        """Return the back-off after a number of conflicts in a row; each conflict doubles it.
 
         Examples
         --------
@@ -159,38 +158,38 @@ class Conflicts:
         """
         if conflicts < 1:
             return timedelta()
-        # Larger powers are of no use, and too large for a duration.
+        # Larger powers would overflow a duration.
         return min(max(self.max_back_off, self.back_off), self.back_off * (1 << min(conflicts - 1, 20)))
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class QueryFiles:
-    """Where the queries on a table stand, and how soon a new layout for them has to pay."""
+    """The files with a table's queries, and how soon a new layout for them must pay."""
 
     sources: written.Sources = Field(default=(), alias="from")
-    """Files of queries, directories of them, or globs, relative to the policy; as the command workload takes them."""
+    """Query files, directories or globs, relative to the policy, as for the command workload."""
     days: written.Days = Field(default_factory=lambda: None, validate_default=True)
-    """Of how many days the queries are."""
+    """Number of days that the queries cover."""
     format: written.QueryFormat = None
-    """What the files are; without it what each looks like."""
+    """Format of the files; default: detected per file."""
     dialect: written.Dialect = None
-    """The dialect of SQL in them, one of sqlglot's."""
+    """SQL dialect of the files, one of sqlglot's."""
     pays_within: written.Duration = timedelta(days=7)
-    """Within which time queries have to save the bytes that a rewrite for them reads and writes."""
+    """Time in which the queries must save the bytes that a rewrite for them reads and writes."""
     relayout: written.Relayout = "advise"
-    """Whether a pass acts on what advise says where nobody names columns (auto), or only tells it (advise)."""
+    """auto: passes apply the advised layout if nobody names columns; advise: they only report it."""
 
     @field_validator("days")
     @classmethod
     def _days(cls, days: float | None, info: ValidationInfo) -> float:
         if not days and info.data.get("sources"):
-            raise ValueError("is missing: of how many days the queries of from are")
+            raise ValueError("is missing: set the number of days that the queries of from cover")
         return days or 0.0
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class TableSettings:
-    """What a policy says of one table.
+    """A policy's settings for one table.
 
     Examples
     --------
@@ -213,33 +212,33 @@ class TableSettings:
     """Clustering columns, as a list of names or as a sort order such as zorder(user_id, ts). Without it the table's own
     properties or its last rewrite decide."""
     engine: written.Engine = "auto"
-    """What rewrites; auto goes by size and format."""
+    """The engine that rewrites; auto chooses by size and format."""
     branch: written.Branch = None
-    """A branch in the place of main."""
+    """Branch to maintain instead of main."""
     where: written.Condition = None
-    """Rewrite only what may match this condition; now(), today() and intervals are those of the pass."""
+    """Rewrite only files that may match this condition; now() and today() are the time of the pass."""
     options: written.Options = field(default_factory=dict)
     """Options of the rewrite."""
     workload: Annotated[QueryFiles | None, written.UNSET] = None
-    """The queries that the table is laid out for, read again by each pass."""
+    """The table's queries, read again by each pass."""
     triggers: Triggers = field(default_factory=Triggers)
-    """When a table is looked at for a rewrite: any that is met is enough."""
+    """When the table is rewritten: any met trigger is enough."""
     time_zone: written.TimeZone = "UTC"
-    """Of cron, allowed-hours and where."""
+    """Time zone of cron, allowed-hours and where."""
     allowed_hours: written.AllowedHours = None
-    """Begin work only in these hours of time-zone."""
+    """Start work only in these hours of time-zone."""
     follow_ups: FollowUps = field(default_factory=FollowUps)
-    """What is done after rewrites of the table, always in this order: rewrite-position-delete-files, rewrite-manifests,
+    """Steps after rewrites of the table, always in this order: rewrite-position-delete-files, rewrite-manifests,
     expire-snapshots, remove-orphan-files."""
     conflicts: Conflicts = field(default_factory=Conflicts)
-    """What is done so that writers win over maintenance."""
+    """How maintenance of the table gives way to writers."""
     disabled_because: written.Text = "the policy says enabled: false"
-    """Why it is not maintained, if it is not: for the report."""
+    """Reason in the report if the table is not maintained."""
 
     @field_validator("workload")
     @classmethod
     def _workload(cls, found: QueryFiles | None) -> QueryFiles | None:
-        # A rule may have set no more than how soon a layout has to pay.
+        # A rule may set pays-within alone, without query files.
         return found if found and found.sources else None
 
     @property
@@ -248,16 +247,16 @@ class TableSettings:
         return ZoneInfo(self.time_zone)
 
     def allows(self, now: datetime) -> bool:
-        """Return whether work may begin at a moment, which has a time zone."""
+        """Return whether work may start at a time, which must have a time zone."""
         local = now.astimezone(self.zone)
         return not self.allowed_hours or any(each.has(local) for each in self.allowed_hours)
 
     def where_at(self, now: datetime) -> str | None:
-        """Write ``where`` with the dates of a moment, as a rewrite takes it."""
+        """Return ``where`` with relative dates replaced by literals."""
         return None if self.where is None else folded(self.where, now, self.zone)
 
     def with_properties(self, properties: Mapping[str, str]) -> TableSettings:
-        """Honour the properties of the table: its owner may have switched maintenance off."""
+        """Return the settings with the table's own opt-out applied."""
         if properties.get(DISABLED_PROPERTY, "").strip().lower() != "true":
             return self
         why = f"the table property {DISABLED_PROPERTY} is true"
@@ -266,14 +265,14 @@ class TableSettings:
 
 @dataclass(frozen=True, config=AS_WRITTEN)
 class Budget:
-    """What a pass may take; None is without limit, and whichever is used up first ends it."""
+    """Limits of a pass; None is unlimited, and the first limit reached ends the pass."""
 
     bytes: written.Size = None
-    """Bytes of data files rewritten."""
+    """Bytes of data files to rewrite."""
     minutes: written.Minutes = None
     """Minutes from the start of the pass."""
     tables: written.Count = None
-    """Tables rewritten."""
+    """Tables to rewrite."""
 
 
 Rules = dict[written.Glob, Annotated[TableSettings | None, written.RULE]] | None
@@ -283,22 +282,21 @@ Rules = dict[written.Glob, Annotated[TableSettings | None, written.RULE]] | None
 class PolicyFile:
     """Which Iceberg tables are kept clustered, when, and how.
 
-    Settings are merged key by key: defaults, then the rules of namespaces, then those of tables, each in the order of
-    the file.
+    Settings are merged key by key: defaults, then namespace rules, then table rules, each in the order of the file.
     """
 
     version: written.Version
-    """The version of this form."""
+    """Version of the policy format."""
     catalogs: written.CatalogValues
-    """Catalogs by name, with PyIceberg's properties; ${VARIABLE} is taken from the environment. {} takes a catalog of
+    """Catalogs by name, with PyIceberg's properties; ${VARIABLE} reads the environment. {} uses a catalog of
     .pyiceberg.yaml or PYICEBERG_CATALOG__ variables."""
     budget: Budget = field(default_factory=Budget)
-    """What a pass may take; whichever is used up first ends it."""
+    """Limits of a pass; the first limit reached ends it."""
     interval: written.Duration = timedelta(minutes=5)
-    """From the start of a pass to that of the next, with --watch."""
+    """Time between the starts of two passes, with --watch."""
     defaults: TableSettings = field(default_factory=TableSettings)
-    """Settings of all tables that a rule matches."""
+    """Settings for all tables that a rule matches."""
     namespaces: Rules = None
-    """Settings by glob over the dotted name of the namespace."""
+    """Settings by glob over the dotted namespace."""
     tables: Rules = None
     """Settings by glob over namespace.table."""

@@ -1,4 +1,4 @@
-"""Turn the values of a policy into settings by pydantic, and put its errors into our words."""
+"""Validate a policy's values with pydantic, and rephrase its errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SETTINGS = TypeAdapter(TableSettings)
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON schema of policies, of draft 2020-12, for editors."""
+    """Return the JSON schema (draft 2020-12) of policies, for editors."""
     return _schema(_FILE)
 
 
@@ -55,13 +55,13 @@ def _schema(kind: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def policy_file(raw: object, problems: Problems) -> PolicyFile | None:
-    """Return the file as values; what is wrong with it is added to the problems."""
+    """Return a policy file as values; add its problems to ``problems``."""
     found: PolicyFile | None = _read(_FILE, raw, problems, ())
     return found
 
 
 def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
-    """Return the settings of a table, as the rules that match it come to when they are merged.
+    """Return the settings of a table, given its merged rules.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
 
 
 def read_settings(raw: Mapping[str, Any], problems: Problems, path: Path) -> TableSettings | None:
-    """Return settings that stand at a path; what is wrong with them is added to the problems."""
+    """Return the settings at a path; add their problems to ``problems``."""
     settings: TableSettings | None = _read(_SETTINGS, raw, problems, path)
     check_options(raw, problems, path)
     return settings
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge settings as written key by key, and mappings in them, too; the later win."""
+    """Merge settings key by key, also in nested mappings; ``over`` wins."""
     found = dict(base)
     for key, value in over.items():
         before = found.get(key)
@@ -95,7 +95,7 @@ def _read(kind: TypeAdapter[Any], raw: object, problems: Problems, path: Path) -
         return kind.validate_python(raw)
     except ValidationError as error:
         for inside, text in _told(error, _schema(kind)):
-            # A key that stands twice, or holds itself, is wrong by that alone.
+            # Duplicate keys and aliases of themselves are reported already.
             if not ((*path, *inside) and problems.has((*path, *inside))):
                 problems.add((*path, *inside), text)
         return None
@@ -118,7 +118,7 @@ def _told(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[tuple[P
 
 
 def _keys(schema: Mapping[str, Any], path: Path) -> list[str]:
-    """Return the keys that a mapping of settings may have, by the schema of what it stands in."""
+    """Return the keys that the mapping at a path may have."""
     place = schema
     for part in path:
         place = place.get("properties", {}).get(str(part)) or place.get("additionalProperties", {})
@@ -131,11 +131,11 @@ def _keys(schema: Mapping[str, Any], path: Path) -> list[str]:
 
 
 def check_options(raw: Mapping[str, Any], problems: Problems, path: Path) -> None:
-    """Check options one by one, so that each problem has its line, and then what they say together."""
+    """Check options one by one, so that each problem has its line, then all together."""
     options, workload = raw.get("options"), raw.get("workload")
     if not isinstance(options, Mapping):
         return
-    # What belongs to a workload may stand beside one that is read for each pass.
+    # workload-share needs a workload, which may come from workload.from.
     beside = {"workload": ""} if isinstance(workload, Mapping) and workload.get("from") else {}
     found = {}
     for name, value in options.items():
@@ -145,9 +145,9 @@ def check_options(raw: Mapping[str, Any], problems: Problems, path: Path) -> Non
         if name not in KNOWN_OPTIONS:
             problems.add(inside, f"is unknown{spelled_alike(name, KNOWN_OPTIONS, 'it is no option of rewrites')}")
         elif name == "dry-run":
-            problems.add(inside, "is for one call: none would write anything then")
+            problems.add(inside, "is for a single call: no pass would write anything")
         elif name in beside:
-            problems.add(inside, "is set beside workload.from: say by one of them which queries count")
+            problems.add(inside, "conflicts with workload.from: set only one of them")
         else:
             try:
                 found[name] = option_text(name, value)
@@ -167,7 +167,7 @@ def _check(options: Mapping[str, str]) -> None:
 
 @lru_cache(maxsize=1_000)  # most rules and tables have the same few options
 def _checked_options(options: tuple[tuple[str, str], ...]) -> RewriteOptions:
-    # With a limit of memory, which would else be looked up on the machine.
+    # An explicit memory limit avoids reading the machine's.
     read = rewrite_options({MEMORY_LIMIT: str(SMALLEST_MEMORY_LIMIT), **dict(options)})
     for fault in domain_faults(read, read.target_file_size, read.min_file_size, read.max_file_size):
         raise InvalidInputError(fault)

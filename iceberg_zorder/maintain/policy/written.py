@@ -1,4 +1,4 @@
-"""The types of settings in a policy: how each is read from text, and what it must look like."""
+"""The types of a policy's settings: how each is parsed, and how messages describe its form."""
 
 from __future__ import annotations
 
@@ -22,27 +22,25 @@ from iceberg_zorder.rewrite.options import option_text, sort_order_text
 from iceberg_zorder.workload.readers.files import FORMATS
 from iceberg_zorder.workload.readers.statements import dialect_of
 
-# Days of one digit and of two, months of different lengths: whatever the moment, the same conditions are refused.
+# One- and two-digit days, months of different lengths: the same conditions are refused at any time.
 _SOME_MOMENT = datetime(2026, 3, 31, 12, 30, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
 class Written:
-    """How a setting is written, for pydantic: what is not of this form is refused, and shown with the form."""
+    """The form of a setting, for pydantic; other values are refused with a message that describes the form."""
 
     form: str
-    """What the value must be, as the end of a sentence."""
+    """Description of valid values, for "'x' is not ..."."""
     parse: Callable[[Any], object]
-    """Turns a value into a setting. It returns None where the value is not of the form, and raises InvalidInputError
-    where it has more to say."""
+    """Parses a value. Returns None for values of another form; raises InvalidInputError for a more specific message."""
     optional: bool = False
-    """Whether it may be left out: ``false``, which takes back what an earlier rule sets, and nothing are read as
-    None."""
+    """Whether ``false`` and an empty value mean None; ``false`` removes an earlier rule's setting."""
     is_secret: bool = False
-    """Whether values are kept out of messages."""
+    """Whether messages hide the value."""
 
     def read(self, value: object) -> object:
-        """Return the setting; raises ValueError with the end of a sentence."""
+        """Return the setting; raises ValueError."""
         if self.optional and (value is None or value is False):
             return None
         try:
@@ -61,7 +59,7 @@ class Written:
 
 
 def shown(value: object) -> str:
-    """Return a value as messages have it."""
+    """Return a value as text for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping | list):
@@ -76,7 +74,7 @@ def _text(value: object) -> str | None:
 
 
 def _checked(check: Callable[[str], object]) -> Callable[[object], str | None]:
-    """Return a parser of texts that a function refuses or not."""
+    """Return a parser of texts that ``check`` validates."""
 
     def parse(value: object) -> str | None:
         text = _text(value)
@@ -115,7 +113,7 @@ def _count(value: object) -> int | None:
 def _measured(parse: Callable[[Any], Any]) -> Callable[[object], Any]:
     def read(value: object) -> Any:
         if isinstance(value, str | int) and not isinstance(value, bool):
-            # A form of YAML that is no number arrives as a text.
+            # YAML's special numbers arrive as texts.
             return parse(value) if isinstance(value, str) or value >= 1 else None
         return None
 
@@ -195,11 +193,11 @@ _VERSION = "a version that this release knows: write 1"
 _OPTION = "the value of an option: a text, a number, true or false"
 
 UNSET = BeforeValidator(lambda value: None if value is False else value)
-"""For a mapping of settings: ``false`` takes back what an earlier rule sets."""
+"""For a mapping of settings: ``false`` removes the settings of an earlier rule."""
 
 _RULE = Written("a mapping of settings", lambda value: {} if value is None else _as_mapping(value))
 RULE = WrapValidator(lambda value, _: _RULE.read(value))
-"""For settings that are checked with the defaults merged into them, because some are right only together."""
+"""For settings that are validated after merging the defaults, because some are valid only together."""
 
 Flag = Annotated[bool, Written("true or false", _boolean)]
 Catalogs = Annotated[tuple[str, ...], Written(_CATALOGS, _names)]

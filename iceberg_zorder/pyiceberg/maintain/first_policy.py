@@ -33,7 +33,7 @@ _HEAD = """\
 # Which tables iceberg-zorder keeps clustered, by which columns, and when.
 # Look what it would do:  iceberg-zorder maintain {file} --dry-run
 # Do it once:             iceberg-zorder maintain {file}
-# All settings are in docs/do/keep-a-table.md.
+# All settings are in docs/do/policy.md.
 version: 1
 catalogs:
   {name}: {properties}

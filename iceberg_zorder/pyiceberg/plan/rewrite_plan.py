@@ -100,7 +100,7 @@ class RewritePlan:
         return replace(self, groups=groups, left=(*self.left, *waiting))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dictionary for JSON; ``docs/reference/options.md`` lists the keys.
+        """Return the plan as a dictionary for JSON; ``docs/reference/json.md`` lists the keys.
 
         Returns
         -------

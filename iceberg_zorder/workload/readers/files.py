@@ -47,7 +47,7 @@ class Source:
 def sources(path: Path, kind: Format | None) -> list[Source]:
     """Return the files of a path, and what each is."""
     if not path.exists():
-        raise InvalidInputError(f"Cannot read {path}, because there is no such file")
+        raise InvalidInputError(f"Cannot read {path}, because the file does not exist")
     files = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_beside(each)]
     files = files if path.is_dir() else [path]
     if not files:
@@ -59,7 +59,7 @@ def text_of(path: Path) -> str:
     """Read all of a file, decompressed; what is no UTF-8 in it is replaced."""
     text = b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
     if 10 * len(_NO_TEXT.findall(text)) > len(text):
-        raise InvalidInputError(f"Cannot read {path}, because it is no text in UTF-8")
+        raise InvalidInputError(f"Cannot read {path}, because it is not UTF-8 text")
     return text
 
 

@@ -33,7 +33,7 @@ def test_a_bad_policy_is_refused_with_line_and_field(file: Path) -> None:
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"# gr\xfc\xdfe")
-    for name, why in (("latin.yaml", "it is no text in UTF-8"), ("no.yaml", "it cannot be read: No such file")):
+    for name, why in (("latin.yaml", "it is not UTF-8 text"), ("no.yaml", "it cannot be read: No such file")):
         with pytest.raises(InvalidInputError, match=why) as error:
             read_policy(tmp_path / name, {})
         assert str(error.value).startswith(f"Cannot use {tmp_path / name}, because ")

@@ -22,7 +22,7 @@ from iceberg_zorder.rewrite.measures import duration
 from tests.maintain.policy.policies import ENVIRONMENT
 from tests.pages import PAGES, rows, snippets
 
-PAGE = "docs/do/keep-a-table.md"
+PAGE = "docs/do/policy.md"
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,12 @@ def test_what_stands_beside_a_relative_date_says_what_it_said(rest: str) -> None
 @pytest.mark.parametrize(
     ("where", "why"),
     [
-        ("ts < now() - 7", "NOW() - 7 is no date: add intervals to one, such as interval '7' day, or take them away"),
-        ("ts < now() - today()", "NOW() - TODAY() is no date"),
-        ("ts < interval 1 day - now()", "INTERVAL '1' DAY - NOW() is no date"),
-        ("ts < now() - interval '1.5' day", "INTERVAL '1.5' DAY is not read: write whole numbers of years"),
-        ("ts < now() - interval '1-2' year to month", "INTERVAL '1-2' YEAR TO MONTH is not read"),
-        ("ts < date_trunc('decade', now())", "is cut at no unit: write one of minute, hour, day, week"),
+        ("ts < now() - 7", "NOW() - 7 is not a date: add or subtract intervals such as interval '7' day"),
+        ("ts < now() - today()", "NOW() - TODAY() is not a date"),
+        ("ts < interval 1 day - now()", "INTERVAL '1' DAY - NOW() is not a date"),
+        ("ts < now() - interval '1.5' day", "INTERVAL '1.5' DAY is not supported: write whole numbers of years"),
+        ("ts < now() - interval '1-2' year to month", "INTERVAL '1-2' YEAR TO MONTH is not supported"),
+        ("ts < date_trunc('decade', now())", "has an unknown unit: write one of minute, hour, day, week"),
         ("ts < date_trunc('day', ts)", "is neither a column nor a value"),
         ("ts < today() - interval '3000' year", "lies outside the years 1 to 9999"),
         ("ts - interval '1' day < now()", "ts - INTERVAL '1' DAY is neither a column nor a value"),

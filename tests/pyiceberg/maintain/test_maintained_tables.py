@@ -134,7 +134,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
         assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:
             return
-        assert one_pass(9) == ("it is left in peace until 2026-11-23 00:10:00Z after a conflict", False)
+        assert one_pass(9) == ("backing off until 2026-11-23 00:10:00Z after a conflict", False)
         assert one_pass(11) == pays
         assert noted() == Conflicts(2, NOW + timedelta(minutes=31))
         assert one_pass(30)[1] is False
@@ -217,7 +217,7 @@ def test_no_work_begins_once_the_allowed_hours_are_over(catalog: Catalog, policy
     times = iter([NOW])
     found = passed(policy, clock=lambda: next(times, NOW + timedelta(minutes=2)))
     assert found.decision is not None
-    assert (found.decision.reason, found.done) == ("its allowed hours were over when its turn came", None)
+    assert (found.decision.reason, found.done) == ("outside allowed-hours when its turn came", None)
 
 
 def test_no_file_group_begins_once_the_minutes_are_over(catalog: Catalog, policy: Policy) -> None:

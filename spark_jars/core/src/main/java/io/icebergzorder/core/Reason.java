@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 /**
  * A reason why data files are rewritten, or left.
  *
- * @param code the kind of reason, the same in both engines; {@code docs/reference/options.md} lists the codes
+ * @param code the kind of reason, the same in both engines; {@code docs/reference/plans.md} lists the codes
  * @param parameters the figures of the reason by name: long, double of six digits, text, or a map of texts
  */
 public record Reason(String code, Map<String, Object> parameters) {

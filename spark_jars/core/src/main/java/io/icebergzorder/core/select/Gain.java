@@ -7,7 +7,7 @@ import java.util.stream.IntStream;
 /**
  * Chooses the data files of a partition whose rewrite saves filters the most cost for each byte rewritten.
  *
- * <p>{@code docs/understand/how-it-works.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
+ * <p>{@code docs/design/choice-of-files.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;

@@ -321,7 +321,7 @@ public final class RewritePlan {
   }
 
   /**
-   * The plan as JSON, with the keys that {@code docs/reference/options.md} lists. Both engines write the same, and execute what the other has
+   * The plan as JSON, with the keys that {@code docs/reference/json.md} lists. Both engines write the same, and execute what the other has
    * written; keys are added in later versions, and none is taken away while {@code "version"} is 1.
    */
   public String toJson() {
