@@ -116,8 +116,7 @@ def show(output: Output = RESULTS) -> None:
 def render(output: Output = RESULTS) -> None:
     """Write the page and its pictures from the results; the boxes are laid out anew."""
     found = Results.read(output)
-    profile = Path(__file__).with_name("profile.md")
-    (DOCS / "peers.md").write_text(markdown(found, profile.read_text(encoding="utf-8")), encoding="utf-8")
+    (DOCS / "peers.md").write_text(markdown(found), encoding="utf-8")
     bars(found, DOCS / "peers.png")
     with _spark() as spark:
         shown = _named((ICEBERG_ZORDER, LIQUID, OURS), LAYOUTS)

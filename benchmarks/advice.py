@@ -24,6 +24,7 @@ import numpy as np
 import typer
 from pyiceberg.table import Table
 
+from benchmarks.pages import head, how, paragraph, table
 from benchmarks.without_jvm import catalog_in, machine
 from benchmarks.workloads.as_sql import arrow_table, condition
 from benchmarks.workloads.pairs import PAIRS
@@ -45,6 +46,16 @@ QUERIES, SEED = 400, 2
 CHEAP = {"read.split.open-file-cost": "1"}
 MOST_SETS = 8
 """So many of the sets of columns are written, beside sorts."""
+_ABOUT = """\
+[`iceberg-zorder advise`](../do/choose-columns.md) predicts what queries read of layouts. This page compares these
+predictions with written tables, for readers who ask how far to trust the advice."""
+_HOW = f"""\
+[advice.json](advice.json) has every layout. Tables and workloads are those of [the workload benchmark](workload.md):
+{{rows:,}} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES} queries. Half of the
+queries choose, the others judge and are counted here; repeated queries are in
+[both halves](../do/choose-columns.md#what-is-judged). Actual reads are by the bounds in the manifests. Written are the
+{{sets}} best sets of columns by prediction, all sorts, and cuts from the workload, made for the half that
+chooses."""
 
 
 @dataclass(frozen=True)
@@ -175,34 +186,46 @@ def page(figures: dict[str, Any]) -> str:
     errors = [each.error for each in rewritten]
     of_bytes = [each.error_of_bytes for each in rewritten]
     lines = [
-        "# Advice, and what came of it",
+        *head("Advice and its results", _ABOUT, figures.get("note", "")),
         "",
-        f"Written by `make bench-advice` on {figures['machine']}:",
-        "the tables and workloads of [workload.md](workload.md),",
-        f"{figures['rows']:,} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES}",
-        "queries, of which half choose and the others, counted here, judge; those that come again and again are in",
-        "[both halves](../do/choose-columns.md#what-is-judged). *Predicted* is what",
-        "[`iceberg-zorder advise`](../do/choose-columns.md) said by its sample;",
-        "*actual* is what these queries read of the table",
-        f"once it is written so, by the bounds in its manifests. Of the sets of columns the best {MOST_SETS} by",
-        "prediction are written, beside all sorts, and cuts from the workload, made for the half that chooses.",
-        "Partitions are not written.",
+        *paragraph(
+            f"Predicted shares are off by {fmean(errors):.1%} on average and {max(errors):.1%} at most, predicted "
+            f"bytes by {fmean(of_bytes):.1%} and {max(of_bytes):.1%}. Of {len(errors)} layouts, {_within(errors)} "
+            f"shares and {_within(of_bytes)} numbers of bytes are off by less than 10%."
+        ),
         "",
-        f"Predicted shares are off by {fmean(errors):.1%} on average and {max(errors):.1%} at most, bytes by",
-        f"{fmean(of_bytes):.1%} and {max(of_bytes):.1%}: shares of {_within(errors)} of {len(errors)} layouts, and",
-        f"bytes of {_within(of_bytes)}, by less than 10%.",
+        "## Picked and best layouts",
         "",
-        "| table | filters | CPU seconds | picked | it reads | best of those written | it reads | more |",
+        *paragraph(
+            "*Picked* is the layout that `advise` names, *best* the one that reads least of all written layouts. "
+            "*More* is what the picked layout reads beyond the best one, in bytes."
+        ),
+        "",
+        "| table | filters | CPU seconds | picked | reads | best | reads | more |",
         "|---|--:|--:|---|--:|---|--:|--:|",
         *(_picked(each) for each in found),
         "",
-        "Where partitions were advised, *picked* is what was the best beside them.",
+        "Partitions are not written: where `advise` named partitions, *picked* is its next layout.",
         "",
-        "| table | layout | files | predicted | actual | error | error of the bytes | |",
-        "|---|---|--:|--:|--:|--:|--:|---|",
-        *(_row(each) for pair in found for each in pair.outcomes),
+        "## Predictions by kind of layout",
+        "",
+        *table(
+            ("layouts", "written", "error of shares, mean", "largest", "error of bytes, mean", "largest"),
+            _kinds(rewritten),
+        ),
+        *how("make bench-advice", figures["machine"], _HOW.format(rows=figures["rows"], sets=MOST_SETS)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _kinds(outcomes: Sequence[Outcome]) -> list[list[str]]:
+    rows = []
+    for kind in dict.fromkeys(each.kind for each in outcomes):
+        of = [each for each in outcomes if each.kind == kind]
+        shares, sizes = [each.error for each in of], [each.error_of_bytes for each in of]
+        errors = (fmean(shares), max(shares), fmean(sizes), max(sizes))
+        rows.append([kind, str(len(of)), *(f"{each:.1%}" for each in errors)])
+    return rows
 
 
 def _within(errors: Sequence[float]) -> int:
@@ -219,11 +242,6 @@ def _picked(pair: Pair) -> str:
     advised = "" if pair.advised == pick.layout else f" (advised: {pair.advised})"
     reads = f"`{pick.layout}`{advised} | {pick.actual:.2%} | `{best.layout}` | {best.actual:.2%} | {pair.regret:.1%}"
     return f"| {pair.name} | {pair.filters} | {pair.cpu_seconds:.0f} | {reads} |"
-
-
-def _row(of: Outcome) -> str:
-    shares = f"{of.predicted:.2%} | {of.actual:.2%} | {of.error:.1%} | {of.error_of_bytes:.1%}"
-    return f"| {of.table} | `{of.layout}` | {of.files} | {shares} | {'picked' if of.is_pick else ''} |"
 
 
 def _kept(name: str, rows: int) -> dict[str, Any]:

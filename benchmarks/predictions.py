@@ -26,6 +26,7 @@ import typer
 from pyiceberg.table import Table
 
 from benchmarks.bounds import file_bounds
+from benchmarks.pages import head, how, paragraph, table
 from benchmarks.sets import SETS, BenchmarkSet
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.errors import RewriteFailedError
@@ -45,6 +46,14 @@ OTHER_FILES = (3, 12, 500)
 OTHER_SETS = ("uniform", "lineitem", "store_sales")
 VALUES = 2_000
 _CLOSE = 0.1
+_ABOUT = """\
+Before it writes, a rewrite predicts which share of the table `column = value` will read. This page compares predicted
+with actual shares, for readers who ask how far to trust a dry run."""
+_HOW = f"""\
+[predictions.json](predictions.json) has every figure, also of the fuzzer's tables. *Attainable* is what a report says
+from bounds alone. *Predicted* is what the rewrite says before it writes, from rows that its layout was not fitted to.
+*Actual* is by the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows. Errors are
+relative to the actual share. URLs share the 16 characters that bounds keep, so no layout helps their column."""
 
 
 @dataclass(frozen=True)
@@ -146,37 +155,50 @@ def page(figures: dict[str, Any]) -> str:
     errors, of_bounds = [each.error for each in sets], [each.error_of_bounds for each in sets]
     random_errors = sorted(each.error for each in random_tables)
     rows_per_file = fmean(each.rows_per_file for each in random_tables)
+    tables = len({each.table for each in random_tables})
     lines = [
-        "# Predicted and actual scan fractions",
+        *head("Predicted and actual scan fractions", _ABOUT),
         "",
-        f"Written by `make bench-predictions` on {figures['machine']}.",
+        "## Result",
         "",
-        "Shares of the bytes that `column = value` reads. *Attainable* is what a report said before, by bounds alone.",
-        "*Predicted* is what the rewrite said before it wrote, by rows that its layout was not fitted to. *Actual* is",
-        f"by the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows. *Planned* are the",
-        "files that report and plan expected. The last column has the errors of attainable and predicted.",
+        *table(
+            ("figure", "columns", "mean error", "largest", f"within {_CLOSE:.0%}"),
+            [
+                _errors("predicted, sets of the benchmark", errors),
+                _errors("attainable, sets of the benchmark", of_bounds),
+                _errors("predicted, random tables of the fuzzer", random_errors),
+            ],
+        ),
         "",
-        "| table | column | planned | files | before | attainable | predicted | actual | errors |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
-        *(_row(each) for each in sets),
+        *paragraph(
+            f"{sum(each.planned_files == each.files for each in sets)} of {len(sets)} columns have as many files as "
+            f"planned. The {tables} random tables have {rows_per_file:.0f} rows per file on average; half of their "
+            f"columns are within {random_errors[len(random_errors) // 2]:.1%}."
+        ),
         "",
-        f"Mean relative error of predictions: {fmean(errors):.1%}; largest: {max(errors):.1%}.",
-        f"Of what was attainable by bounds alone: {fmean(of_bounds):.1%}; largest: {max(of_bounds):.1%};",
-        f"{sum(each <= _CLOSE for each in of_bounds)} of {len(of_bounds)} columns are within {_CLOSE:.0%}.",
-        f"As many files as planned: {sum(each.planned_files == each.files for each in sets)} of {len(sets)}.",
+        "## Columns",
         "",
-        f"{len({each.table for each in random_tables})} random tables of the fuzzer, with {len(random_tables)} columns "
-        f"and {rows_per_file:.0f} rows a file on average: mean",
-        f"relative error {fmean(random_errors):.1%}, half of the columns within "
-        f"{random_errors[len(random_errors) // 2]:.1%}.",
+        *table(
+            (
+                *("table", "column", "files", "before", "attainable", "predicted", "actual"),
+                *("error of attainable", "of predicted"),
+            ),
+            [_row(each) for each in sets],
+            texts=2,
+        ),
+        *how("make bench-predictions", figures["machine"], _HOW),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(of: Prediction) -> str:
-    shares = " | ".join(f"{share:.2%}" for share in (of.before, of.attainable, of.predicted, of.actual))
-    errors = f"{of.error_of_bounds:.1%}, {of.error:.1%}"
-    return f"| {of.table} | `{of.column}` | {of.planned_files} | {of.files} | {shares} | {errors} |"
+def _errors(name: str, errors: Sequence[float]) -> list[str]:
+    close = f"{sum(each <= _CLOSE for each in errors)} of {len(errors)}"
+    return [name, str(len(errors)), f"{fmean(errors):.1%}", f"{max(errors):.1%}", close]
+
+
+def _row(of: Prediction) -> list[str]:
+    shares = (f"{share:.2%}" for share in (of.before, of.attainable, of.predicted, of.actual))
+    return [of.table, f"`{of.column}`", str(of.files), *shares, f"{of.error_of_bounds:.1%}", f"{of.error:.1%}"]
 
 
 def main(

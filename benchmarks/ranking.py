@@ -25,6 +25,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
+from benchmarks.pages import head, how, paragraph, table
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.maintain.decide import within
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName
@@ -39,6 +40,14 @@ PARTITIONS = 4
 FILES = 24
 """Files of the target size in a partition of a table of the usual size."""
 VALUES = 1_000
+_ABOUT = """\
+A pass of `maintain` spends its budget on the file groups that save filters most per byte. This page compares that
+ranking with three others, for people who choose a budget."""
+_HOW = """\
+[ranking.json](ranking.json) has every file group. Ten tables with different needs are clustered by two columns. Each
+file group that a pass would rewrite was rewritten. What `column = value` reads less was measured by the bounds in the
+manifests. All rankings have the same file groups and the same budget. *Hindsight* ranks by measured savings, which
+nobody knows in advance."""
 DOMAIN = 1 << 40
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64()), ("payload", pa.int64())])
 
@@ -273,39 +282,41 @@ def page(figures: dict[str, Any]) -> str:
     """Write the page of the figures."""
     groups = [Group(**{**each, "need": FileGroupNeed(**each["need"])}) for each in figures["groups"]]
     wanted, saved = sum(each.need.size for each in groups), sum(each.saved for each in groups)
-    lines = [
-        "# What a budget saves, by ranking",
-        "",
-        f"Written by `make bench-ranking` on {figures['machine']}.",
-        "",
-        "Ten tables of different need, by two columns; each file group that a pass of maintenance would rewrite was",
-        "rewritten, and what `column = value` reads less for it was measured by the bounds in the manifests. Every",
-        "ranking has the same file groups and the same budget.",
-        "",
-        "| table | file groups | MB | files fewer | MB saved: expected | measured | for each byte |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-        *(_row(name, [each for each in groups if each.table == name]) for name in TABLES),
-        "",
-        f"All {len(groups)} file groups have {wanted / 1e6:,.1f} MB; a filter reads {saved / 1e6:,.2f} MB less after",
-        "them all. Of that, each ranking saves with a budget of",
-        "",
-        "| ranking | " + " | ".join(f"{share:.0%} of the bytes" for share in SHARES) + " |",
-        "|---|" + "--:|" * len(SHARES),
-    ]
+    ranked = []
     for name, rank in RANKINGS.items():
         shares = [sum(each.saved for each in rank(groups, int(share * wanted))) / saved for share in SHARES]
-        lines.append(f"| {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
+        ranked.append([name, *(f"{share:.1%}" for share in shares)])
+    lines = [
+        *head("Savings of a budget, by ranking", _ABOUT, figures.get("note", "")),
+        "",
+        "## Result",
+        "",
+        *paragraph(
+            f"All {len(groups)} file groups have {wanted / 1e6:,.1f} MB. Rewriting all of them makes a filter read "
+            f"{saved / 1e6:,.2f} MB less. The table has the share of this saving that each ranking reaches with a "
+            "budget."
+        ),
+        "",
+        *table(("ranking", *(f"budget of {share:.0%} of the bytes" for share in SHARES)), ranked),
+        "",
+        "## Tables",
+        "",
+        *table(
+            ("table", "file groups", "MB", "files fewer", "MB saved, expected", "measured", "measured per byte"),
+            [_row(name, [each for each in groups if each.table == name]) for name in TABLES],
+        ),
+        *how("make bench-ranking", figures["machine"], _HOW),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _row(name: str, groups: Sequence[Group]) -> str:
+def _row(name: str, groups: Sequence[Group]) -> list[str]:
     size, saved = sum(each.need.size for each in groups), sum(each.saved for each in groups)
     expected = sum(each.need.saved_bytes for each in groups)
     fewer = sum(each.fewer_files for each in groups)
     worth = f"{saved / size:.3f}" if size else "–"
-    return (
-        f"| {name} | {len(groups)} | {size / 1e6:.1f} | {fewer} | {expected / 1e6:.2f} | {saved / 1e6:.2f} | {worth} |"
-    )
+    sizes = (f"{size / 1e6:.1f}", str(fewer), f"{expected / 1e6:.2f}", f"{saved / 1e6:.2f}")
+    return [name, str(len(groups)), *sizes, worth]
 
 
 def main(
@@ -317,7 +328,7 @@ def main(
     for name in TABLES:
         with tempfile.TemporaryDirectory() as directory:
             found = groups_of(name, Path(directory), size)
-        typer.echo(_row(name, found))
+        typer.echo(" ".join(_row(name, found)))
         groups += found
     figures = {"machine": machine(), "groups": [asdict(each) for each in groups]}
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import fmean
 
 from rich import box
@@ -11,98 +11,103 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.claims import ALL_CLASSES, EQUALITY, LEVELS, MEASURES, Claim, Level, Measure, claims, fractions
+from benchmarks.claims import ALL_CLASSES, EQUALITY, LEVELS, MEASURES, Level, Measure, claims, fractions
 from benchmarks.impala import ARTICLE_PAGES, ARTICLE_SKIPPED
-from benchmarks.layouts import KD_TREE, LIQUID_SORTED, OURS
+from benchmarks.layouts import KD_TREE, OURS
 from benchmarks.metrics import PREDICATES, RANGES
-from benchmarks.results import CostResult, PruningResult, Results
+from benchmarks.pages import bullets, head, how, paragraph, table
+from benchmarks.results import CostResult, Results
 from benchmarks.sets import SETS
 
 CONSOLE_WIDTH = 100
 
 _NOTHING = "–"
-_HEADERS = {
-    "ours, hilbert": "ours hilbert",
-    "ours, even zorder": "ours even zorder",
-    "ours, even hilbert": "ours even hilbert",
-    LIQUID_SORTED: "Delta liquid sorted",
-    KD_TREE: "k-d tree",
-}
-_INTRODUCTION = """\
-Every layout gets the same rows, ingested in the order in which they would arrive, and writes (about) the same number
-of files, with the same settings of row groups and pages and the same codec; the exact numbers are under
-[file counts](#file-counts). Then predicates, drawn deterministically from the rows, are put to the bounds that the
-files hold: {predicates} equalities, {predicates} ranges of {first} of the rows and {predicates} of {second} for every
-clustering column, and {predicates} conjunctions of two {second} ranges for every pair of columns. A scan fraction is
-the share of the table's bytes that the bounds do not rule out, in percent: less is better. The k-d tree of all rows is
-no tool but a reference, which holds the whole table in memory; it has neither row groups nor pages."""
-_LEGEND = """\
-*ours* and *ours hilbert* cut the curve into files where the boxes are tight, *ours even ...* into files of equal counts
-(`cuts => 'even'`); *Delta liquid sorted* is liquid clustering with the setting that sorts inside files. **Bold**: the
-best of a row, the k-d tree aside. A layout has an average only if it was measured on every set."""
+_SHORT = {EQUALITY.name: "equality", ALL_CLASSES.name: "all"}
+_ABOUT = """\
+This page compares files of iceberg-zorder with those of Iceberg's and Delta's layouts: what filters read, and what the
+rewrite costs. It is for readers who ask whether to switch."""
+_RESULT = """\
+A scan fraction is the share of the table's bytes that the bounds do not rule out, in percent; less is better.
+*Equality* is `column = value`, *all* the average over four classes of predicates. Figures are averages over {sets}
+sets. **Bold** is the best of a column."""
+_LAYOUTS = (
+    "*ours* and *ours, hilbert* cut files where boxes are tight, *ours, even ...* in equal counts (`cuts => 'even'`).",
+    "*Delta liquid, sorted files* is liquid clustering with the setting that sorts inside files.",
+    "*k-d tree* of all rows is no tool but a reference. It has neither row groups nor pages.",
+)
 _PAGES = """\
-The test of the Impala article: a table in one file, with pages of 20,000 rows, and the share of a column's pages that
-its page index rules out for `column = value`: on average over 100 values drawn from the rows, and for the article's own
-value. The article skips {skipped:,} of {pages:,} pages, {share}, for `ss_cdemo_sk = 961370`."""
+A table in one file, with pages of 20,000 rows, as in Impala's article: the share of a column's pages that its page
+index rules out for `column = value`, in percent, from the worst to the best column. The article skips {share} of
+the pages for `ss_cdemo_sk = 961370`."""
 _COSTS = """\
-Medians of the timed rounds, after two rounds to warm up; every layout has its turn in every round. *Read*: bytes
-that the process read per byte of the table, without what it read back of its own shuffles. *Peak*: the largest resident
-memory of Spark's JVM."""
+Rewrites of {rows} million rows on Spark, medians after two rounds to warm up. *Read* is bytes read per byte of the
+table, without shuffles. *Peak* is the largest resident memory of Spark's JVM."""
+_HOW = """\
+[peers.json](peers.json) has every figure, by set and layout. Layouts get the same rows in order of arrival, the same
+settings of row groups, pages and codec, and about as many files."""
+_STEPS = (
+    "Predicates are drawn from the rows. Each clustering column has {predicates} equalities, "
+    "{predicates} ranges of {first} of the rows and {predicates} of {second}. Each pair of columns has {predicates} "
+    "conjunctions of two {second} ranges.",
+    "Pages have no conjunctions, because those of different columns begin at different rows.",
+)
 
 
-def markdown(results: Results, profile: str) -> str:
-    """Write the benchmark page.
-
-    Parameters
-    ----------
-    results : Results
-        What a run found.
-    profile : str
-        Markdown about where the time of a rewrite goes.
-
-    Returns
-    -------
-    str
-        The page, as Markdown.
-    """
-    parts = [
-        "# Benchmarks",
-        _INTRODUCTION.format(predicates=PREDICATES, first=f"{RANGES[0]:.0%}", second=f"{RANGES[1]:.0%}"),
-        "## Environment",
-        _rows(("", ""), [(key, value) for key, value in results.environment.items()]),
-        "## Sets",
-        _sets(results),
+def markdown(results: Results) -> str:
+    """Return the page of a run, as Markdown."""
+    drawn = {"predicates": PREDICATES, "first": f"{RANGES[0]:.0%}", "second": f"{RANGES[1]:.0%}"}
+    kept = claims(results)
+    broken = [claim for claim in kept if claim.holds is False]
+    lines = [
+        *head("Layouts of peers", _ABOUT),
+        "",
         "## Scan fractions",
-        _LEGEND,
-        *_pruning(results, "by_files", EQUALITY, "equality"),
-        *_pruning(results, "by_files", ALL_CLASSES, "average over the four classes of predicates"),
-        *_pruning(results, "by_row_groups", EQUALITY, "equality"),
-        *_pruning(results, "by_row_groups", ALL_CLASSES, "average over the four classes of predicates"),
-        *_pruning(results, "by_pages", EQUALITY, "equality"),
-        *_pruning(results, "by_pages", ALL_CLASSES, "average over equality and the two ranges"),
-        "(Pages of different columns do not begin at the same rows, so that there are no conjunctions over them.)",
-        *_failures(results),
-        "## File counts",
-        "Files, and the thousands of rows in the smallest and in the largest.",
-        _file_counts(results),
-        "## Costs",
-        *_costs(results),
-        "## Pages of one file",
-        *_page_filters(results),
-        "## Memory",
-        _memory(results),
-        "## Promises",
-        _rows(
-            ("promise", "", "found"),
-            [(claim.text, _verdict(claim), claim.figures or _NOTHING) for claim in claims(results)],
-        ),
-        "## Pictures",
+        "",
+        *paragraph(_RESULT.format(sets=len(results.sets()))),
+        "",
+        *_averages(results),
+        "",
+        *bullets(*_LAYOUTS),
+        "",
         "![Scan fraction by files for equality, a panel per set and a bar per layout](peers.png)",
+        "",
         "![The boxes of the files of three layouts, over the ranks of two columns](boxes.png)",
-        "## Where the time goes",
-        profile.strip(),
+        *_failures(results),
+        "",
+        "## Promises",
+        "",
+        *paragraph(
+            f"{sum(claim.holds is True for claim in kept)} of {len(kept)} promises hold, and "
+            f"{sum(claim.holds is None for claim in kept)} need figures that were not measured. "
+            "`python -m benchmarks show` prints all. These do not hold:"
+        ),
+        "",
+        *table(
+            ("promise", "found"), [(claim.text, _cell(claim.figures.partition("; ")[0])) for claim in broken], texts=2
+        ),
+        "",
+        "## Costs",
+        "",
+        *_costs(results),
+        "",
+        "A profile shows [where the time goes](../../benchmarks/profile.md).",
+        "",
+        "## Memory",
+        "",
+        *paragraph(_memory(results)),
+        "",
+        "## Pages of one file",
+        "",
+        *_page_filters(results),
+        "",
+        "## Sets",
+        "",
+        *_sets(results),
+        *how("make bench", "; ".join(f"{key} {value}" for key, value in results.environment.items()), _HOW),
+        "",
+        *bullets(*(each.format(**drawn) for each in _STEPS)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def console(results: Results, to: Console) -> None:
@@ -123,32 +128,14 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _rows(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
-    ruler = [("---:" if numbers and place else "---") for place in range(len(header))]
-    lines = [header, ruler, *([_cell(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _header(layout: str) -> str:
-    return _cell(_HEADERS.get(layout, layout)).replace(" ", "<br>")
-
-
 def _ordered(results: Results) -> list[str]:
     """Name the layouts, the reference last."""
     return sorted(results.layouts(), key=lambda layout: layout == KD_TREE)
 
 
-def _sets(results: Results) -> str:
-    known = {each.name: each for each in SETS}
-    return _rows(
-        ("set", "clustered by", ""),
-        [
-            (name, ", ".join(f"`{column}`" for column in known[name].columns), known[name].about)
-            if name in known
-            else (name, _NOTHING, _NOTHING)
-            for name in results.sets()
-        ],
-    )
+def _sets(results: Results) -> list[str]:
+    known = {each.name: each.about for each in SETS}
+    return table(("set", "rows"), [(name, known.get(name, _NOTHING)) for name in results.sets()], texts=2)
 
 
 def _average(values: dict[str, float], results: Results) -> float | None:
@@ -156,33 +143,32 @@ def _average(values: dict[str, float], results: Results) -> float | None:
     return fmean(values.values()) if values and len(values) == len(results.sets()) else None
 
 
-def _pruning(results: Results, level: Level, measure: Measure, title: str) -> list[str]:
-    found = {layout: fractions(results, layout, level, measure) for layout in _ordered(results)}
-    found = {layout: values for layout, values in found.items() if values}
-    heading = f"### {LEVELS[level]}, {title}"
-    if not found:
-        return [heading, "Not measured."]
+def _averages(results: Results) -> list[str]:
+    measured: list[tuple[Level, Measure]] = [(level, measure) for level in LEVELS for measure in MEASURES]
+    found = {
+        layout: [_average(fractions(results, layout, *each), results) for each in measured]
+        for layout in _ordered(results)
+    }
+    rivals = [values for layout, values in found.items() if layout != KD_TREE]
+    best = [
+        min((f for values in rivals if (f := values[place]) is not None), default=None)
+        for place in range(len(measured))
+    ]
 
-    def row(name: str, values: dict[str, float | None]) -> list[str]:
-        shown = {layout: _NOTHING if value is None else f"{value:.1f}" for layout, value in values.items()}
-        rivals = [value for layout, value in values.items() if value is not None and layout != KD_TREE]
-        best = f"{min(rivals):.1f}" if rivals else None
-        return [
-            name,
-            *(f"**{text}**" if text == best and layout != KD_TREE else text for layout, text in shown.items()),
-        ]
+    def cell(layout: str, place: int) -> str:
+        value, least = found[layout][place], best[place]
+        text = _NOTHING if value is None else f"{value:.1f}"
+        is_best = least is not None and text == f"{least:.1f}" and layout != KD_TREE
+        return f"**{text}**" if is_best else text
 
-    rows = [row(name, {layout: values.get(name) for layout, values in found.items()}) for name in results.sets()]
-    rows.append(row("*average*", {layout: _average(values, results) for layout, values in found.items()}))
-    return [heading, _rows(["set", *(_header(layout) for layout in found)], rows, numbers=True)]
+    header = ["layout", *(f"{LEVELS[level].lower()}, {_SHORT[measure.name]}" for level, measure in measured)]
+    return table(header, [[layout, *(cell(layout, place) for place in range(len(measured)))] for layout in found])
 
 
 def _failures(results: Results) -> list[str]:
     failed = [each for each in results.pruning if each.error]
-    if not failed:
-        return []
-    lines = [f"- {each.layout} on {each.set}: {_without_paths(each.error or '')}" for each in failed]
-    return ["What failed, shown as – above:", "\n".join(lines)]
+    lines = [f"{each.layout} on {each.set}: {_without_paths(each.error or '')}" for each in failed]
+    return ["", "What failed, shown as – above:", "", *bullets(*lines)] if failed else []
 
 
 def _without_paths(error: str) -> str:
@@ -191,67 +177,41 @@ def _without_paths(error: str) -> str:
     return re.sub(r"(?:\w+:)?/+\S*/\S*", "…", line)[:160].replace("|", "\\|")
 
 
-def _file_counts(results: Results) -> str:
-    layouts = _ordered(results)
-
-    def cell(result: PruningResult | None) -> str:
-        if result is None:
-            return _NOTHING
-        low, high = result.rows
-        return f"{result.files}<br>{low / 1000:.1f}–{high / 1000:.1f}" if high else f"{result.files}"
-
-    rows = [[name, *(cell(results.of(name, layout)) for layout in layouts)] for name in results.sets()]
-    return _rows(["set", *(_header(layout) for layout in layouts)], rows, numbers=True)
-
-
 def _costs(results: Results) -> list[str]:
     if not results.costs:
-        return ["Not measured."]
-
-    def megabytes(count: int) -> str:
-        return f"{count / 1e6:,.0f}"
-
-    rows = [
-        (
-            f"{each.set}, {each.rows:,} rows",
-            f"**{each.layout}**" if each.layout == OURS else each.layout,
-            str(each.files),
-            f"{each.cost.cpu_seconds:.1f}",
-            f"{each.cost.wall_seconds:.1f}",
-            f"{each.read_ratio:.2f}x",
-            megabytes(each.cost.shuffle_bytes),
-            megabytes(each.cost.spilled_bytes),
-            megabytes(each.cost.peak_rss_bytes),
-        )
-        for each in results.costs
-    ]
-    header = ("set", "layout", "files", "CPU s", "wall s", "read", "shuffled MB", "spilled MB", "peak MB")
-    lines = _rows(header, rows, numbers=True).splitlines()
-    lines[1] = "| --- | --- |" + " ---: |" * (len(header) - 2)
-    return [
-        _COSTS,
-        "\n".join(lines),
-    ]
-
-
-def _page_filters(results: Results) -> list[str]:
-    if not results.page_filters:
         return ["Not measured."]
     rows = [
         (
             each.set,
             f"**{each.layout}**" if each.layout == OURS else each.layout,
-            each.column,
-            str(each.pages),
-            f"{each.average:.1f}",
-            _NOTHING if each.of_value is None else f"{each.of_value:.1f}",
+            f"{each.cost.cpu_seconds:.1f}",
+            f"{each.cost.wall_seconds:.1f}",
+            f"{each.read_ratio:.2f}x",
+            f"{each.cost.peak_rss_bytes / 1e6:,.0f}",
         )
-        for each in results.page_filters
+        for each in results.costs
     ]
-    return [
-        _PAGES.format(skipped=ARTICLE_SKIPPED, pages=ARTICLE_PAGES, share=f"{ARTICLE_SKIPPED / ARTICLE_PAGES:.1%}"),
-        _rows(("set", "layout", "column", "pages", "skipped %, average", "for the article's value"), rows),
-    ]
+    millions = dict.fromkeys(f"{each.rows / 1e6:.1f}".removesuffix(".0") for each in results.costs)
+    header = ("set", "layout", "CPU s", "wall s", "read", "peak MB")
+    return [*paragraph(_COSTS.format(rows=" or ".join(millions))), "", *table(header, rows, texts=2)]
+
+
+def _page_filters(results: Results) -> list[str]:
+    found = results.page_filters
+    if not found:
+        return ["Not measured."]
+    text = _PAGES.format(share=f"{ARTICLE_SKIPPED / ARTICLE_PAGES:.1%}")
+    sets = list(dict.fromkeys(each.set for each in found))
+    rows = []
+    for layout in dict.fromkeys(each.layout for each in found):
+        cells = []
+        for name in sets:
+            of = [each.average for each in found if (each.layout, each.set) == (layout, name)]
+            cells.append(f"{min(of):.1f}–{max(of):.1f}" if of else _NOTHING)
+        rows.append([f"**{layout}**" if layout == OURS else layout, *cells])
+    columns = {name: len({each.column for each in found if each.set == name}) for name in sets}
+    header = ["layout", *(f"{name}, {count} columns" for name, count in columns.items())]
+    return [*paragraph(text), "", *table(header, rows)]
 
 
 def _memory(results: Results) -> str:
@@ -259,18 +219,13 @@ def _memory(results: Results) -> str:
     if not found:
         return "Not measured."
     return (
-        f"A table of {found.rows:,} rows and {found.table_bytes / 1e9:.2f} GB, "
-        f"{found.table_bytes / found.heap_bytes:.1f} times the {found.heap_bytes / 1e6:.0f} MB of heap that the only "
-        f"executor had, was rewritten into {found.files} files with no option set but `rewrite-all`: "
-        f"{found.cost.wall_seconds:.0f} s, "
-        f"{found.cost.cpu_seconds:.0f} CPU s, {found.cost.spilled_bytes / 1e9:.2f} GB spilled to disk, a peak of "
-        f"{found.cost.peak_rss_bytes / 1e6:.0f} MB resident; rows and their hash were "
+        f"A table of {found.rows:,} rows and {found.table_bytes / 1e9:.2f} GB was rewritten into {found.files} files, "
+        f"with only `rewrite-all` set. The executor's heap had {found.heap_bytes / 1e6:.0f} MB, "
+        f"{found.table_bytes / found.heap_bytes:.1f} times less. That took {found.cost.wall_seconds:.0f} s and "
+        f"{found.cost.cpu_seconds:.0f} CPU s, spilled {found.cost.spilled_bytes / 1e9:.2f} GB to disk, and "
+        f"had a peak of {found.cost.peak_rss_bytes / 1e6:.0f} MB resident. Rows and their hash were "
         f"{'the same' if found.unchanged else '**different**'} afterwards."
     )
-
-
-def _verdict(claim: Claim) -> str:
-    return f"**{claim.verdict}**" if claim.holds is False else claim.verdict
 
 
 def _console_averages(results: Results) -> Table:

@@ -27,6 +27,7 @@ from pyiceberg.types import LongType, NestedField
 from pyspark.sql import SparkSession
 
 from benchmarks.cost import measured
+from benchmarks.pages import head, how, table
 from benchmarks.run import session
 from benchmarks.scale import PACKAGES, SHARED_CATALOG, catalog_properties
 from benchmarks.without_jvm import machine, measure
@@ -43,6 +44,14 @@ PREDICATES = ["a = 1000000", "a < 2000000 AND b > 5000000"]
 OPTIONS = {"max-scan-ratio": "1.2", "target-file-size-bytes": "65536"}
 _SIDE, _SIZE, _ROWS = 1 << 16, 65_536, 1_000
 _FILES_OF_A_COMMIT = 25_000
+_ABOUT = f"""\
+A report, and the choice of files of a rewrite, read metadata only. This page tells how long both take on a table of
+{FILES:,} files, for owners of large tables."""
+_HOW = f"""\
+[reports.json](reports.json) has every figure. The report is by two columns, with {len(PREDICATES)} predicates; the
+choice is the plan of a rewrite with `max-scan-ratio`. PyIceberg runs in a process of its own, from its start to its
+end. Spark runs in a new session with a driver of 2 GiB, the first time that it does this. The peak is the largest
+resident set."""
 
 
 @dataclass(frozen=True)
@@ -115,22 +124,18 @@ def with_spark(spark: SparkSession, partitions: int, what: str) -> Run:
 
 def page(figures: dict[str, Any]) -> str:
     """Write the page of the figures."""
-    lines = [
-        f"# Reports and the choice of files on {FILES:,} files",
-        "",
-        f"Written by `make bench-reports` on {figures['machine']}.",
-        "",
-        f"A report by two columns with {len(PREDICATES)} predicates, and the plan of a rewrite with `max-scan-ratio`:",
-        "both read metadata only. PyIceberg's engine in a process of its own, from its start to its end; Spark in a",
-        "new session with a driver of 2 GiB, the first time that it does this. The peak is the largest resident set.",
-        "",
-        "| partitions | engine | what | CPU s | wall s | peak MB |",
-        "|--:|---|---|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {run['partitions']:,} | {run['engine']} | {run['what']} | {run['cpu_seconds']:.1f} | "
-        f"{run['wall_seconds']:.1f} | {run['peak_bytes'] / 1e6:,.0f} |"
+    rows = [
+        [
+            *(f"{run['partitions']:,}", run["engine"], run["what"], f"{run['cpu_seconds']:.1f}"),
+            *(f"{run['wall_seconds']:.1f}", f"{run['peak_bytes'] / 1e6:,.0f}"),
+        ]
         for run in figures["runs"]
+    ]
+    lines = [
+        *head(f"Reports and plans of {FILES:,} files", _ABOUT, figures.get("note", "")),
+        "",
+        *table(("partitions", "engine", "what", "CPU s", "wall s", "peak MB"), rows, texts=3),
+        *how("make bench-reports", figures["machine"], _HOW),
     ]
     return "\n".join([*lines, ""])
 

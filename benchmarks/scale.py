@@ -48,6 +48,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.cost import Cost, measured, stages_so_far
 from benchmarks.layouts import BIN_PACK, ICEBERG_CATALOG, ICEBERG_ZORDER, LAYOUTS, OURS, Iceberg
+from benchmarks.pages import head, how, table
 from benchmarks.run import fingerprint, session
 from benchmarks.without_jvm import Run as ProcessRun
 from benchmarks.without_jvm import machine, measure
@@ -128,6 +129,14 @@ SHAPES = (
     Shape("one file each, lineitem", 7, 2, 428_000, 1, rounds=3, of_lineitem=True),
 )
 MANY_FILES = "100,000 files"
+_ABOUT = """\
+Tables with many partitions or many files cost tasks, log and memory. This page compares rewrites of such tables with
+Iceberg's own, for people who size a cluster."""
+_HOW = """\
+[scale.json](scale.json) has every run. Spark has two threads and a driver of 4 GiB. Figures are medians of the runs
+after one to warm up. The event log is what Spark writes for its history server, not compressed. *400 partitions* and
+*2,000 partitions* have two small files each, *10,000 output files* files of 28 KB, *one file each* eight partitions
+(lineitem: seven) of one output file, and *100,000 files* 2,000 partitions."""
 
 
 @dataclass(frozen=True)
@@ -336,32 +345,34 @@ def thousands(spark: SparkSession, directory: Path, event_log: Path, partitions:
 
 def page(figures: dict[str, Any]) -> str:
     """Write the figures as a page."""
+    header = ("table", "layout", "files", "tasks", "CPU s", "of bin-pack", "wall s", "of bin-pack")
+    runs = dict.fromkeys((run["shape"], run["layout"]) for run in figures["runs"])
     lines = [
-        "# Many partitions, many files: what a rewrite costs",
+        *head("Many partitions, many files", _ABOUT, figures.get("note", "")),
         "",
-        f"{figures['machine']}. Written by `make bench-scale`.",
-        "Spark with two threads and a driver of 4 GiB; medians of the runs after one to warm up. The event log is what",
-        "Spark writes for its history server, not compressed.",
-        "",
-        "| | | files | tasks | CPU s | of bin-pack | wall s | of bin-pack | of Iceberg's z-order | event log MB "
-        "| a task, KB | peak MB |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        *table(
+            (*header, "of Iceberg's z-order", "event log MB", "KB a task", "peak MB"),
+            [_row(figures["runs"], shape, layout) for shape, layout in runs],
+            texts=2,
+        ),
     ]
-    for shape, layout in dict.fromkeys((run["shape"], run["layout"]) for run in figures["runs"]):
-        lines.append(_row(figures["runs"], shape, layout))
-    for run in figures["runs"]:
-        if run["plan_seconds"] is not None:
-            lines += ["", f"{run['shape']}: Spark's plan alone took {run['plan_seconds']:.1f} s."]
+    planned = [run for run in figures["runs"] if run["plan_seconds"] is not None]
+    plans = [("Spark", f"{run['plan_seconds']:.1f}", "") for run in planned]
     plan = figures["plan"]
     if plan is not None:
-        lines += [
-            f"The PyIceberg engine's plan took {plan['wall_seconds']:.1f} s, the start of Python included, and "
-            f"{plan['peak_bytes'] / 1e6:,.0f} MB at most."
-        ]
+        plans.append(
+            (
+                "PyIceberg, the start of Python included",
+                f"{plan['wall_seconds']:.1f}",
+                f"{plan['peak_bytes'] / 1e6:,.0f}",
+            )
+        )
+    lines += ["", f"## Plans of {MANY_FILES}", "", *table(("engine", "wall s", "peak MB"), plans)]
+    lines += how("make bench-scale", figures["machine"], _HOW)
     return "\n".join([*lines, ""])
 
 
-def _row(runs: list[dict[str, Any]], shape: str, layout: str) -> str:
+def _row(runs: list[dict[str, Any]], shape: str, layout: str) -> list[str]:
     def middle(of: str, what: str) -> float | None:
         found = [run["cost"].get(what, run.get(what)) for run in runs if (run["shape"], run["layout"]) == (shape, of)]
         return median(found) if found else None
@@ -371,7 +382,7 @@ def _row(runs: list[dict[str, Any]], shape: str, layout: str) -> str:
         return "" if own is None or not other or layout == peer else f"{own / other:.2f}x"
 
     tasks, log = middle(layout, "tasks") or 1, middle(layout, "event_log_bytes") or 0
-    cells = [
+    return [
         shape,
         layout,
         f"{middle(layout, 'files'):,.0f}",
@@ -385,7 +396,6 @@ def _row(runs: list[dict[str, Any]], shape: str, layout: str) -> str:
         f"{log / tasks / 1e3:.1f}",
         f"{(middle(layout, 'peak_rss_bytes') or 0) / 1e6:,.0f}",
     ]
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from benchmarks.bounds import file_bounds
+from benchmarks.pages import head, how, table
 from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import rewrite_data_files
 
@@ -45,6 +46,14 @@ ZAMBONI = "iceberg-zamboni==0.7.0"
 DATA = Path("benchmark-data") / "without-jvm"
 PAGE, FIGURES = Path("docs/benchmarks/pyiceberg.md"), Path("docs/benchmarks/pyiceberg.json")
 VALUES = 300
+_ABOUT = """\
+The PyIceberg engine rewrites without Spark. This page compares its CPU time and memory with a plain copy, DuckDB's
+sort and the package iceberg-zamboni, for readers who choose an engine."""
+_HOW = f"""\
+[pyiceberg.json](pyiceberg.json) has every run. The table is TPC-H lineitem, by {", ".join(COLUMNS)}. Figures are
+medians of the rounds. CPU seconds and the largest resident set are those of each contender's own process. *copy*
+reads and writes the rows and does nothing else. *duckdb* sorts by a ready-made key. *ours, as many files* writes
+about as many files as zamboni."""
 
 ZAMBONI_SCRIPT = """
 import sys
@@ -270,20 +279,15 @@ def contend(scale: float, names: Sequence[str], limits: Sequence[int], target: i
 
 def page(figures: dict[str, Any]) -> str:
     """Write the figures as a page."""
-    lines = [
-        "# Without a JVM: what a rewrite costs",
-        "",
-        f"TPC-H lineitem, by {', '.join(COLUMNS)}. {figures['machine']}. Written by `make bench-pyiceberg`.",
-        "Medians of the rounds; CPU seconds and the largest resident set are those of each contender's own process.",
-        "*copy* reads and writes the rows and does nothing else; *duckdb* sorts by a ready-made key.",
-    ]
+    lines = head("Rewrites without a JVM", _ABOUT)
     for scale, runs in figures["runs"].items():
         floor = _median(runs, "copy", None, "cpu_seconds")
-        lines += ["", f"## Scale factor {scale}", ""]
-        lines += ["| | memory limit | CPU s | of copy | wall s | peak MiB | files | MB written | scan fraction |"]
-        lines += ["|---|---|---|---|---|---|---|---|---|"]
-        for name, limit in dict.fromkeys((run["name"], run["limit"]) for run in runs):
-            lines.append(_row(runs, name, limit, floor))
+        rows = [
+            _row(runs, name, limit, floor) for name, limit in dict.fromkeys((run["name"], run["limit"]) for run in runs)
+        ]
+        header = ("", "memory limit", "CPU s", "of copy", "wall s", "peak MiB", "files", "MB written", "scan fraction")
+        lines += ["", f"## Scale factor {scale}", "", *table(header, rows)]
+    lines += how("make bench-pyiceberg", figures["machine"], _HOW)
     return "\n".join([*lines, ""])
 
 
@@ -292,12 +296,12 @@ def _median(runs: list[dict[str, Any]], name: str, limit: int | None, what: str)
     return median(values) if values and values[0] is not None else None
 
 
-def _row(runs: list[dict[str, Any]], name: str, limit: int | None, floor: float | None) -> str:
+def _row(runs: list[dict[str, Any]], name: str, limit: int | None, floor: float | None) -> list[str]:
     shown = "" if limit is None else f"{limit // MIB} MiB"
     cpu = _median(runs, name, limit, "cpu_seconds")
     if cpu is None:
         failure = next(run["failure"] for run in runs if (run["name"], run["limit"]) == (name, limit))
-        return f"| {name} | {shown} | failed: {failure} | | | | | | |"
+        return [name, shown, f"failed: {failure}", *([""] * 6)]
     scanned = _median(runs, name, limit, "scan_fraction")
     cells = [
         f"{cpu:.1f}",
@@ -308,7 +312,7 @@ def _row(runs: list[dict[str, Any]], name: str, limit: int | None, floor: float 
         f"{(_median(runs, name, limit, 'written_bytes') or 0) / 1e6:,.0f}",
         "" if scanned is None else f"{scanned:.1%}",
     ]
-    return f"| {name} | {shown} | {' | '.join(cells)} |"
+    return [name, shown, *cells]
 
 
 def machine(*more: str) -> str:

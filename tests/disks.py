@@ -1,7 +1,5 @@
 """Disks that are full, as far as this process can tell."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

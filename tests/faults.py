@@ -11,8 +11,6 @@ those that ``make test`` does not run. A Java patch runs JUnit first, and then t
 The exit code is 1 if no test notices a fault, or a patched tree does not build; and 2 if a patch does not apply.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

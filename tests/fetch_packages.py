@@ -1,7 +1,5 @@
 """Have Spark fetch the packages of the tests once: two processes that fetch the same at a time spoil each other's files."""
 
-from __future__ import annotations
-
 import os
 
 from pyspark.sql import SparkSession

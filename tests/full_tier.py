@@ -3,8 +3,6 @@
 ``test_x: 3`` keeps three evenly spaced cases of the function in ``make test``, ``test_x: [a, b]`` the cases a and b, ``test_x: 0`` none.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

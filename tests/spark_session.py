@@ -3,8 +3,6 @@
 ``ICEBERG_RUNTIME`` names another Iceberg than the newest, as Maven coordinates: ``make test-lines`` sets it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

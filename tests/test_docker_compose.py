@@ -1,7 +1,5 @@
 """The stack in containers, as far as it can be checked without running them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data flows one way, and so do the imports: layout -> rewrite -> sort -> engines -> command line."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from graphlib import TopologicalSorter

@@ -1,7 +1,5 @@
 """The Spark engine's Java packages import one way: sql -> api -> run -> layout, commit, metrics -> plan -> spec -> internals."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

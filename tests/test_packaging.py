@@ -1,7 +1,5 @@
 """What a release publishes builds, and registries would take it; versions agree; make refuses tools that would fail later."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """What terminals and browsers obey is escaped in everything that people read; ``PrintableTest.java`` has the same cases."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

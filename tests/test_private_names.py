@@ -1,7 +1,5 @@
 """Names of PyIceberg that are not public are used in iceberg_zorder/pyiceberg/compat.py, and nowhere else."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from pathlib import Path

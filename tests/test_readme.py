@@ -1,7 +1,5 @@
 """Every snippet of the README and of docs works, and the table of options is complete."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Who changes a room without an engine tests it without Spark, PyIceberg's catalogs or DuckDB."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from benchmarks.pages import head, how, table
 from benchmarks.without_jvm import machine
 from benchmarks.workloads.ours import Grown, to_grow
 from benchmarks.workloads.pairs import PAIRS
@@ -29,6 +30,13 @@ DATA, PAGE = Path("benchmark-data"), Path("docs/benchmarks/growing.md")
 ROWS, QUERIES, SEED, FILES = 200_000, 500, 2, 2_000
 SOURCE = Path(__file__).with_name("Growing.java")
 JAR = Path("iceberg_zorder/jars/iceberg-zorder-spark.jar")
+_ABOUT = """\
+With option `workload` both engines grow a tree of files from queries. This page tells how many CPU seconds that takes
+in each language, for readers with many files and many queries."""
+_HOW = f"""\
+Figures are CPU seconds of one thread, for trees of {{files:,}} files on samples of {{rows:,}} rows, with {QUERIES}
+queries of the tables of [the workload benchmark](workload.md). Both languages must grow the same tree, node by node.
+Java's first time includes compilation; *warm* is the median of the last of many times."""
 
 
 @dataclass(frozen=True)
@@ -94,21 +102,14 @@ def _text(tree: BoxTree) -> str:
     )
 
 
-def page(found: list[Times], rows: int, files: int) -> str:
-    """Write the page."""
-    java = subprocess.run(["java", "-version"], check=True, capture_output=True, text=True).stderr.splitlines()[0]
+def page(found: list[Times], rows: int, files: int, where: str) -> str:
+    """Return the page."""
+    times = [[t.name, str(t.columns), f"{t.numpy:.2f}", f"{t.first:.2f}", f"{t.warm:.2f}"] for t in found]
     lines = [
-        "# Growing trees for a workload",
+        *head("Time to grow trees for a workload", _ABOUT),
         "",
-        f"Written by `make bench-growing` on {machine()}; {java}.",
-        f"CPU seconds of one thread, for trees of {files:,} files on samples of {rows:,} rows, with {QUERIES} queries",
-        "of the tables of [workload.md](workload.md). Both languages grow the same tree, node by",
-        "node, or there is no figure. Java's first time has what is not compiled yet; *warm* is the median of the last",
-        "of many.",
-        "",
-        "| table | columns | numpy | Java, first time | Java, warm |",
-        "|---|--:|--:|--:|--:|",
-        *(f"| {t.name} | {t.columns} | {t.numpy:.2f} | {t.first:.2f} | {t.warm:.2f} |" for t in found),
+        *table(("table", "columns", "numpy", "Java, first time", "Java, warm"), times),
+        *how("make bench-growing", where, _HOW.format(rows=rows, files=files)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -125,9 +126,11 @@ def main(
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as directory:
         compile_into(Path(directory))
         found = [measured(name, rows, files, times, Path(directory)) for name in names]
-    typer.echo(page(found, rows, files))
+    java = subprocess.run(["java", "-version"], check=True, capture_output=True, text=True).stderr.splitlines()[0]
+    text = page(found, rows, files, f"{machine()}; {java}")
+    typer.echo(text)
     if not pairs:
-        PAGE.write_text(page(found, rows, files))
+        PAGE.write_text(text)
 
 
 if __name__ == "__main__":

@@ -110,9 +110,9 @@ def main(
 
 def _add(found: dict[str, Any]) -> None:
     """Put a run in the place of an earlier one of the same set, engine and scale, and write the page."""
-    runs = json.loads(FIGURES.read_text())["runs"] if FIGURES.exists() else []
-    kept = [each for each in runs if any(each[key] != found[key] for key in ("set", "engine", "scale"))]
-    figures = {"runs": [*kept, found]}
+    earlier = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": []}
+    kept = [each for each in earlier["runs"] if any(each[key] != found[key] for key in ("set", "engine", "scale"))]
+    figures = {**earlier, "runs": [*kept, found]}
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
 

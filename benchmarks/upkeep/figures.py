@@ -162,6 +162,8 @@ class Figures:
         About the size of each table before it grew, and how often it was to grow.
     environment : str
         Machine and versions.
+    note : str
+        What has changed since.
     histories : list of History
         In the order in which they ran.
     """
@@ -169,6 +171,7 @@ class Figures:
     bytes: int
     steps: int
     environment: str
+    note: str = ""
     histories: list[History] = field(default_factory=list)
 
     def of(self, set_name: str, system: str) -> History | None:
@@ -189,7 +192,7 @@ class Figures:
             History(each["set"], each["system"], each["target_bytes"], [Step(**step) for step in each["steps"]])
             for each in raw["histories"]
         ]
-        return Figures(raw["bytes"], raw["steps"], raw["environment"], histories)
+        return Figures(raw["bytes"], raw["steps"], raw["environment"], raw.get("note", ""), histories)
 
 
 def scan_fractions(files: Files, values: Values) -> dict[str, float]:

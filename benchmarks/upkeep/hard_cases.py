@@ -16,6 +16,7 @@ import numpy.typing as npt
 import typer
 from pyiceberg.manifest import DataFile
 
+from benchmarks.pages import head, paragraph, table
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import KeyColumn
@@ -30,6 +31,14 @@ from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread, si
 from iceberg_zorder.select.group_cuts import cut_groups
 
 PAGE = Path("docs/benchmarks/hard-cases.md")
+PROMISED = 0.30
+_ABOUT = """\
+Upkeep chooses files by their bounds, which hide hot values, correlation, and bytes that depend on a key. This page
+simulates such tables, for readers who ask how much upkeep can read and write at worst."""
+_HOW = """\
+`python -m benchmarks.upkeep.hard_cases` simulates tables of 64 files that grow 20 times by 2%, and writes this page.
+*Reads* are what `column = value` reads, divided by what it reads after a full rewrite. *Written* are bytes, divided by
+those of rewriting everything each time."""
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100
 RULES = SizeRules(100_000, 75_000, 180_000, RewriteOptions())
 _PARTS, _FILES_OF_AN_APPEND, _DOMAIN = 50, 4, 1 << 30
@@ -225,21 +234,21 @@ def _read(files: Sequence[File]) -> float:
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """Write the page."""
-    lines = [
-        "# Upkeep where bounds mislead",
-        "",
-        "Written by `python -m benchmarks.upkeep.hard_cases`. Simulated tables of 64 files grow 20 times by 2%.",
-        "*Reads* are what `column = value` reads, beside what it reads after a full rewrite. *Written* are bytes",
-        "beside those of rewriting everything each time; 0.30x is promised.",
-        "",
-        "| table | reads, mean | reads, largest | written | |",
-        "|---|--:|--:|--:|---|",
-    ]
+    """Return the page."""
+    rows = []
     for each in outcomes:
         mean, largest = float(np.mean(each.reads)), max(each.reads)
-        holds = "holds" if each.written <= 0.30 else "broken"
-        lines.append(f"| {each.name} | {mean:.2f}x | {largest:.2f}x | {each.written:.3f}x | {holds} |")
+        holds = "holds" if each.written <= PROMISED else "broken"
+        rows.append([each.name, f"{mean:.2f}x", f"{largest:.2f}x", f"{each.written:.3f}x", holds])
+    lines = [
+        *head("Upkeep where bounds mislead", _ABOUT),
+        "",
+        *table(("table", "reads, mean", "reads, largest", "written", f"at most {PROMISED:.2f}x written"), rows),
+        "",
+        "## How it is measured",
+        "",
+        *paragraph(_HOW),
+    ]
     return "\n".join(lines) + "\n"
 
 

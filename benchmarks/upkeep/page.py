@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.pages import bullets, head, how, paragraph
 from benchmarks.upkeep.figures import (
     ICEBERG,
     ICEBERG_ALL,
@@ -25,19 +26,23 @@ PAGE, PICTURE = Path("docs/benchmarks/upkeep.md"), Path("docs/benchmarks/upkeep.
 PROMISED_BYTES = 2_000_000_000
 
 _ABOUT = """\
-Tables of {megabytes:,.0f} MB before they grow, in files of {file_megabytes:,.1f} MB: clustered by the system's own
-rewrite of everything, then grown {steps} times by 2%, in four files (upserts: by merges of 1%, half of them updates),
-each time followed by the system's upkeep. Ours is `rewrite_data_files` with `max-scan-ratio` 1.2. *Reads* is the share
-of the bytes that `column = value` reads, by the files' bounds, for values at evenly spaced ranks of the rows, the mean
-over the clustering columns. *Written* are the data files that upkeep wrote, beside those that rewriting everything each
-time would rewrite.
-"""
-_SYSTEMS = """\
-*Beside a full rewrite* is what is read beside what a full rewrite of the same rows by iceberg-zorder leaves. Iceberg's
-z-order chooses files by size; its `rewrite-all` was run at some of the growths, and written is what it would be each
-time. Delta's OPTIMIZE has its defaults but for the size of files: by these it clusters again what is in cubes of less
-than 100 GB.
-"""
+A clustered table grows, and new files span everything until upkeep rewrites them. This page compares the upkeep of
+three systems over {steps} growths, for readers who ask what it reads and writes."""
+_HOW = """\
+[upkeep.json](upkeep.json) has every growth of every table, with the reason of each rewrite."""
+_STEPS = (
+    "Tables have {megabytes:,.0f} MB in files of {file_megabytes:,.1f} MB, clustered by the system's own full rewrite.",
+    "They grow {steps} times by 2%, in four files. *Upserts* grow by merges of 1%, half of them updates.",
+    "After each growth the system's upkeep runs. Ours is `rewrite_data_files` with `max-scan-ratio` 1.2.",
+    "*Reads* are the share of bytes that `column = value` reads by the files' bounds, for values at evenly spaced "
+    "ranks of the rows, averaged over the clustering columns.",
+    "*By a full rewrite's* divides them by the reads after a full rewrite of the same rows by iceberg-zorder.",
+    "*Written* are the data files that upkeep wrote, divided by those of rewriting everything each time.",
+    "Iceberg's z-order chooses files by size. Its `rewrite-all` ran at some growths; its written bytes are those of "
+    "running it each time.",
+    "Delta's `OPTIMIZE` has its defaults, except the size of files. By default it clusters cubes of less than 100 GB "
+    "again.",
+)
 
 
 def render(figures: Figures) -> str:
@@ -49,42 +54,43 @@ def render(figures: Figures) -> str:
 
 
 def page(figures: Figures) -> str:
-    """Tell what was found, the promises first."""
+    """Return the page, the promises first."""
     target = next((each.target_bytes for each in figures.histories), 0)
-    about = _ABOUT.format(megabytes=figures.bytes / 1e6, file_megabytes=target / 1e6, steps=figures.steps)
-    lines = ["# Upkeep of tables that grow", "", f"Written by `make bench-upkeep` on {figures.environment}.", "", about]
+    sizes = {"megabytes": figures.bytes / 1e6, "file_megabytes": target / 1e6, "steps": figures.steps}
+    lines = head("Upkeep of tables that grow", _ABOUT.format(**sizes), figures.note)
     if figures.bytes < PROMISED_BYTES:
         lines += [
-            f"**The promises are of tables of 2 GB or more; these have {figures.bytes / 1e6:,.0f} MB**, with files in "
-            "proportion.",
-            "`make bench-upkeep` takes tables of 2 GiB, and `python -m benchmarks.upkeep --bytes` smaller ones.",
             "",
+            *paragraph(
+                f"**The promises are for tables of 2 GB or more; these have {figures.bytes / 1e6:,.0f} MB**, with "
+                "files in proportion. `make bench-upkeep` takes tables of 2 GiB, `python -m benchmarks.upkeep --bytes` "
+                "smaller ones."
+            ),
         ]
     lines += [
+        "",
         "## Promises",
         "",
         "| table | what | promised | found | |",
         "|---|---|--:|--:|---|",
         *_promises(figures),
         "",
-    ]
-    lines += [
         "![Scan fractions beside a full rewrite's, and bytes written beside rewriting everything each time]"
         "(upkeep.png)",
         "",
         "## All systems",
         "",
-        _SYSTEMS,
-        "| table | system | growths | reads, mean | beside a full rewrite, mean | largest | written "
+        "| table | system | growths | reads, mean | by a full rewrite's, mean | largest | written "
         "| files, first and last | delete files |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
         *_systems(figures),
         "",
-        *_predictions(figures),
+        *paragraph(" ".join(_predictions(figures))),
+        *how("make bench-upkeep", figures.environment, _HOW),
         "",
-        *_each_step(figures),
+        *bullets(*(each.format(**sizes) for each in _STEPS)),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _promises(figures: Figures) -> Iterator[str]:
@@ -101,9 +107,9 @@ def _promises_of(of: Growing, history: History, steps: int) -> Iterator[str]:
     if len(history.grown) < steps:
         name, held = f"{name}, **{len(history.grown)} of {steps} growths**", "held so far"
     for what, limit, found in (
-        ("reads after each run, beside a full rewrite", RATIO_LIMIT, max(history.ratios)),
+        ("reads after each run, by a full rewrite's", RATIO_LIMIT, max(history.ratios)),
         ("the mean of these", MEAN_LIMIT, fmean(history.ratios)),
-        ("written, beside rewriting everything each time", of.byte_limit, history.byte_ratio),
+        ("written, by rewriting everything each time", of.byte_limit, history.byte_ratio),
     ):
         holds = held if found <= limit else "**does not hold**"
         yield f"| {name} | {what} | {limit:.2f}x | {found:.3f}x | {holds} |"
@@ -147,44 +153,10 @@ def _predictions(figures: Figures) -> Iterator[str]:
     error = largest_error(ours)
     if error is not None:
         yield (
-            f"What a full rewrite leaves is measured at growths {', '.join(str(each) for each in real)}, by one that "
-            "is then taken back, and predicted by a dry run"
+            f"At growths {', '.join(str(each) for each in real)} a full rewrite was measured, and then taken back. At "
+            f"the others a dry run predicts it. Where both are known, predictions were off by {error:.1%} at most."
         )
-        yield f"at the others; where both are known, the predictions were off by {error:.1%} at most."
     again = [step.second_bytes / step.table_bytes for each in ours for step in each.grown if step.second_bytes]
     asked = sum(step.second_bytes is not None for each in ours for step in each.grown)
     largest = f", of up to {max(again):.1%} of the table" if again else ""
-    yield f"Of {asked} upkeep runs {len(again)} would be followed by another one right after{largest}."
-
-
-def _each_step(figures: Figures) -> Iterator[str]:
-    yield "## Each growth"
-    for of in GROWING:
-        ours = [each for each in (figures.of(of.name, OURS), figures.of(of.name, OURS_PYICEBERG)) if each is not None]
-        for history in (each for each in ours if each.grown):
-            yield from (
-                "",
-                f"### {of.name}, {history.system}",
-                "",
-                f"{of.about[0].upper()}{of.about[1:]}; by `{', '.join(of.columns)}`.",
-                "",
-                "| growth | reads before | after | full rewrite | beside it | written MB | of table | files | why |",
-                "|--:|--:|--:|--:|--:|--:|--:|--:|---|",
-            )
-            for step in history.grown:
-                yield _step(step)
-    yield ""
-
-
-def _step(step: Step) -> str:
-    attainable = "" if step.attainable is None else f"{step.attainable:.2%}{'' if step.full else ' predicted'}"
-    beside = "" if step.ratio is None else f"{step.ratio:.3f}x"
-    return (
-        f"| {step.number} | {fmean(step.before.values()):.2%} | {step.scan:.2%} | {attainable} | {beside} | "
-        f"{step.written_bytes / 1e6:,.1f} | {step.written_bytes / step.table_bytes:.1%} | {step.files} | "
-        f"{_why(step)} |"
-    )
-
-
-def _why(step: Step) -> str:
-    return (step.reason or "").partition(" To rewrite them anyway")[0].replace("|", "\\|")
+    yield f"After {len(again)} of {asked} upkeep runs another one would follow at once{largest}."

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from benchmarks.pages import bullets, head, how, paragraph, table
 from benchmarks.workloads.pairs import PAIRS
 
 OTHERS = {
@@ -19,10 +20,30 @@ OTHERS = {
 }
 SAME, SHIFTED = 0, 1
 Case = Mapping[str, Any]
+_ABOUT = """\
+Option `workload` cuts files for the queries of a table. This page compares such cuts with seven other layouts, for
+readers who ask whether a workload is worth collecting."""
+_RESULT = """\
+Queries read the matching rows in any layout. The table shows how much less our cuts make them read beyond these rows
+than another layout does, on average over all tables. A negative figure means that our cuts make them read more."""
+_LAYOUTS = (
+    "*Cuts from the workload* choose their columns, four at most.",
+    "*Best set* and *best weights* were found by trying all sets of at most four columns, and weights of 1, 2 and 4, "
+    "on the queries that are measured. Nobody can know these queries, so the two are references.",
+    "*k-d tree* knows all rows, the other layouts a sample.",
+    "*Iceberg's z-order* and *liquid clustering* (Delta's `OPTIMIZE` with `CLUSTER BY`) are written by Spark, by the "
+    "best set for our cuts. Another set may suit them better. Iceberg's z-order interleaves raw bits, so on logs a "
+    "trace outweighs the time.",
+)
+_HOW = """\
+[workload.json](workload.json) has every figure: also the shifted workload by table, and the chosen columns. Tables
+have {rows:,} rows. Layouts that learn see 100 queries, three times other ones. Everything is measured on 400 queries
+that no layout has seen, by the full bounds of all columns. Queries on TPC-H and TPC-DS tables have the filters of
+these benchmarks; other tables have the filters that services ask for."""
 
 
 def left(case: Case, layout: str, workload: int) -> float:
-    """Find what a layout has queries read above the rows that match, in percent of the table.
+    """Return what queries read of a layout beyond the rows that match, in percent of the table.
 
     Examples
     --------
@@ -33,84 +54,71 @@ def left(case: Case, layout: str, workload: int) -> float:
 
 
 def less(cases: Sequence[Case], layout: str, workload: int) -> float:
-    """Average over cases by how much less of what is left ours has queries read, as a share of the other's."""
+    """Return how much less queries read beyond matching rows with our cuts, as a mean share of another layout's."""
     return 1 - fmean(left(case, "ours", workload) / left(case, layout, workload) for case in cases)
 
 
 def page(figures: Mapping[str, Any]) -> str:
-    """Write the page."""
+    """Return the page."""
     cases = figures["cases"]
     worst = max(cases, key=lambda case: case["ours"]["scanned"][SAME] / case["set"]["scanned"][SAME])
     above = worst["ours"]["scanned"][SAME] / worst["set"]["scanned"][SAME] - 1
+    compared = [
+        (about, f"{less(cases, name, SAME):.0%}", f"{less(cases, name, SHIFTED):.0%}") for name, about in OTHERS.items()
+    ]
     lines = [
-        "# Cuts from a workload beside other layouts",
+        *head("Cuts from a workload beside other layouts", _ABOUT, figures.get("note", "")),
         "",
-        f"Written by `make bench-workload` on {figures['machine']}.",
+        "## Result",
         "",
-        f"Tables of {figures['rows']:,} rows, each with a workload: of TPC-H and TPC-DS what their queries filter",
-        "these tables by, of the others what services ask for. Layouts that learn from queries see 100 of them, three",
-        "times others; everything is measured on 400 queries that none has seen. The best set of at most four columns,",
-        "and its best weights of 1, 2 and 4, were found by trying all on those very queries, which nobody can. A k-d",
-        "tree knows all rows, the others a sample. Cuts from a workload choose their columns, four at most.",
+        *paragraph(_RESULT),
         "",
-        "Two layouts are written by other tools in Spark, by the best set of columns: Iceberg's own z-order, and",
-        "Delta's `OPTIMIZE` of a table with `CLUSTER BY`. Tables there have the types in which one would store them,",
-        "dates, times and texts; what queries read is found for all layouts alike, by the whole bounds of all columns.",
-        "That set is the best one for our cuts, and another may be better for theirs: Iceberg's z-order takes the bits",
-        "of values as they are, so that on logs the 60 bits of a trace outweigh the time and the host. Both tools are",
-        "told of a size and not of a number of files.",
-        _came_out(cases),
+        *table(("less than", "the same workload", "a shifted workload: half of the queries are new"), compared),
         "",
-        "| table | what is asked |",
+        *paragraph(
+            f"Against the best set of columns, the worst case is {worst['pair']} in {worst['files']} files, at "
+            f"{above:+.1%} of its scan fraction."
+        ),
+        "",
+        "## The same workload",
+        "",
+        "Share of the table that queries read on average, in percent. **Bold** is the best of a row.",
+        "",
+        *_scanned(cases),
+        "",
+        "## Tables",
+        "",
+        "| table | what queries ask for |",
         "|---|---|",
         *(f"| {pair.name} | {pair.about} |" for pair in PAIRS),
         "",
-        "Of what is left to gain, which is what is read above the rows that match, cuts from the workload leave on",
-        "average so much less than the others (where it is negative, more):",
+        "## Layouts",
         "",
-        "| than | the same workload | shifted: half of the queries are new |",
-        "|---|--:|--:|",
-        *(
-            f"| {about} | {less(cases, name, SAME):.0%} | {less(cases, name, SHIFTED):.0%} |"
-            for name, about in OTHERS.items()
-        ),
-        "",
-        f"Against the best set of columns, the worst is {worst['pair']} in {worst['files']} files, at {above:+.1%}",
-        "of its scan fraction.",
+        *bullets(*_LAYOUTS, _came_out(cases)),
+        *how("make bench-workload", figures["machine"], _HOW.format(rows=figures["rows"])),
     ]
-    for title, workload in (("The same workload", SAME), ("A shifted workload", SHIFTED)):
-        lines += ["", f"## {title}", "", "Scan fraction in percent.", "", *_table(cases, workload)]
-    lines += ["", "## The columns", "", "| table | files | chosen, by training set | best set |", "|---|--:|---|---|"]
-    for case in cases:
-        chosen = "; ".join(dict.fromkeys(", ".join(sorted(each)) for each in case["ours"]["columns"]))
-        lines.append(f"| {case['pair']} | {case['files']} | {chosen} | {', '.join(case['set']['columns'])} |")
     return "\n".join(lines) + "\n"
 
 
 def _came_out(cases: Sequence[Case]) -> str:
-    """Tell how many files came out of what is told of a size."""
+    """Return how many files the tools wrote that take a size instead of a number of files."""
     wanted = dict.fromkeys(case["files"] for case in cases)
-    told = []
+    written = []
     for name, peer in (("Iceberg's z-order", "iceberg"), ("liquid clustering", "liquid")):
         counts = [_span([case[peer]["files"] for case in cases if case["files"] == files]) for files in wanted]
-        told.append(f"{name} wrote {' and '.join(counts)}")
-    return f"For {' and '.join(map(str, wanted))} files {', '.join(told)}."
+        written.append(f"{name} wrote {' and '.join(counts)}")
+    return f"These two take a file size. For {' and '.join(map(str, wanted))} files {', '.join(written)}."
 
 
 def _span(counts: Sequence[int]) -> str:
     return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 
-def _table(cases: Sequence[Case], workload: int) -> list[str]:
+def _scanned(cases: Sequence[Case]) -> list[str]:
     layouts = ["ours", *OTHERS]
-    lines = [
-        "| table | files | rows that match | **cuts from the workload** | " + " | ".join(OTHERS.values()) + " |",
-        "|---|--:|" + "--:|" * (len(layouts) + 1),
-    ]
+    rows = []
     for case in cases:
-        scanned = [case[layout]["scanned"][workload] for layout in layouts]
+        scanned = [case[layout]["scanned"][SAME] for layout in layouts]
         cells = [f"**{each:.2f}**" if each == min(scanned) else f"{each:.2f}" for each in scanned]
-        lines.append(
-            f"| {case['pair']} | {case['files']} | {case['matching'][workload]:.2f} | " + " | ".join(cells) + " |"
-        )
-    return lines
+        rows.append([case["pair"], str(case["files"]), f"{case['matching'][SAME]:.2f}", *cells])
+    return table(["table", "files", "rows that match", "**cuts from the workload**", *OTHERS.values()], rows)

@@ -1,7 +1,5 @@
 """Rows that are made up between sampled ones, held against all rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is to be pasted for cuts from a workload: where the workload lies, and what writes it there."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

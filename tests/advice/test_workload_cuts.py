@@ -1,7 +1,5 @@
 """Cuts from the workload among the candidates: what they are worth, and that they are not chosen for what they know."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -3,8 +3,6 @@
 Airflow reads where its home is when it is imported, which is later than this.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """DAGs that Airflow runs in this process, as it tests them."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import uuid
@@ -9,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tests.present import present
 
 DAG = """
 from datetime import timedelta
@@ -70,9 +70,7 @@ def run_dag(file: Path) -> Run:
 
 
 def _load(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
+    spec = present(importlib.util.spec_from_file_location(file.stem, file))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    present(spec.loader).exec_module(module)
     return module

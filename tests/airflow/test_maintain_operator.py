@@ -1,7 +1,5 @@
 """The operator in DAGs that a real Airflow runs, on real tables of a SQLite catalog."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

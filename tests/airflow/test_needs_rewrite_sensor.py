@@ -1,7 +1,5 @@
 """The sensor in DAGs that a real Airflow runs, on real tables of a SQLite catalog."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -102,8 +100,7 @@ def test_it_waits_on_where_it_is_to_fail_silently(lake: Lake, monkeypatch: pytes
 
     def repair(looks: int) -> None:
         if looks == 2:
-            with broken.update_schema() as update:
-                update.rename_column("c", "b")
+            broken.update_schema().rename_column("c", "b").commit()
 
     with after_each_look(monkeypatch, repair) as looks:
         done = run_tasks(wait(str(lake.policy), silent_fail=True))

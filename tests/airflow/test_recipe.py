@@ -1,7 +1,5 @@
 """The DAG of the recipes, with what it wants of Airflow."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from shutil import copyfile

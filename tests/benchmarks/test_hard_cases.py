@@ -1,7 +1,5 @@
 """The simulation of upkeep where bounds mislead, small."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.upkeep.hard_cases import simulate

@@ -1,7 +1,5 @@
 """The benchmark of tables that grow: what it measures by."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

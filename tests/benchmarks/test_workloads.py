@@ -1,7 +1,5 @@
 """The benchmark of cuts from a workload: what is measured, what it is held against, and the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

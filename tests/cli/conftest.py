@@ -1,7 +1,5 @@
 """A catalog for commands, in SQLite and a directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Commands in this process or in one of their own, each in a home that names the catalog."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The command ``advise`` in a process of its own, on a real table."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

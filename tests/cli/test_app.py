@@ -1,7 +1,5 @@
 """Arguments and exit codes, without Spark."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The catalog's configuration is found as PyIceberg finds it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

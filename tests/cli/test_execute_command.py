@@ -1,7 +1,5 @@
 """The command ``execute``: a plan that was looked at is carried out, from a file or from standard input."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

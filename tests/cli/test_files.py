@@ -1,7 +1,5 @@
 """Files that commands write, on disks that are full."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command ``history`` in a process of its own, on the snapshots of a real table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

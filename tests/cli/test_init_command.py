@@ -1,7 +1,5 @@
 """The command ``init``: a policy that maintain takes as it stands, for tables of any name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -25,8 +23,7 @@ def tables(catalog: Catalog) -> Catalog:
     for name in ("odd [x]: #.yes", "odd [x]: #.na'me\n*", "db.set", "db.dropped", "db.rewritten", "db.parted"):
         catalog.create_table(name, ROWS.schema).append(ROWS)
     for name, columns in (("odd [x]: #.yes", "hilbert(b, a)"), ("db.set", "a"), ("db.dropped", "gone")):
-        with catalog.load_table(name).transaction() as change:
-            change.set_properties({"zorder.columns": columns})
+        catalog.load_table(name).transaction().set_properties({"zorder.columns": columns}).commit_transaction()
     rewrite_data_files(catalog.load_table("db.rewritten"), "b, a", options={"rewrite-all": True})
     with catalog.load_table("db.parted").update_spec() as update:
         update.add_field("a", BucketTransform(4))

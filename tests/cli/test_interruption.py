@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM: a real process in a group or a terminal of its own, stopped at several moments."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The command ``maintain`` in a process of its own, on real tables of a SQLite catalog."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -110,8 +108,7 @@ def test_one_table_that_fails_stops_no_other(home: Path, catalog: Catalog) -> No
     write_policy(home)
     table(catalog, "db.good", 8)
     broken = table(catalog, "db.broken", 8)
-    with broken.update_schema() as update:
-        update.rename_column("b", "c")
+    broken.update_schema().rename_column("b", "c").commit()
     found = maintain(home, code=1)
     assert {each["table"]: bool(each["done"]) for each in found["tables"]} == {
         "lake.db.good": True, "lake.db.broken": False,

@@ -1,7 +1,5 @@
 """What is written where."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

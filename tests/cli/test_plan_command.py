@@ -1,7 +1,5 @@
 """The command ``plan`` in a process of its own: both engines say the same, and neither writes anything."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

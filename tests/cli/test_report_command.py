@@ -1,7 +1,5 @@
 """The command ``report`` in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command ``rewrite`` in a process of its own, with a real Spark and a real SQLite catalog."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -79,22 +77,3 @@ class TestWithoutSpark:
         done = run_without_spark(home, *asked[:-3], "--predicate", "ts < 20")
         assert (done.returncode, done.stdout) == (2, "")
         assert "Cannot use --predicate, because it needs --dry-run" in done.stderr
-
-    def test_metrics_that_do_not_serve_are_told_refused_or_fixed(self, home: Path, table: Table) -> None:
-        mode = "write.metadata.metrics.column.ts"
-        with table.transaction() as change:
-            change.set_properties({mode: "counts"})
-        asked = ("db.more", "--by", "ts", *FORCED, "--option")
-        refused = run_without_spark(home, *asked, "metrics-check=fail", "--quiet")
-        assert refused.returncode == 2
-        assert "keeps no lower/upper bounds for it (metrics mode counts)" in refused.stderr
-        told = run_without_spark(home, *asked, "metrics-check=fix", "--dry-run")
-        said = (
-            f"set {mode} = 'full' on files.db.more: files.db.more keeps no lower/upper bounds of clustering column ts"
-        )
-        assert f"Warning: Would {said}" in told.stderr
-        assert table.refresh().properties[mode] == "counts"
-        fixed = run_without_spark(home, *asked, "metrics-check=fix", "--output", "json")
-        assert fixed.returncode == 0, fixed.stderr
-        assert said.replace("set", "Set", 1) in json.loads(fixed.stdout)["message"]
-        assert table.refresh().properties[mode] == "full"

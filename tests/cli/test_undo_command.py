@@ -1,7 +1,5 @@
 """The commands ``undo`` and ``check`` in this process, on the snapshots of a real table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -19,8 +17,7 @@ def table(catalog: Catalog) -> Table:
     """A table of six appends, rewritten since."""
     appended(catalog, "db.undone")
     made = catalog.load_table("db.undone")
-    with made.transaction() as change:
-        change.set_properties({"read.split.open-file-cost": "1"})
+    made.transaction().set_properties({"read.split.open-file-cost": "1"}).commit_transaction()
     rewrite_data_files(made, "a, b", options={"target-file-size-bytes": 20_000, "rewrite-all": True})
     return made
 
@@ -57,8 +54,7 @@ def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
     assert done.returncode == 2
     assert "because no snapshot of branch main that is kept is of a rewrite by iceberg-zorder" in done.stderr
     option = ("--by", "a, b", "--max-ratio", "1.01", "--output", "json", "--quiet")
-    with table.transaction() as change:
-        change.set_properties({"write.target-file-size-bytes": "20000"})
+    table.transaction().set_properties({"write.target-file-size-bytes": "20000"}).commit_transaction()
     done = run_without_spark(home, "db.undone", *option, command="check")
     found = json.loads(done.stdout)
     assert (done.returncode, found["ok"], found["max_ratio"]) == (1, False, 1.01)

@@ -1,7 +1,5 @@
 """What can be watched of ``maintain``: its log, its metrics and its health, none of which tells a secret."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

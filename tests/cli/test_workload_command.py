@@ -1,7 +1,5 @@
 """The command ``workload`` in a process of its own, on a real table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

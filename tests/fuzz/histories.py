@@ -24,6 +24,7 @@ from tests.fuzz.random_values import Values, draw_schema, draw_transform, draw_t
 from tests.fuzz.transforms import apply, iceberg_type
 from tests.fuzz.types import Leaf, Struct, identity, java_deletes_by, leaves, parse, to_json
 from tests.fuzz.writing import Style, Written, equality_deletes, position_deletes, write_file
+from tests.present import present
 
 NAME = "db.t"
 
@@ -59,8 +60,7 @@ class History:
     def fork(self) -> None:
         """Go on in a branch; what was before stays as it is."""
         self.table.refresh()
-        head = self.metadata.head()
-        assert head is not None
+        head = present(self.metadata.head())
         self.table.manage_snapshots().create_branch(head, "side").commit()
         self.branch = "side"
         self.log.append("branch side")
@@ -219,15 +219,12 @@ class History:
                 update.remove_field(each.name)
         unpartitioned = self.table.spec().spec_id
         self.commit(self._data_files(unpartitioned, rows=self.rng.choice([100, 400])), "append")
-        with self.table.update_spec() as update:
-            update.add_field("id", parse_transform("identity"), f"p{self._number()}")
+        self.table.update_spec().add_field("id", parse_transform("identity"), f"p{self._number()}").commit()
         self.log.append(f"spec {self.table.spec().spec_id}: {self.table.spec()}")
 
     def column_name(self, field_id: int) -> str:
         """The full name of a field."""
-        name = self.table.schema().find_column_name(field_id)
-        assert name is not None
-        return name
+        return present(self.table.schema().find_column_name(field_id))
 
     def _number(self) -> int:
         self.renamed += 1
@@ -358,8 +355,7 @@ class History:
         of = draw_type(rng, frozenset({"time"} if self.for_spark else ()))
         kind = iceberg_type(of)
         path = (rng.choice(structs).name, name) if structs and rng.random() < 0.4 else name
-        with self.table.update_schema() as update:
-            update.add_column(path, kind)
+        self.table.update_schema().add_column(path, kind).commit()
         self.log.append(f"add {path} {of}")
 
     def _drop(self, schema: Struct) -> None:
@@ -376,15 +372,13 @@ class History:
         ]
         if free:
             chosen = self.rng.choice(free)
-            with self.table.update_schema() as update:
-                update.delete_column((chosen.name,))
+            self.table.update_schema().delete_column((chosen.name,)).commit()
             self.log.append(f"drop {chosen.name}")
 
     def _rename(self, schema: Struct) -> None:
         chosen = self.rng.choice([each for each in schema.fields if each.name != "id"] or list(schema.fields))
         new = f"new {chosen.name[:3]}{self._number()}"
-        with self.table.update_schema() as update:
-            update.rename_column((chosen.name,), new)
+        self.table.update_schema().rename_column((chosen.name,), new).commit()
         self.log.append(f"rename {chosen.name} to {new}")
 
     def _promote(self, schema: Struct) -> None:
@@ -401,8 +395,7 @@ class History:
                 return
             to = f"decimal({self.rng.randint(int(precision) + 1, 38)},{scale})"
         kind = iceberg_type(to)
-        with self.table.update_schema() as update:
-            update.update_column(self._path(schema, leaf), field_type=kind)
+        self.table.update_schema().update_column(self._path(schema, leaf), field_type=kind).commit()
         self.values.widen(leaf, to)
         self.log.append(f"promote {leaf.name} to {to}")
 
@@ -416,8 +409,7 @@ class History:
 
     def _move(self, schema: Struct) -> None:
         chosen = self.rng.choice(schema.fields)
-        with self.table.update_schema() as update:
-            update.move_first((chosen.name,))
+        self.table.update_schema().move_first((chosen.name,)).commit()
         self.log.append(f"move {chosen.name} first")
 
 

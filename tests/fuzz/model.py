@@ -20,17 +20,8 @@ from pyiceberg.io import load_file_io
 from pyiceberg.manifest import DATA_FILE_TYPE, ManifestEntry, ManifestEntryStatus, ManifestFile, read_manifest_list
 
 from iceberg_zorder.pyiceberg.compat import read_entries
+from tests.fuzz import types as ty
 from tests.fuzz.transforms import result_type
-from tests.fuzz.types import (
-    Leaf,
-    Struct,
-    Type,
-    field_id,
-    from_arrow,
-    identity,
-    leaves,
-    parse,
-)
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 EXISTING, ADDED, DELETED = 0, 1, 2
@@ -85,7 +76,7 @@ class Entry:
     @cached_property
     def place(self) -> tuple[int, Any]:
         """Equal for files of one partition: its spec and its values, NaN equal to NaN."""
-        return self.spec_id, identity(self.partition)
+        return self.spec_id, ty.identity(self.partition)
 
     def numbers(self, name: str) -> dict[int, Any]:
         """Counts or bounds by field id."""
@@ -111,14 +102,14 @@ class Metadata:
         return cls(json.loads(local(location).read_text()))
 
     @cached_property
-    def schemas(self) -> list[Struct]:
+    def schemas(self) -> list[ty.Struct]:
         """All schemas, the current one first, then the newest."""
         known = sorted(self.json.get("schemas") or [self.json["schema"]], key=lambda each: -each.get("schema-id", 0))
         current = [each for each in known if each.get("schema-id") == self.json.get("current-schema-id")]
-        return [parse(each) for each in [*current, *known]]
+        return [ty.parse(each) for each in [*current, *known]]
 
     @property
-    def schema(self) -> Struct:
+    def schema(self) -> ty.Struct:
         return self.schemas[0]
 
     @cached_property
@@ -126,11 +117,11 @@ class Metadata:
         return {each["spec-id"]: each["fields"] for each in self.json["partition-specs"]}
 
     @cached_property
-    def types(self) -> dict[int, Type]:
+    def types(self) -> dict[int, ty.Type]:
         """The types of all primitive fields that the table has or had."""
-        found: dict[int, Type] = {}
+        found: dict[int, ty.Type] = {}
         for schema in self.schemas:
-            for leaf in leaves(schema, repeated=True):
+            for leaf in ty.leaves(schema, repeated=True):
                 found.setdefault(leaf.id, leaf.field.type)
         return found
 
@@ -181,7 +172,7 @@ class Model:
             if entry.status != DELETED
         ]
 
-    def read(self, metadata: Metadata, manifest_list: str, schema: Struct | None = None) -> list[FileRows]:
+    def read(self, metadata: Metadata, manifest_list: str, schema: ty.Struct | None = None) -> list[FileRows]:
         """Read the rows of a snapshot, file by file, as a schema has them; the table's current one by default."""
         live = self.live(metadata, manifest_list)
         deletes = [entry for entry in live if entry.content != DATA]
@@ -191,7 +182,7 @@ class Model:
             if entry.content == DATA
         ]
 
-    def rows(self, metadata: Metadata, entry: Entry, deletes: list[Entry], schema: Struct) -> tuple[Row, ...]:
+    def rows(self, metadata: Metadata, entry: Entry, deletes: list[Entry], schema: ty.Struct) -> tuple[Row, ...]:
         """Read the rows of a data file that are left after those deletes that apply to it."""
         columns = [self._column(metadata, entry, each.id, each.type, each.default) for each in schema.fields]
         count = self.table(entry.path).num_rows
@@ -208,7 +199,7 @@ class Model:
                 gone |= self._equal(metadata, delete, entry, count)
         return tuple(tuple(column[row] for column in columns) for row in range(count) if row not in gone)
 
-    def all_rows(self, metadata: Metadata, entry: Entry, schema: Struct) -> tuple[Row, ...]:
+    def all_rows(self, metadata: Metadata, entry: Entry, schema: ty.Struct) -> tuple[Row, ...]:
         """Read the rows of a data file, those that are deleted with them."""
         return self.rows(metadata, entry, [], schema)
 
@@ -219,7 +210,7 @@ class Model:
 
     def _positions(self, delete: Entry, path: str) -> Iterator[int]:
         table = self.table(delete.path)
-        columns = {field_id(each): column for each, column in zip(table.schema, table.columns, strict=True)}
+        columns = {ty.field_id(each): column for each, column in zip(table.schema, table.columns, strict=True)}
         paths, positions = columns[PATH_ID], columns[POSITION_ID]
         yield from (p for each, p in zip(paths.to_pylist(), positions.to_pylist(), strict=True) if each == path)
 
@@ -237,21 +228,21 @@ class Model:
     def _leaf(self, metadata: Metadata, entry: Entry, wanted: int) -> list[Any]:
         """Read a primitive field that no list or map holds, whether the table still has it or not, to compare it."""
         for schema in metadata.schemas:
-            for leaf in leaves(schema):
+            for leaf in ty.leaves(schema):
                 if leaf.id == wanted:
                     top = schema.fields[leaf.path[0]]
                     column = self._column(metadata, entry, top.id, top.type, top.default)
-                    return [identity(Leaf(leaf.field, leaf.path[1:], leaf.names).of(value)) for value in column]
+                    return [ty.identity(ty.Leaf(leaf.field, leaf.path[1:], leaf.names).of(value)) for value in column]
         raise AssertionError(f"no schema has field {wanted}")
 
-    def _column(self, metadata: Metadata, entry: Entry, wanted: int, of: Type, default: Any) -> list[Any]:
+    def _column(self, metadata: Metadata, entry: Entry, wanted: int, of: ty.Type, default: Any) -> list[Any]:
         """Read a top-level column: from the file, or else from the partition, or else its default."""
         table = self.table(entry.path)
         for file_field, column in zip(table.schema, table.columns, strict=True):
-            if field_id(file_field) == wanted:
+            if ty.field_id(file_field) == wanted:
                 key = (entry.path, wanted, of)
                 if key not in self._columns:
-                    self._columns[key] = from_arrow(_whole(column), of)
+                    self._columns[key] = ty.from_arrow(_whole(column), of)
                 return self._columns[key]
         for each, value in zip(metadata.specs[entry.spec_id], entry.partition, strict=True):
             if each["source-id"] == wanted and each["transform"] == "identity" and value is not None:
@@ -261,7 +252,7 @@ class Model:
 
 def rows_of(files: Sequence[FileRows]) -> Counter[Any]:
     """All rows, however they lie in files; equal for equal tables."""
-    return Counter(identity(row) for file in files for row in file.rows)
+    return Counter(ty.identity(row) for file in files for row in file.rows)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyiceberg.expressions import BooleanExpression, EqualTo, GreaterThanOrEqual, IsNull, LessThan, NotNaN
@@ -62,6 +63,11 @@ def _where(rng: random.Random, history: History) -> BooleanExpression | None:
 
 def _options(rng: random.Random, history: History) -> dict[str, str]:
     size = sum(entry.file["file_size_in_bytes"] for entry in history.entries() if entry.content == DATA)
+    return draw_options(rng, size, history.metadata.specs)
+
+
+def draw_options(rng: random.Random, size: int, specs: Iterable[int]) -> dict[str, str]:
+    """Draw options for a table of so many bytes, and of these partition specs."""
     optional = {
         "cuts": ["adaptive", "even"],
         "size-tolerance": ["0.1", "0.5"],
@@ -76,7 +82,9 @@ def _options(rng: random.Random, history: History) -> dict[str, str]:
         "compression-factor": ["0.7", "1.6"],
         "max-files-to-rewrite": ["1", "3"],
         "delete-file-threshold": ["1"],
-        "output-spec-id": [str(each) for each in history.metadata.specs],
+        "max-concurrent-file-group-rewrites": ["1", "3"],
+        "max-file-group-size-bytes": ["10000"],
+        "output-spec-id": [str(each) for each in specs],
     }
     options = {"target-file-size-bytes": str(max(200, size // rng.choice([1, 2, 4, 8])))}
     if rng.random() < 0.85:

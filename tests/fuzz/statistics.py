@@ -7,21 +7,12 @@ from typing import Any
 
 from pyiceberg.manifest import PartitionFieldSummary
 
+from tests.fuzz import types as ty
 from tests.fuzz.model import ADDED, DATA, DELETED, EXISTING, Entry, Manifest, Metadata, Model, Row, local
 from tests.fuzz.transforms import apply
-from tests.fuzz.types import (
-    Leaf,
-    Struct,
-    from_bytes,
-    identity,
-    is_floating,
-    is_nan,
-    leaves,
-    total_order,
-)
 
 
-def check_file(model: Model, metadata: Metadata, entry: Entry, schema: Struct) -> Iterator[str]:
+def check_file(model: Model, metadata: Metadata, entry: Entry, schema: ty.Struct) -> Iterator[str]:
     """Find what is wrong with the statistics of a data file that a rewrite has written by a schema."""
     rows = model.all_rows(metadata, entry, schema)
     facts = {"record_count": len(rows), "file_size_in_bytes": local(entry.path).stat().st_size}
@@ -30,27 +21,27 @@ def check_file(model: Model, metadata: Metadata, entry: Entry, schema: Struct) -
             yield f"{name} is {entry.file.get(name)} and not {fact}"
     yield from _check_partition(metadata, entry, schema, rows)
     properties = metadata.json.get("properties", {})
-    for leaf in leaves(schema):
+    for leaf in ty.leaves(schema):
         for complaint in _check_leaf(entry, leaf, [leaf.of(row) for row in rows], _mode(properties, leaf.name)):
             yield f"{leaf.name}: {complaint}"
 
 
-def _check_partition(metadata: Metadata, entry: Entry, schema: Struct, rows: Sequence[Row]) -> Iterator[str]:
-    by_id = {leaf.id: leaf for leaf in leaves(schema)}
+def _check_partition(metadata: Metadata, entry: Entry, schema: ty.Struct, rows: Sequence[Row]) -> Iterator[str]:
+    by_id = {leaf.id: leaf for leaf in ty.leaves(schema)}
     for field, value in zip(metadata.specs[entry.spec_id], entry.partition, strict=True):
         leaf = by_id.get(field["source-id"])
         if leaf is None:
             continue
-        found = {identity(apply(field["transform"], leaf.type, leaf.of(row))) for row in rows}
-        if found - {identity(value)}:
+        found = {ty.identity(apply(field["transform"], leaf.type, leaf.of(row))) for row in rows}
+        if found - {ty.identity(value)}:
             yield f"partition {field['name']} is {value!r}, and its rows have {sorted(map(repr, found))}"
 
 
-def _check_leaf(entry: Entry, leaf: Leaf, values: Sequence[Any], mode: str) -> Iterator[str]:
-    known = [value for value in values if value is not None and not is_nan(value)]
+def _check_leaf(entry: Entry, leaf: ty.Leaf, values: Sequence[Any], mode: str) -> Iterator[str]:
+    known = [value for value in values if value is not None and not ty.is_nan(value)]
     counts = {"value_counts": len(values), "null_value_counts": values.count(None)}
-    if is_floating(leaf.type):
-        counts["nan_value_counts"] = sum(map(is_nan, values))
+    if ty.is_floating(leaf.type):
+        counts["nan_value_counts"] = sum(map(ty.is_nan, values))
     for name, count in counts.items():
         found = entry.numbers(name).get(leaf.id)
         if found != (None if mode == "none" else count):
@@ -60,10 +51,10 @@ def _check_leaf(entry: Entry, leaf: Leaf, values: Sequence[Any], mode: str) -> I
         if lower is not None or upper is not None:
             yield f"there are bounds {lower!r} and {upper!r}"
         return
-    low, high = min(known, key=total_order), max(known, key=total_order)
-    if lower is not None and total_order(from_bytes(lower, leaf.type)) > total_order(low):
+    low, high = min(known, key=ty.total_order), max(known, key=ty.total_order)
+    if lower is not None and ty.total_order(ty.from_bytes(lower, leaf.type)) > ty.total_order(low):
         yield f"lower bound {_short(lower)} is above {_short(low)}"
-    if upper is not None and total_order(from_bytes(upper, leaf.type)) < total_order(high):
+    if upper is not None and ty.total_order(ty.from_bytes(upper, leaf.type)) < ty.total_order(high):
         yield f"upper bound {_short(upper)} is below {_short(high)}"
 
 
@@ -100,20 +91,20 @@ def check_manifest(metadata: Metadata, manifest: Manifest, *, has_signed_uuids: 
 def _check_summary(told: PartitionFieldSummary, values: Sequence[Any], of: str) -> Iterator[str]:
     if None in values and not told.contains_null:
         yield "contains_null is false"
-    if any(map(is_nan, values)) and told.contains_nan is False:
+    if any(map(ty.is_nan, values)) and told.contains_nan is False:
         yield "contains_nan is false"
-    known = [value for value in values if value is not None and not is_nan(value)]
+    known = [value for value in values if value is not None and not ty.is_nan(value)]
     lower, upper = told.lower_bound, told.upper_bound
     for bound in (lower, upper):
-        if bound is not None and is_nan(from_bytes(bound, of)):
+        if bound is not None and ty.is_nan(ty.from_bytes(bound, of)):
             yield "NaN is a bound"
             return
     if not known:
         return
-    if lower is not None and total_order(from_bytes(lower, of)) > min(map(total_order, known)):
-        yield f"lower bound {from_bytes(lower, of)!r} is above {min(known)!r}"
-    if upper is not None and total_order(from_bytes(upper, of)) < max(map(total_order, known)):
-        yield f"upper bound {from_bytes(upper, of)!r} is below {max(known)!r}"
+    if lower is not None and ty.total_order(ty.from_bytes(lower, of)) > min(map(ty.total_order, known)):
+        yield f"lower bound {ty.from_bytes(lower, of)!r} is above {min(known)!r}"
+    if upper is not None and ty.total_order(ty.from_bytes(upper, of)) < max(map(ty.total_order, known)):
+        yield f"upper bound {ty.from_bytes(upper, of)!r} is below {max(known)!r}"
 
 
 def check_totals(entries: Sequence[Entry], summary: Mapping[str, str]) -> Iterator[str]:

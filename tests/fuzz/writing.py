@@ -19,6 +19,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
+from tests.fuzz import types as ty
 from tests.fuzz.model import (
     DATA,
     EQUALITY_DELETES,
@@ -28,21 +29,11 @@ from tests.fuzz.model import (
     Row,
     local,
 )
-from tests.fuzz.types import (
-    Field,
-    Leaf,
-    Struct,
-    arrow_field,
-    is_floating,
-    is_nan,
-    leaves,
-    to_arrow,
-    to_bytes,
-    total_order,
-)
 from tests.pyiceberg.committing import commit_files
 
-POSITION_SCHEMA = Struct((Field(PATH_ID, "file_path", "string", True), Field(POSITION_ID, "pos", "long", True)))
+POSITION_SCHEMA = ty.Struct(
+    (ty.Field(PATH_ID, "file_path", "string", True), ty.Field(POSITION_ID, "pos", "long", True))
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +88,7 @@ class Style:
 
 def write_file(
     location: str,
-    schema: Struct,
+    schema: ty.Struct,
     rows: Sequence[Row],
     style: Style,
     *,
@@ -112,10 +103,10 @@ def write_file(
     columns = [each for each in schema.fields if each.id not in omitted]
     places = [place for place, each in enumerate(schema.fields) if each.id not in omitted]
     arrays = [
-        _styled(to_arrow([row[place] for row in rows], each.type), style)
+        _styled(ty.to_arrow([row[place] for row in rows], each.type), style)
         for place, each in zip(places, columns, strict=True)
     ]
-    types = [arrow_field(each).with_type(array.type) for each, array in zip(columns, arrays, strict=True)]
+    types = [ty.arrow_field(each).with_type(array.type) for each, array in zip(columns, arrays, strict=True)]
     local(path).parent.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_arrays(arrays, schema=pa.schema(types))
     pq.write_table(table, local(path), row_group_size=style.row_group_rows, **style.parquet)
@@ -125,7 +116,7 @@ def write_file(
         "record_count": len(rows),
         "file_size_in_bytes": local(path).stat().st_size,
         "equality_ids": None if equality_ids is None else list(equality_ids),
-        **_statistics(Struct(tuple(columns)), [tuple(row[place] for place in places) for row in rows], style),
+        **_statistics(ty.Struct(tuple(columns)), [tuple(row[place] for place in places) for row in rows], style),
     }
     return Written(content, spec_id, partition, record)
 
@@ -172,34 +163,34 @@ def position_deletes(
 
 
 def equality_deletes(
-    location: str, schema: Struct, keys: Sequence[Leaf], rows: Sequence[Row], style: Style, **where: Any
+    location: str, schema: ty.Struct, keys: Sequence[ty.Leaf], rows: Sequence[Row], style: Style, **where: Any
 ) -> Written:
     """Write rows whose equals are deleted, with the columns that hold the keys."""
     ids = [each.id for each in keys]
     tops = sorted({each.path[0] for each in keys})
-    pruned = Struct(tuple(schema.fields[place] for place in tops))
+    pruned = ty.Struct(tuple(schema.fields[place] for place in tops))
     values = [tuple(row[place] for place in tops) for row in rows]
     return write_file(location, pruned, values, style, content=EQUALITY_DELETES, equality_ids=ids, **where)
 
 
-def _statistics(schema: Struct, rows: Sequence[Row], style: Style) -> dict[str, Any]:
+def _statistics(schema: ty.Struct, rows: Sequence[Row], style: Style) -> dict[str, Any]:
     names = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
     found: dict[str, dict[int, Any]] = {name: {} for name in names}
     if style.bounds == "none":
         return {}
-    for leaf in leaves(schema):
+    for leaf in ty.leaves(schema):
         values = [leaf.of(row) for row in rows]
-        known = [value for value in values if value is not None and not is_nan(value)]
+        known = [value for value in values if value is not None and not ty.is_nan(value)]
         found["value_counts"][leaf.id] = len(values)
         found["null_value_counts"][leaf.id] = values.count(None)
-        if is_floating(leaf.type):
-            found["nan_value_counts"][leaf.id] = sum(map(is_nan, values))
+        if ty.is_floating(leaf.type):
+            found["nan_value_counts"][leaf.id] = sum(map(ty.is_nan, values))
         if known:
-            low, high = min(known, key=total_order), max(known, key=total_order)
+            low, high = min(known, key=ty.total_order), max(known, key=ty.total_order)
             length = 16 if style.bounds == "truncated" else None
-            found["lower_bounds"][leaf.id] = to_bytes(lower_bound(low, length, leaf.type), leaf.type)
+            found["lower_bounds"][leaf.id] = ty.to_bytes(lower_bound(low, length, leaf.type), leaf.type)
             if (upper := upper_bound(high, length, leaf.type)) is not None:
-                found["upper_bounds"][leaf.id] = to_bytes(upper, leaf.type)
+                found["upper_bounds"][leaf.id] = ty.to_bytes(upper, leaf.type)
     return found
 
 

@@ -12,18 +12,7 @@ from typing import Any
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.workload.boxes import (
-    EVERYTHING,
-    NANS,
-    NOT_NAN,
-    NOT_NULL,
-    NULLS,
-    Box,
-    Edge,
-    KeyRange,
-    cover,
-    position_boxes,
-)
+from iceberg_zorder.workload import boxes as bx
 from tests.golden.cases import Column
 
 VALUES: dict[str, list[Any]] = {
@@ -37,26 +26,26 @@ VALUES: dict[str, list[Any]] = {
 """Values by type."""
 
 
-def random_box(chance: random.Random, columns: tuple[Column, ...]) -> Box:
+def random_box(chance: random.Random, columns: tuple[Column, ...]) -> bx.Box:
     """Limit some columns by ranges between their values."""
     limited = [column for column in columns if chance.random() < 0.6]
-    return Box.of({column.name: _range(chance, column) for column in limited})
+    return bx.Box.of({column.name: _range(chance, column) for column in limited})
 
 
-def _range(chance: random.Random, column: Column) -> KeyRange:
+def _range(chance: random.Random, column: Column) -> bx.KeyRange:
     if chance.random() < 0.2:
-        return chance.choice([NANS, NULLS, NOT_NULL, EVERYTHING, *NOT_NAN])
+        return chance.choice([bx.NANS, bx.NULLS, bx.NOT_NULL, bx.EVERYTHING, *bx.NOT_NAN])
     while True:
         start, stop = (_edge(chance, column) for _ in range(2))
         if start < stop:
-            return KeyRange(start, stop)
+            return bx.KeyRange(start, stop)
 
 
-def _edge(chance: random.Random, column: Column) -> Edge:
+def _edge(chance: random.Random, column: Column) -> bx.Edge:
     keys = column.keys()
     place = chance.randrange(keys.rows)
     if keys.states[place] != VALUE or chance.random() < 0.2:
-        return chance.choice([NOT_NULL.start, NANS.start, NULLS.start, NULLS.stop])
+        return chance.choice([bx.NOT_NULL.start, bx.NANS.start, bx.NULLS.start, bx.NULLS.stop])
     key = keys.keys[place]
     if not isinstance(key, int) and hasattr(key, "as_py"):
         content: bytes = key.as_py()
@@ -75,28 +64,28 @@ def position_boxes_of(golden: dict[str, Any]) -> dict[str, Any]:
     shared = [one.met(other) for one, other in pairwise(boxes)]
     return {
         **golden,
-        "positions": position_boxes(boxes, layout.columns).transpose(1, 0, 2).tolist(),
+        "positions": bx.position_boxes(boxes, layout.columns).transpose(1, 0, 2).tolist(),
         "shared": [None if each is None else box_as_json(each) for each in shared],
-        "covers": [[box_as_json(box) for box in cover(boxes, most)] for most in (1, 2, 7, 64)],
+        "covers": [[box_as_json(box) for box in bx.cover(boxes, most)] for most in (1, 2, 7, 64)],
     }
 
 
-def box_as_json(box: Box) -> list[Any]:
+def box_as_json(box: bx.Box) -> list[Any]:
     """Write a box."""
     return [[list(name), _edge_as_json(each.start), _edge_as_json(each.stop)] for name, each in box.ranges]
 
 
-def _edge_as_json(edge: Edge) -> list[int | str]:
+def _edge_as_json(edge: bx.Edge) -> list[int | str]:
     return [each.hex() if isinstance(each, bytes) else each for each in edge]
 
 
-def _box_from_json(ranges: list[Any]) -> Box:
-    return Box.of(
-        {tuple(name): KeyRange(_edge_from_json(start), _edge_from_json(stop)) for name, start, stop in ranges}
+def _box_from_json(ranges: list[Any]) -> bx.Box:
+    return bx.Box.of(
+        {tuple(name): bx.KeyRange(_edge_from_json(start), _edge_from_json(stop)) for name, start, stop in ranges}
     )
 
 
-def _edge_from_json(edge: list[Any]) -> Edge:
+def _edge_from_json(edge: list[Any]) -> bx.Edge:
     if len(edge) == 1:
         return (edge[0],)
     return edge[0], bytes.fromhex(edge[1]) if isinstance(edge[1], str) else edge[1]

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.select.branch_history import (
-    REQUEST,
-    REWRITE_ID,
-    SETTLED_FROM,
-    UnchangedSince,
-    request_key,
-    rewrite_budget,
-    rewrites_to,
-    small_files_to_merge,
-    workload_key,
-)
+from iceberg_zorder.select import branch_history as bh
 
 _KEYS: tuple[dict[str, Any], ...] = (
     {"sort_order": "zorder(a, b)", "where": "", "ids": (1, 0), "target": 100, "options": {}, "properties": {}},
@@ -45,9 +35,9 @@ _WORKLOADS: tuple[list[tuple[str, float]], ...] = (
     [("s = '\U0001f600\n'", 1e300), ("s = '\uffee'", 0.1), ("a > 1", 5e-324), ("b IS NULL", 0.0)],
 )
 _OPERATION = "operation"
-_RUN = {REQUEST: "1f", SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
-_PART = {REQUEST: "1f", "zorder.layout-hash": "ab"}
-_OTHER = {REQUEST: "2e", SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
+_RUN = {bh.REQUEST: "1f", bh.SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
+_PART = {bh.REQUEST: "1f", "zorder.layout-hash": "ab"}
+_OTHER = {bh.REQUEST: "2e", bh.SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
 _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "copied by an append": [(1, {}), (2, _RUN), (3, {**_RUN, _OPERATION: "append"})],
     "no snapshot": [],
@@ -59,20 +49,20 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "not done": [(1, {}), (2, _RUN), (3, {}), (4, _PART)],
     "another since": [(1, {}), (2, _RUN), (3, _OTHER)],
     "expired": [(2, _RUN), (3, {})],
-    "no id": [(1, {}), (2, {**_RUN, SETTLED_FROM: "x"})],
+    "no id": [(1, {}), (2, {**_RUN, bh.SETTLED_FROM: "x"})],
     "two rewrites of the same layouts": [
         (1, {}),
-        (2, {**_PART, REWRITE_ID: "01"}),
+        (2, {**_PART, bh.REWRITE_ID: "01"}),
         (3, {}),
-        (4, {**_PART, REWRITE_ID: "02"}),
+        (4, {**_PART, bh.REWRITE_ID: "02"}),
     ],
     "one rewrite of two layouts": [
         (1, {}),
-        (2, {**_PART, REWRITE_ID: "01"}),
+        (2, {**_PART, bh.REWRITE_ID: "01"}),
         (3, {}),
-        (4, {**_RUN, REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
+        (4, {**_RUN, bh.REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
     ],
-    "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
+    "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, bh.SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
 }
 
 
@@ -83,10 +73,10 @@ _REWRITES: list[tuple[int, dict[str, str]]] = [
     (3, {**_TARGET, "zorder.target-file-size": "101 data"}),
     (4, {**_TARGET, _OPERATION: "append"}),
     (5, {"zorder.target-file-size": "100 data"}),
-    (6, {**_TARGET, REQUEST: "2e", "zorder.rewrite-id": "f1"}),
+    (6, {**_TARGET, bh.REQUEST: "2e", "zorder.rewrite-id": "f1"}),
     (7, _RUN),
     (8, {**_TARGET, "zorder.columns": "b,a"}),
-    (9, {**_TARGET, REQUEST: "2e 0123456789abcdef"}),
+    (9, {**_TARGET, bh.REQUEST: "2e 0123456789abcdef"}),
 ]
 _SMALL: list[tuple[list[int], list[str | None]]] = [
     ([], []),
@@ -137,16 +127,16 @@ def settled_document() -> dict[str, Any]:
     """The cases, and what must come of each."""
     given = ("sort_order", "where", "ids", "target", "options", "properties")
     return {
-        "keys": [{**case, "key": request_key(*(case[name] for name in given))} for case in _KEYS],
-        "workloads": [{"queries": queries, "key": workload_key(queries)} for queries in _WORKLOADS],
+        "keys": [{**case, "key": bh.request_key(*(case[name] for name in given))} for case in _KEYS],
+        "workloads": [{"queries": queries, "key": bh.workload_key(queries)} for queries in _WORKLOADS],
         "partitions": _PARTITIONS,
         "rewrites": {
             "target": 100,
             "snapshots": [_as_json(_snapshot(each)) for each in _REWRITES],
-            "found": {str(each): run for each, run in rewrites_to(map(_snapshot, _REWRITES), 100).items()},
+            "found": {str(each): run for each, run in bh.rewrites_to(map(_snapshot, _REWRITES), 100).items()},
         },
         "small": [
-            {"sizes": sizes, "rewrites": rewrites, "merged": small_files_to_merge(sizes, rewrites).tolist()}
+            {"sizes": sizes, "rewrites": rewrites, "merged": bh.small_files_to_merge(sizes, rewrites).tolist()}
             for sizes, rewrites in _SMALL
         ],
         "budgets": [
@@ -154,7 +144,7 @@ def settled_document() -> dict[str, Any]:
                 "name": name,
                 "runs": {str(each): run for each, run in runs.items()},
                 "snapshots": [_as_json(_snapshot(each)) for each in history],
-                "budget": rewrite_budget(runs, [_snapshot(each) for each in history]),
+                "budget": bh.rewrite_budget(runs, [_snapshot(each) for each in history]),
             }
             for name, (runs, history) in _BUDGETS.items()
         ],
@@ -170,7 +160,7 @@ def settled_document() -> dict[str, Any]:
 
 
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
-    unchanged = UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
+    unchanged = bh.UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
     return None if unchanged is None else [unchanged.covers(partition) for partition in _PARTITIONS]
 
 

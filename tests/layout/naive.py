@@ -1,7 +1,5 @@
 """An obviously right reference for the kernels: plain loops over plain values, no numpy."""
 
-from __future__ import annotations
-
 
 def positions(buckets: list[int], count: int, bits: int) -> list[int]:
     """The position of every bucket."""

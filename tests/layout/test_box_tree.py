@@ -1,7 +1,5 @@
 """The laws of adaptive cuts: a tree of boxes, its sizes, its cost, and the order of rows inside its leaves."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The golden files, which JUnit reads too: Python and Java compute the same layouts, bit for bit."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.cases import golden, layout

@@ -1,7 +1,5 @@
 """The laws of the layout, on random data: each kernel against its definition, and against a naive reference."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal

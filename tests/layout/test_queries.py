@@ -1,7 +1,5 @@
 """Cuts from a workload: a tree of boxes for queries that are known, and for those that are not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

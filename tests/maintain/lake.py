@@ -1,7 +1,5 @@
 """A catalog in SQLite and a directory, with tables to maintain and a policy for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,8 +48,7 @@ class Lake:
     def broken_table(self, name: str) -> Table:
         """A table without one of the columns of the policy."""
         made = self.table(name, 8)
-        with made.update_schema() as update:
-            update.rename_column("b", "c")
+        made.update_schema().rename_column("b", "c").commit()
         return made
 
     def files(self) -> set[Path]:

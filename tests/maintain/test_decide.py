@@ -1,7 +1,5 @@
 """Decisions, as a table of cases: what was found and what a policy says in, decisions with their reasons out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any

@@ -1,7 +1,5 @@
 """The files of a policy's queries: read once an hour, and anew each day."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

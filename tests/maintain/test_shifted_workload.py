@@ -1,7 +1,5 @@
 """A table whose queries change: a pass asks advise, and acts on what it says where the policy wants that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from iceberg_zorder.maintain.observation import WorkloadNeed
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.passes import run_pass
 from tests.maintain.lake import Lake, lake_in, rows_of
+from tests.present import present
 from tests.pyiceberg.committing import summary_of
 
 _POLICY = """
@@ -47,10 +46,7 @@ def _automatic(lake: Lake) -> None:
 def _pass(lake: Lake, *, dry_run: bool = False) -> tuple[Decision, WorkloadNeed]:
     (report,) = run_pass(read_policy(lake.policy, {}), dry_run=dry_run).tables
     assert report.error is None
-    assert report.decision is not None
-    assert report.observation is not None
-    assert report.observation.workload is not None
-    return report.decision, report.observation.workload
+    return present(report.decision), present(present(report.observation).workload)
 
 
 def _columns(lake: Lake) -> str:
@@ -69,8 +65,7 @@ def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: 
         first, need = _pass(lake)
         assert first == planned
         assert first.is_new_layout
-        assert need.predicted is not None
-        assert need.predicted < 0.3
+        assert present(need.predicted) < 0.3
         assert "; advise says " in f"; {first.reason}"
         assert "Did not understand 1 statements and parts of conditions of the workload of db.t" in caplog.text
         assert _columns(lake) == "a"
@@ -78,13 +73,11 @@ def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: 
         _queries(lake, "b")
         _automatic(lake)
         assert not _pass(lake)[0].is_new_layout
-        with table.refresh().transaction() as transaction:
-            transaction.remove_properties(NOTES)
+        table.refresh().transaction().remove_properties(NOTES).commit_transaction()
         again, _ = _pass(lake)
         assert again.is_new_layout
         assert _columns(lake) == "b"
-        with table.refresh().transaction() as transaction:
-            transaction.remove_properties(NOTES)
+        table.refresh().transaction().remove_properties(NOTES).commit_transaction()
         settled, _ = _pass(lake)
         assert settled.action == "leave"
         assert rows_of(table) == rows

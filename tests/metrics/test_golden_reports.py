@@ -1,7 +1,5 @@
 """The golden files of reports, which JUnit reads too: Python and Java report the same of the same files, bit for bit."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """What snapshots tell of a layout: who undid it, and what another rewrite would leave as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The golden file of the cost of filters, which JUnit reads too, and what tables say it is."""
 
-from __future__ import annotations
-
 import pytest
 
 from iceberg_zorder.metrics.scan_cost import ideal_file_size, open_cost

@@ -1,7 +1,5 @@
 """The scan fraction, against its definition."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any

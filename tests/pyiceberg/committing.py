@@ -1,7 +1,5 @@
 """Tables in a SQLite catalog, their files written and committed by hand."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +39,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.compat import read_entries, submit, write_entries, write_list
+from tests.present import present
 
 AnyCatalog = TypeVar("AnyCatalog", bound=SqlCatalog)
 POSITION_DELETES = Schema(
@@ -72,8 +71,7 @@ def make_table(
     properties = {**BY_BYTES, **waits, "format-version": str(version)}
     table = catalog.create_table(name, rows_of([]).schema, properties=properties)
     if partitioned:
-        with table.update_spec() as update:
-            update.add_identity("p")
+        table.update_spec().add_identity("p").commit()
     for append in appends:
         table.append(append)
     return table
@@ -168,8 +166,7 @@ def commit_files(
     if table.current_snapshot() is None:
         table.append(schema_to_pyarrow(table.schema()).empty_table())
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
-    parent = table.snapshot_by_name(branch)
-    assert parent is not None
+    parent = present(table.snapshot_by_name(branch))
     manifests = parent.manifests(table.io)
     metrics = UpdateMetrics()
     groups: dict[object, list[DataFile]] = {}
@@ -237,9 +234,7 @@ def ids(table: Table, **scan: Any) -> list[int]:
 
 
 def head_of(table: Table) -> Snapshot:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    return snapshot
+    return present(table.current_snapshot())
 
 
 def head_id(table: Table) -> int:
@@ -277,8 +272,7 @@ def operations(table: Table) -> list[str]:
 
 
 def summary_of(table: Table, snapshot_id: int | None = None) -> dict[str, str]:
-    snapshot = head_of(table) if snapshot_id is None else table.snapshot_by_id(snapshot_id)
-    assert snapshot is not None
+    snapshot = present(head_of(table) if snapshot_id is None else table.snapshot_by_id(snapshot_id))
     assert snapshot.summary is not None
     return {"operation": snapshot.summary.operation.value, **snapshot.summary.additional_properties}
 

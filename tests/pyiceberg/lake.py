@@ -1,7 +1,5 @@
 """Data and delete files written by hand, of any schema, and a rewrite without its commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
 from pyiceberg.manifest import (
     DataFile,
@@ -72,6 +71,26 @@ def one_commit(table: Table) -> Iterator[Commit]:
     with table.transaction() as change, change.update_snapshot().fast_append() as snapshot:
         for file in commit.files:
             snapshot.append_data_file(file)
+
+
+def table_of(
+    catalog: Catalog,
+    rows: pa.Table,
+    files: int,
+    *,
+    by: str = "",
+    name: str = "db.t",
+    properties: Mapping[str, str] | None = None,
+) -> Table:
+    """A table of these rows in so many files of one commit, or as many in each partition by a column."""
+    table = catalog.create_table(name, rows.schema, properties=dict(properties or {}))
+    if by:
+        table.update_spec().add_identity(by).commit()
+    size = -(-rows.num_rows // files)
+    with one_commit(table) as commit:
+        for start in range(0, rows.num_rows, size):
+            commit.append(rows.slice(start, size))
+    return table
 
 
 def local(file: DataFile) -> str:

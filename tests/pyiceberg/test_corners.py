@@ -1,7 +1,5 @@
 """Corners in which a rewrite once gave wrong answers: each is read with a filter, or by PyIceberg's scan, afterwards."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -27,8 +25,7 @@ NAN = math.nan
 def table_of(catalog: SqlCatalog, schema: pa.Schema, *, partition: str | None = None, **properties: str) -> Table:
     table = catalog.create_table("db.t", schema, properties={"commit.retry.min-wait-ms": "1", **properties})
     if partition:
-        with table.update_spec() as update:
-            update.add_field(partition, IdentityTransform(), f"{partition}_part")
+        table.update_spec().add_field(partition, IdentityTransform(), f"{partition}_part").commit()
     return table
 
 
@@ -113,8 +110,7 @@ def test_zeros_of_both_signs_are_two_partitions(catalog: SqlCatalog, output_spec
     before = partitions(table)
     assert len(before) == 4
     if output_spec_id is not None:
-        with table.update_spec() as update:
-            update.add_field("id", "bucket[2]", "id_bucket")
+        table.update_spec().add_field("id", "bucket[2]", "id_bucket").commit()
     options = {**ALL, **({} if output_spec_id is None else {"output-spec-id": output_spec_id})}
     result = rewrite_data_files(table, ["id"], options=options)
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (8, 4)
@@ -131,8 +127,7 @@ def test_zeros_of_both_signs_are_told_apart_when_rows_change_their_spec(catalog:
     for start in (0, 10, 20):
         rows = [{"id": start + number, "d": value} for number, value in enumerate((0.0, -0.0, NAN, None, 1.5))]
         commit_files(table, data_file(table, rows))
-    with table.update_spec() as update:
-        update.add_identity("d")
+    table.update_spec().add_identity("d").commit()
     assert rewrite_data_files(table, ["id"], options=ALL).added_data_files_count == 5
     assert partitions(table) == {
         identity(value): [number, 10 + number, 20 + number] for number, value in enumerate((0.0, -0.0, NAN, None, 1.5))
@@ -237,8 +232,7 @@ class TestSpecChanges:
 
     def evolve(self, table: Table) -> int:
         old = table.spec().spec_id
-        with table.update_spec() as update:
-            update.add_field("id", "bucket[2]", "id_bucket")
+        table.update_spec().add_field("id", "bucket[2]", "id_bucket").commit()
         return old
 
     @pytest.mark.parametrize("partial", [False, True])
@@ -289,8 +283,7 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
 def test_a_dropped_partition_field_of_a_required_column(catalog: SqlCatalog, version: str) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.int32())])
     table = table_of(catalog, schema, partition="id", **{"format-version": version})
-    with table.update_spec() as update:
-        update.remove_field("id_part")
+    table.update_spec().remove_field("id_part").commit()
     spec = table.spec()
     partition = Record(*[None] * len(spec.fields))
     for number in range(3):

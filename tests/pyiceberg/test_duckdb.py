@@ -1,7 +1,5 @@
 """DuckDB, which shares no code with us, reads what the PyIceberg engine wrote."""
 
-from __future__ import annotations
-
 import re
 
 import duckdb
@@ -11,6 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
+from tests.pyiceberg.lake import table_of
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
@@ -25,12 +24,7 @@ def test_rows_and_skipped_files(catalog: SqlCatalog, duck: duckdb.DuckDBPyConnec
             "name": [f"name {i * 7919 % 1000}" if i % 50 else None for i in range(40_000)],
         }
     )
-    table = catalog.create_table("db.t", rows.schema)
-    if partitioned:
-        with table.update_spec() as update:
-            update.add_identity("p")
-    for start in range(0, 40_000, 10_000):
-        table.append(rows.slice(start, 10_000))
+    table = table_of(catalog, rows, 4, by="p" if partitioned else "")
     size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
     rewrite_data_files(table, ["a", "day"], options={"rewrite-all": True, "target-file-size-bytes": size // 16})
     files = len(table.inspect.files())

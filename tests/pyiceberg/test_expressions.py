@@ -1,34 +1,11 @@
 """Files are ruled out by an expression exactly where PyIceberg's own evaluators rule them out."""
 
-from __future__ import annotations
-
 import math
 import struct
 from typing import Any
 
 import pytest
-from pyiceberg.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNaN,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-    NotEqualTo,
-    NotIn,
-    NotNaN,
-    NotNull,
-    NotStartsWith,
-    Or,
-    StartsWith,
-)
+from pyiceberg import expressions as ex
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator, expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -45,24 +22,24 @@ SPEC = PartitionSpec(
 )
 
 
-def made(kind: Any, *arguments: Any) -> BooleanExpression:
+def made(kind: Any, *arguments: Any) -> ex.BooleanExpression:
     """Make an expression of names, as PyIceberg takes them and does not say so."""
-    found: BooleanExpression = kind(*arguments)
+    found: ex.BooleanExpression = kind(*arguments)
     return found
 
 
-COMPARISONS = (EqualTo, NotEqualTo, LessThan, LessThanOrEqual, GreaterThan, GreaterThanOrEqual)
+COMPARISONS = (ex.EqualTo, ex.NotEqualTo, ex.LessThan, ex.LessThanOrEqual, ex.GreaterThan, ex.GreaterThanOrEqual)
 EXPRESSIONS = [
     *(made(kind, "x", 2.0) for kind in COMPARISONS),
-    *(made(kind, name) for kind in (IsNull, NotNull) for name in ("x", "s")),
-    *(made(kind, "s", {"b", "c"}) for kind in (In, NotIn)),
-    *(made(kind, "s", "b") for kind in (StartsWith, NotStartsWith)),
-    *(made(kind, "x") for kind in (IsNaN, NotNaN)),
+    *(made(kind, name) for kind in (ex.IsNull, ex.NotNull) for name in ("x", "s")),
+    *(made(kind, "s", {"b", "c"}) for kind in (ex.In, ex.NotIn)),
+    *(made(kind, "s", "b") for kind in (ex.StartsWith, ex.NotStartsWith)),
+    *(made(kind, "x") for kind in (ex.IsNaN, ex.NotNaN)),
 ]
 JOINED = [
-    *(made(Not, each) for each in EXPRESSIONS),
-    *(made(kind, one, other) for kind in (And, Or) for one in EXPRESSIONS[:8] for other in EXPRESSIONS[5:]),
-    And(Or(EXPRESSIONS[0], EXPRESSIONS[-1]), Not(Or(EXPRESSIONS[3], EXPRESSIONS[11]))),
+    *(made(ex.Not, each) for each in EXPRESSIONS),
+    *(made(kind, one, other) for kind in (ex.And, ex.Or) for one in EXPRESSIONS[:8] for other in EXPRESSIONS[5:]),
+    ex.And(ex.Or(EXPRESSIONS[0], EXPRESSIONS[-1]), ex.Not(ex.Or(EXPRESSIONS[3], EXPRESSIONS[11]))),
 ]
 VALUES = [(1.0, "a"), (2.0, "b"), (2.5, "bb"), (math.nan, "c"), (None, None)]
 
@@ -90,8 +67,8 @@ def encoded(x: float | None, s: str | None) -> dict[int, bytes]:
 FILES = [file(rows, lower, upper) for rows in (-1, 0, 3) for lower in VALUES for upper in VALUES]
 
 
-@pytest.mark.parametrize("expression", [*EXPRESSIONS, *JOINED, AlwaysFalse()], ids=str)
-def test_files_are_ruled_out_as_by_pyiceberg(expression: BooleanExpression) -> None:
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, *JOINED, ex.AlwaysFalse()], ids=str)
+def test_files_are_ruled_out_as_by_pyiceberg(expression: ex.BooleanExpression) -> None:
     ours, theirs = file_may_match(SCHEMA, expression, True), _InclusiveMetricsEvaluator(SCHEMA, expression, True).eval
     assert [ours(each) for each in FILES] == [theirs(each) for each in FILES]
     projected = inclusive_projection(SCHEMA, SPEC, True)(expression)
@@ -102,5 +79,5 @@ def test_files_are_ruled_out_as_by_pyiceberg(expression: BooleanExpression) -> N
 
 
 def test_nothing_is_ruled_out_without_a_filter() -> None:
-    assert all(map(file_may_match(SCHEMA, AlwaysTrue(), True), FILES))
-    assert all(map(partition_may_match(SPEC, SCHEMA, AlwaysTrue(), True), FILES))
+    assert all(map(file_may_match(SCHEMA, ex.AlwaysTrue(), True), FILES))
+    assert all(map(partition_may_match(SPEC, SCHEMA, ex.AlwaysTrue(), True), FILES))

@@ -1,7 +1,5 @@
 """Entries of manifests are read as PyIceberg reads them, whatever they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,8 +31,7 @@ def test_entries_are_those_that_pyiceberg_reads(catalog: SqlCatalog, version: in
         }
     )
     table = catalog.create_table("db.t", rows.schema, properties={"format-version": str(version)})
-    with table.update_spec() as spec:
-        spec.add_identity("day").add_identity("s")
+    table.update_spec().add_identity("day").add_identity("s").commit()
     table.append(rows)
     table.append(rows.slice(1))
     if version > 1:

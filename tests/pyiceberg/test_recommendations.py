@@ -1,7 +1,5 @@
 """A random walk: what a report recommends is run until it recommends nothing; filters never cost more afterwards."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import NamedTuple
@@ -67,8 +65,7 @@ def made(catalog: Catalog, seed: int) -> Made:
         if table is None:
             table = catalog.create_table(f"db.walk{seed}", arrow.schema, properties=properties)
             if is_partitioned:
-                with table.update_spec() as spec:
-                    spec.add_identity("p")
+                table.update_spec().add_identity("p").commit()
         table.append(arrow)
     assert table is not None
     return Made(table, [f"c{place}" for place in range(len(kinds))])

@@ -1,7 +1,5 @@
 """Credentials that a REST catalog vends are renewed while a rewrite runs, wherever it reads, writes, deletes or commits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
@@ -18,6 +16,7 @@ from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import catalog as renewing
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.pyiceberg.committing import ids, on_disk
+from tests.pyiceberg.lake import table_of
 from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 ALL = {"rewrite-all": True}
@@ -76,13 +75,10 @@ def vended(*, tells: bool = True) -> dict[str, str]:
 @pytest.fixture
 def server(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
     schema = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("a", pa.int64())])
-    table = catalog.create_table("db.t", schema, properties={"commit.retry.min-wait-ms": "1"})
-    with table.update_spec() as update:
-        update.add_identity("p")
-    for start in range(0, ROWS, ROWS // FILES):
-        numbers = range(start, start + ROWS // FILES)
-        columns = [numbers, [n % 2 for n in numbers], [n * 7919 % 1000 for n in numbers]]
-        table.append(pa.table([pa.array(c, kind) for c, kind in zip(columns, schema.types, strict=True)], schema))
+    numbers = range(ROWS)
+    columns = [numbers, [n % 2 for n in numbers], [n * 7919 % 1000 for n in numbers]]
+    rows = pa.table([pa.array(each, kind) for each, kind in zip(columns, schema.types, strict=True)], schema)
+    table_of(catalog, rows, FILES, by="p", properties={"commit.retry.min-wait-ms": "1"})
     monkeypatch.setattr(renewing, "_now", CLOCK, raising=False)
     Storage.refused.clear()
     with rest_server(catalog) as running:

@@ -1,7 +1,5 @@
 """Undo: a branch goes back to the snapshot before rewrites of ours, and never loses what others have written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -170,8 +168,7 @@ def test_a_change_of_properties_meanwhile_is_not_in_the_way(catalog: Unclear, tm
     other_catalog = make_catalog(tmp_path, SqlCatalog)
 
     def change() -> None:
-        with other_catalog.load_table("db.t").transaction() as transaction:
-            transaction.set_properties({"owner": "me"})
+        other_catalog.load_table("db.t").transaction().set_properties({"owner": "me"}).commit_transaction()
 
     catalog.first = [change]
     undo(table)

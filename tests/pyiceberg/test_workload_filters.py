@@ -1,7 +1,5 @@
 """What the filters of a workload leave of data files, all at once, against each by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,8 +19,7 @@ def test_many_filters_leave_what_each_of_them_leaves(
 ) -> None:
     monkeypatch.setattr(requested_workload, "_MOST_AT_ONCE", at_once)
     table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.int64())]))
-    with table.update_spec() as update:
-        update.add_identity("p")
+    table.update_spec().add_identity("p").commit()
     for low in (LEAST, -5, 0, 7, MOST - 9):
         rows = {"p": np.arange(10) % 3, "a": [*range(low, low + 9), None]}
         table.append(pa.table(rows))

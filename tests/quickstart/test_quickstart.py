@@ -1,7 +1,5 @@
 """The quickstart, run as a user runs it, on little data."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A catalog for recipes; those that need an environment of their own are left alone where that is not set up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The recipes, and where the tests have what they expect in a place of the system."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The line of cron, run as cron runs it: by /bin/sh, with next to no environment."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The asset, materialized by Dagster's own command in an environment of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

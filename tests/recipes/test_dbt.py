@@ -1,7 +1,5 @@
 """The hook of a dbt model, run by dbt on Spark's Thrift server."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

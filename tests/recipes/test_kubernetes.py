@@ -1,7 +1,5 @@
 """The CronJob against Kubernetes' own schemas, and the command of its container."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

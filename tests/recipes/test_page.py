@@ -1,7 +1,5 @@
 """What the page of recipes shows is what the tests run."""
 
-from __future__ import annotations
-
 import re
 
 from tests.pages import PAGES, RECIPES, REPOSITORY, blocks

@@ -1,7 +1,5 @@
 """The units of systemd, as it checks them itself, and the command of the service."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

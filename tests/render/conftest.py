@@ -1,7 +1,5 @@
 """A table with hostile names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The page and the text of advice, with hostile names."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Fragments for notebooks: short, with the answer first and hostile names escaped."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of a report, looked at in a real browser, in light and in dark."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What bounds of a column tell apart: the golden file, which JUnit reads too, and a count that is done one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

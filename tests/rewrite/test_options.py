@@ -1,7 +1,5 @@
 """Options of ``rewrite_data_files`` are read as the Spark engine reads them, with the same words for what is wrong."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What conditions of Spark SQL say, without a table."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -9,58 +7,47 @@ from typing import Any
 import pytest
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import (
-    NULL,
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-    parse_predicate,
-)
+from iceberg_zorder.rewrite import predicate as p
 
 A = ("a",)
-ONE = Value("integer", 1)
+ONE = p.Value("integer", 1)
 
 
 @pytest.mark.parametrize(
     ("text", "predicate"),
     [
-        ("a = 1", Comparison(A, "=", ONE)),
-        ("1 < a", Comparison(A, ">", ONE)),
-        ("(a) != (1)", Comparison(A, "<>", ONE)),
-        ("a <=> NULL", Comparison(A, "<=>", NULL)),
-        ("a IS NOT DISTINCT FROM 1", Comparison(A, "<=>", ONE)),
-        ("a IS DISTINCT FROM 1", Not(Comparison(A, "<=>", ONE))),
-        ("a BETWEEN 1 AND 2", And((Comparison(A, ">=", ONE), Comparison(A, "<=", Value("integer", 2))))),
-        ("a NOT IN (1, NULL)", Not(In(A, (ONE, NULL)))),
-        ("a LIKE 'x%'", StartsWith(A, "x")),
-        ("a NOT LIKE 'x'", Not(Comparison(A, "=", Value("string", "x")))),
-        ("startswith(a, 'x_')", StartsWith(A, "x_")),
-        ("a IS NULL", IsNull(A)),
-        ("isnotnull(a)", Not(IsNull(A))),
-        ("isnan(a)", IsNan(A)),
-        ("a", Comparison(A, "=", Value("boolean", True))),
-        ("NOT a AND a IS TRUE", And((Not(parse_predicate("a")), Comparison(A, "<=>", Value("boolean", True))))),
-        ("1 = 1", Constant(True)),
-        ("NULL", Constant(None)),
-        ("`a.b`.`c``d`.e.f.g.h = 1 -- why", Comparison(("a.b", "c`d", "e", "f", "g", "h"), "=", ONE)),
-        ("a = 1 OR a = 1 AND a = 1", Or((parse_predicate("a = 1"), And((Comparison(A, "=", ONE),) * 2)))),
+        ("a = 1", p.Comparison(A, "=", ONE)),
+        ("1 < a", p.Comparison(A, ">", ONE)),
+        ("(a) != (1)", p.Comparison(A, "<>", ONE)),
+        ("a <=> NULL", p.Comparison(A, "<=>", p.NULL)),
+        ("a IS NOT DISTINCT FROM 1", p.Comparison(A, "<=>", ONE)),
+        ("a IS DISTINCT FROM 1", p.Not(p.Comparison(A, "<=>", ONE))),
+        ("a BETWEEN 1 AND 2", p.And((p.Comparison(A, ">=", ONE), p.Comparison(A, "<=", p.Value("integer", 2))))),
+        ("a NOT IN (1, NULL)", p.Not(p.In(A, (ONE, p.NULL)))),
+        ("a LIKE 'x%'", p.StartsWith(A, "x")),
+        ("a NOT LIKE 'x'", p.Not(p.Comparison(A, "=", p.Value("string", "x")))),
+        ("startswith(a, 'x_')", p.StartsWith(A, "x_")),
+        ("a IS NULL", p.IsNull(A)),
+        ("isnotnull(a)", p.Not(p.IsNull(A))),
+        ("isnan(a)", p.IsNan(A)),
+        ("a", p.Comparison(A, "=", p.Value("boolean", True))),
+        (
+            "NOT a AND a IS TRUE",
+            p.And((p.Not(p.parse_predicate("a")), p.Comparison(A, "<=>", p.Value("boolean", True)))),
+        ),
+        ("1 = 1", p.Constant(True)),
+        ("NULL", p.Constant(None)),
+        ("`a.b`.`c``d`.e.f.g.h = 1 -- why", p.Comparison(("a.b", "c`d", "e", "f", "g", "h"), "=", ONE)),
+        ("a = 1 OR a = 1 AND a = 1", p.Or((p.parse_predicate("a = 1"), p.And((p.Comparison(A, "=", ONE),) * 2)))),
     ],
 )
-def test_conditions(text: str, predicate: Predicate) -> None:
-    assert parse_predicate(text) == predicate
+def test_conditions(text: str, predicate: p.Predicate) -> None:
+    assert p.parse_predicate(text) == predicate
 
 
 def test_a_thousand_alternatives() -> None:
-    found = parse_predicate(" OR ".join(f"a = {number}" for number in range(1000)))
-    assert isinstance(found, Or)
+    found = p.parse_predicate(" OR ".join(f"a = {number}" for number in range(1000)))
+    assert isinstance(found, p.Or)
     assert len(found.predicates) == 1000
 
 
@@ -97,7 +84,7 @@ UTC = timezone.utc
     ],
 )
 def test_values(text: str, kind: str, content: Any) -> None:
-    assert parse_predicate(f"a = {text}") == Comparison(A, "=", Value(kind, content))
+    assert p.parse_predicate(f"a = {text}") == p.Comparison(A, "=", p.Value(kind, content))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +119,7 @@ def test_values(text: str, kind: str, content: Any) -> None:
 )
 def test_refusals_are_short_and_name_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
-        parse_predicate(text)
+        p.parse_predicate(text)
     assert said in str(raised.value)
     assert len(str(raised.value)) < 350
     assert "\x1b" not in str(raised.value)

@@ -1,7 +1,5 @@
 """Sort orders read back what was written; the golden file holds their texts and errors to Java."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,8 +3,6 @@
 The constants are what Spark 4.1 answers to ``SELECT xxhash64(path, pos, seed), xxhash64(path, pos)``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,10 +1,9 @@
 """Row groups that are chosen for a sample, where what they hold repeats itself: no phase of a period is left out."""
 
-from __future__ import annotations
-
 import pytest
 
 from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
+from tests.present import present
 
 PERIODS = (4, 5, 7, 8, 10, 12)
 
@@ -20,8 +19,7 @@ def one_file(count: int) -> list[ManifestFile]:
 
 def chosen(files: list[ManifestFile], seed: int, *, are_clusters: bool) -> list[int]:
     """The places of the row groups that are read."""
-    found = sampled_row_groups(files, 10_000, 12, seed, are_clusters=are_clusters)
-    assert found is not None
+    found = present(sampled_row_groups(files, 10_000, 12, seed, are_clusters=are_clusters))
     if len(files) > 1:
         return [place for place, of_file in enumerate(found) if of_file]
     return [each.start // 100_000 for each in found[0]]
@@ -47,8 +45,7 @@ def test_large_row_groups_make_up_for_small_ones() -> None:
     """A row group with fewer rows than its share of the sample leaves the rest to the others."""
     rows = [400 if number % 2 else 4_000 for number in range(1_000)]
     files = [ManifestFile(f"{number:05}", number, each, 100_004, (4,)) for number, each in enumerate(rows)]
-    found = sampled_row_groups(files, 20_000, 12, 0)
-    assert found is not None
+    found = present(sampled_row_groups(files, 20_000, 12, 0))
     sampled = [min(each.sampled_rows, each.rows) for of_file in found for each in of_file]
     assert min(sampled) == 400
     assert sum(sampled) >= 20_000

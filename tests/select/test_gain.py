@@ -1,7 +1,5 @@
 """Which files of a partition are chosen, by bounds and sizes that nobody wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The golden files of the choice of files, which JUnit reads too: Python and Java choose the same of the same files."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.cases import golden

@@ -1,7 +1,5 @@
 """The laws of file groups, on random boxes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

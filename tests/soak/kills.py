@@ -5,8 +5,6 @@ which no kill has touched, must find every row exactly once, every data file of 
 but whole rewrites. What a kill leaves behind may only be files that no snapshot knows.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os
@@ -57,8 +55,7 @@ def make(directory: Path) -> Table:
         }
     )
     table = catalog.create_table("db.t", rows.schema)
-    with table.update_spec() as update:
-        update.add_identity("p")
+    table.update_spec().add_identity("p").commit()
     for start in range(0, ROWS, ROWS // 4):
         table.append(rows.slice(start, ROWS // 4))
     return table

@@ -5,8 +5,6 @@ The tables are in PostgreSQL and S3. Three writers append, upsert and delete, ea
 reader of the specification finds it, and nothing may lie in the bucket that no snapshot and no note of a table has.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -4,8 +4,6 @@ Each writer has rows of its own, and a row has a version: an upsert deletes it a
 writer commits on top of the head that it has looked at, and begins again where another was first.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter
@@ -51,8 +49,7 @@ def make_tables(properties: Mapping[str, str]) -> None:
     for name in TABLES:
         table = catalog.create_table(name, SCHEMA, properties={"format-version": "2"})
         if name in PARTITIONED:
-            with table.update_spec() as update:
-                update.add_identity("p")
+            table.update_spec().add_identity("p").commit()
         table.append(SCHEMA.empty_table())
 
 

@@ -1,7 +1,5 @@
 """However large rows lie, no more bytes are sorted or written together than the budget has room for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns come out of their small form as they went into it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows go where the layout says, by whatever tables it is found; and a layout does not ask in which order rows came."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

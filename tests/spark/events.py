@@ -1,7 +1,5 @@
 """What Spark says while a test runs: to its listeners, as Spark's own event log writes it, and to its log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the tests look at in a table: its rows, its files, its snapshots, and what lies beside them."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

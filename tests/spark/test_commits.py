@@ -1,7 +1,5 @@
 """What may be committed, and what a CALL says of its commits, through a REST server that does on request what others do."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -79,9 +77,7 @@ class TestDeletesInTheMidst:
     ) -> None:
         options = {}
         if how == "evolved":
-            with table.update_spec() as update:
-                update.remove_field("p")
-                update.add_field("id", BucketTransform(2), "bucket")
+            table.update_spec().remove_field("p").add_field("id", BucketTransform(2), "bucket").commit()
         else:
             options = {"output-spec-id": "0"}
         failure = self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION), options=options)
@@ -108,8 +104,7 @@ class TestDeletesInTheMidst:
         everywhere: bool,
     ) -> None:
         if everywhere:
-            with table.update_spec() as update:
-                update.add_field("id", BucketTransform(2), "bucket")
+            table.update_spec().add_field("id", BucketTransform(2), "bucket").commit()
         delete = (
             equality_deletes(table, [7, 12], spec_id=0) if everywhere else equality_deletes(table, [7], **PARTITION)
         )
@@ -139,8 +134,7 @@ class TestDeletesInTheMidst:
         self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
     ) -> None:
         commit_files(table, new_file(table, rows_of([20, 21]), **PARTITION))
-        with table.update_spec() as update:
-            update.add_field("id", BucketTransform(2), "bucket")
+        table.update_spec().add_field("id", BucketTransform(2), "bucket").commit()
         paths = [file.file_path for file in files_of(table) if file.partition[0] == "a"]
         delete = position_deletes(table, [(path, 1) for path in paths], **PARTITION)
         failure = self.rewrite(spark, server, table, delete)

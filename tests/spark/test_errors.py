@@ -3,8 +3,6 @@
 A class on the driver is what can raise them: ``java/Faults.java``, compiled here, a plug-in's optimizer rule and a catalog.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

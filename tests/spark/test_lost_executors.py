@@ -4,8 +4,6 @@ The rule: whatever befalls executors, the rewrite ends well with the same rows i
 have written is for ``remove_orphan_files``.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

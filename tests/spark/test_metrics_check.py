@@ -1,7 +1,5 @@
 """Option ``metrics-check``: lower/upper bounds that do not serve are told, refused, or mended."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

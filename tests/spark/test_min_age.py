@@ -1,7 +1,5 @@
 """Option ``min-age-seconds``: data files that came lately are left alone."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Options of ``rewrite_data_files``, each for what it changes; those of the layout are tested with the layout."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

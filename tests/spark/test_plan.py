@@ -1,7 +1,5 @@
 """The plan as a value, through the Java API: what it tells is what happens, and one that has gone stale is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,12 +1,10 @@
 """Rewrites of random tables: whatever their schema, partitions and history, and whatever the options, no row may change.
 
 Odd seeds are of tables that several engines have written, which all readers of ``tests/fuzz`` look at; even ones are of
-tables that Spark alone has written, with what only Spark has: format version 3. A few seeds are of tables of several
+tables of format version 3, which Spark alone writes. A few seeds are of tables of several
 engines, too, that are kept up between the operations of others. ``ZORDER_FUZZ_SEED=17`` runs one seed
 again that failed, ``ZORDER_FUZZ_SEEDS=0:300`` a range of them.
 """
-
-from __future__ import annotations
 
 import random
 from importlib.util import find_spec
@@ -16,7 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.fuzz import differential, spark_engine, upkeep
+from tests.fuzz import differential, requests, spark_engine, upkeep
 from tests.fuzz.readers import Duck
 from tests.fuzz.seeds import seeds
 from tests.spark.tables import Table
@@ -52,8 +50,7 @@ class RandomTable:
         self.spark = spark
         self.random = random.Random(seed)
         self.table = Table(spark, f"db.random_{seed}")
-        self.version = self.random.choice([1, 2, 2, 3, 3])
-        self.mode = "copy-on-write" if self.version == 1 else self.random.choice(["copy-on-write", "merge-on-read"])
+        self.mode = self.random.choice(["copy-on-write", "merge-on-read"])
         self.rows = 0
         self.added = 0
         self.columns = {f"c{i}": self.random.choice(list(TYPES)) for i in range(self.random.randint(2, 5))}
@@ -71,7 +68,7 @@ class RandomTable:
         self.sql(
             f"CREATE TABLE TABLE_ (id bigint, g int{columns}) USING iceberg "
             + (f"PARTITIONED BY ({transform}) " if transform else "")
-            + f"TBLPROPERTIES ('format-version' = '{self.version}', 'write.delete.mode' = '{self.mode}', "
+            + f"TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = '{self.mode}', "
             f"'write.update.mode' = '{self.mode}', 'write.merge.mode' = '{self.mode}')"
         )
         self.append()
@@ -156,26 +153,8 @@ class RandomTable:
         return f"g DESC NULLS FIRST, {text}" if text.endswith(")") and self.random.random() < 0.25 else text
 
     def options(self) -> dict[str, str]:
-        size = self.table.bytes()
-        options = {"rewrite-all": "true", "target-file-size-bytes": str(max(2000, size // self.random.randint(1, 9)))}
-        optional = {
-            "cuts": ["adaptive", "even"],
-            "size-tolerance": ["0.1", "0.5"],
-            "boundaries": ["1", "7", "4096"],
-            "sample-rows": ["100", "100000"],
-            "sample-seed": ["5"],
-            "partial-progress.enabled": ["true"],
-            "partial-progress.max-commits": ["1", "3"],
-            "max-concurrent-file-group-rewrites": ["1", "3"],
-            "rewrite-job-order": ["bytes-asc", "files-desc"],
-            "use-starting-sequence-number": ["true", "false"],
-            "remove-dangling-deletes": ["true"],
-            "compression-factor": ["0.7", "1.6"],
-            "max-file-group-size-bytes": ["10000"],
-        }
-        for name in self.random.sample(list(optional), self.random.randint(0, 5)):
-            options[name] = self.random.choice(optional[name])
-        return options
+        drawn = requests.draw_options(self.random, self.table.bytes(), [0])
+        return {**drawn, "rewrite-all": "true"}
 
 
 @pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed % 2])
@@ -195,7 +174,7 @@ def test_no_row_changes(spark: SparkSession, seed: int) -> None:
     made = RandomTable(spark, seed)
     made.make()
     table = made.table
-    lineage = ("_row_id", "_last_updated_sequence_number") if made.version == 3 else ()
+    lineage = ("_row_id", "_last_updated_sequence_number")
     before, operations = table.fingerprint(extra=lineage), table.operations()
     orphans = table.orphans()
     sort_order, options = made.sort_order(), made.options()
@@ -204,7 +183,7 @@ def test_no_row_changes(spark: SparkSession, seed: int) -> None:
         result = table.call(sort_order, options=options, **where)
     except PySparkException as error:
         raise AssertionError(f"seed {seed}: {sort_order} with {options}") from error
-    print(f"seed {seed}: v{made.version} {sort_order} {options} {where}: {result}")
+    print(f"seed {seed}: {sort_order} {options} {where}: {result}")
     assert result.failed_data_files_count == 0
     assert table.fingerprint(extra=lineage) == before
     new = table.operations()[len(operations) :]

@@ -1,7 +1,5 @@
 """What bad input gets: "Cannot ..., because ...", naming what is wrong, before anything is read or written."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Iceberg's own z-order, taken over by a session setting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The procedures zorder_report and zorder_metadata: what they return, and what they refuse."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The rewrite through CALL: rows stay, files become boxes, and the table's rules are kept."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -259,17 +257,6 @@ class TestArguments:
         for old, new in (("p", "r"), ("q", "p"), ("r", "q")):
             spark.sql(f"ALTER TABLE {table.full_name} RENAME COLUMN {old} TO {new}")
         assert table.call("zorder(id, p)", branch="dev", where="q >= 1").rewritten_data_files_count == 2
-
-    @pytest.mark.version
-    def test_partial_progress_makes_several_commits(self, spark: SparkSession) -> None:
-        table = create(
-            spark, "SELECT id, cast(id % 4 AS int) AS p, rand(1) AS a FROM range(0, 8000, 1, 4)", partitioned_by="p"
-        )
-        rows = table.fingerprint()
-        table.call("zorder(a)", options={"partial-progress.enabled": "true", "partial-progress.max-commits": "2"})
-        assert table.operations() == ["append", "replace", "replace"]
-        assert table.fingerprint() == rows
-        assert table.orphans() == set()
 
     @pytest.mark.version
     def test_positional_arguments_in_a_namespace_in_capitals(self, spark: SparkSession) -> None:

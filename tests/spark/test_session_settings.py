@@ -1,7 +1,5 @@
 """Settings of the caller's session that could change what a rewrite reads, computes, or commits to."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

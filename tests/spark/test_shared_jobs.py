@@ -1,7 +1,5 @@
 """Small file groups share Spark jobs: fewer jobs and stages, and the same files as if each group had been rewritten alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

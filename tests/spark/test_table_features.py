@@ -1,7 +1,5 @@
 """What a table may be besides a plain one of Parquet files: a rewrite keeps it so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

@@ -1,7 +1,5 @@
 """Data files that cannot be sampled: with partial progress only their file groups fail, and the others are laid out as ever."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

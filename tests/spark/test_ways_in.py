@@ -1,7 +1,5 @@
 """Other ways to reach Spark and the table than the session and the catalog of the other tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -17,23 +15,11 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import StaticTable
 
 from iceberg_zorder import __version__
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
-from tests.stack.servers import (
-    ENVIRONMENT,
-    SPARK_HOME,
-    children_of,
-    cluster,
-    command_of,
-    conf,
-    connect_server,
-    postgresql,
-    running,
-    seaweedfs,
-    thrift_server,
-    wait,
-)
+from tests.stack import servers
 
 pytestmark = pytest.mark.way
 
@@ -54,11 +40,13 @@ def held(out: str) -> bool:
     return ["20000", "199990000", "20000"] in lines and lines[-2:] == [["append", "NULL"], ["replace", "a,b"]]
 
 
-def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = None, name: str = "lake") -> list[str]:
+def settings(
+    directory: Path, jars: str = "", catalog: Mapping[str, str] | None = None, name: str = "lake"
+) -> list[str]:
     catalog = catalog or {"type": "hadoop", "warehouse": f"file://{directory}/warehouse"}
     kind = "SparkSessionCatalog" if name == "spark_catalog" else "SparkCatalog"
     pairs = {
-        "spark.jars": jars,
+        **({"spark.jars": jars} if jars else {}),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -69,29 +57,63 @@ def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = Non
     pairs |= {f"spark.sql.catalog.{name}.{key}": value for key, value in catalog.items()}
     # Spark 4 needs none, not even Iceberg's.
     extensions = jar_settings({})[EXTENSIONS] if SPARK < (4, 0) else None
-    return conf(pairs | ({EXTENSIONS: extensions} if extensions else {}))
+    return servers.conf(pairs | ({EXTENSIONS: extensions} if extensions else {}))
+
+
+def ran(directory: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {**servers.ENVIRONMENT, **environment}
+    return subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def run(directory: Path, *command: str, **environment: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = ran(directory, *command, **environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
+def shell(*arguments: str, sql: str, master: str = "local[2]") -> list[str]:
+    return [str(servers.SPARK_HOME / "bin" / "spark-sql"), "--master", master, *arguments, "-e", sql]
+
+
 def spark_sql(directory: Path, *arguments: str, sql: str, master: str = "local[2]") -> str:
-    return run(directory, str(SPARK_HOME / "bin" / "spark-sql"), "--master", master, *arguments, "-e", sql)
+    return run(directory, *shell(*arguments, sql=sql, master=master))
+
+
+# The shell's own catalog, Hive's by default.
+@pytest.mark.parametrize("catalog", ["in-memory", "hive"])
+def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> None:
+    arguments = [*settings(tmp_path), "--conf", f"spark.sql.catalogImplementation={catalog}", "--jars", jars]
+    nothing = (
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)');"
+    )
+    done = ran(tmp_path, *shell(*arguments, sql=script() + nothing))
+    assert done.returncode == 0, done.stderr
+    first, *others, last = done.stdout.splitlines()
+    assert first.split()[:2] == ["6", "1"]
+    assert held("\n".join(others))
+    assert last.split() == ["0"] * 5
+    assert "Nothing to rewrite in lake.db.t: " in done.stderr, "the log says why the second call did nothing"
+
+
+def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tmp_path: Path, jars: str) -> None:
+    sql = script().replace("strategy => 'zorder'", "strategy => 'zordr'")
+    done = ran(tmp_path, *shell(*settings(tmp_path), "--jars", jars, sql=sql))
+    assert done.returncode != 0
+    assert "there is no strategy 'zordr': there are 'zorder' (of iceberg-zorder)" in done.stderr
+
+
+def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    ours = servers.conf({EXTENSIONS: "io.icebergzorder.spark.IcebergZOrderExtensions"}) if SPARK < (4, 0) else []
+    done = ran(tmp_path, *shell(*settings(tmp_path), *ours, "--jars", str(PLUGIN_JAR), sql="SELECT 6 * 7"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "42"
+    assert done.stderr.count("Cannot offer strategy 'zorder', because Iceberg's Spark runtime is not visible") == 1
 
 
 def test_a_cluster_of_two_workers(tmp_path: Path, jars: str) -> None:
-    with cluster(tmp_path) as master:
+    with servers.cluster(tmp_path) as master:
         arguments = ["--executor-memory", "600m", *settings(tmp_path, jars)]
         assert held(spark_sql(tmp_path, *arguments, sql=script(), master=master))
         executors = list(tmp_path.glob("work*/app-*/*/stderr"))
@@ -105,8 +127,8 @@ def test_executors_of_their_own_and_kryo(tmp_path: Path, jars: str) -> None:
 
 
 def test_the_thrift_server(tmp_path: Path, jars: str) -> None:
-    with thrift_server(tmp_path, "local[2]", settings(tmp_path, jars)) as url:
-        beeline = [str(SPARK_HOME / "bin" / "beeline"), "-u", url, "--outputformat=tsv2", "--silent=true"]
+    with servers.thrift_server(tmp_path, "local[2]", settings(tmp_path, jars)) as url:
+        beeline = [str(servers.SPARK_HOME / "bin" / "beeline"), "-u", url, "--outputformat=tsv2", "--silent=true"]
         assert held(run(tmp_path, *beeline, "-e", script()))
 
 
@@ -156,7 +178,7 @@ def test_a_connect_server_and_an_interrupt_through_it(tmp_path: Path, jars: str)
     pytest.importorskip("grpc", reason="PySpark's Connect client is not installed")
     if SPARK < (4, 0):
         pytest.skip("PySpark 3.5 comes without the server")
-    with connect_server(tmp_path, "local[2]", settings(tmp_path, jars)) as url:
+    with servers.connect_server(tmp_path, "local[2]", settings(tmp_path, jars)) as url:
         out = json.loads(run(tmp_path, sys.executable, "-c", CLIENT, url, str(tmp_path)).splitlines()[-1])
     assert out["added"] >= 1
     assert len(out["said"]) == 1
@@ -173,20 +195,22 @@ def test_ctrl_c_in_the_shell(tmp_path: Path, jars: str) -> None:
     )
     # With -e the shell leaves the signal to the JVM, which ends; as somebody types, it cancels the statement.
     (tmp_path / "typed.sql").write_text(sql.replace(";", ";\n"))
-    spark = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[2]", *settings(tmp_path, jars)]
+    spark = [str(servers.SPARK_HOME / "bin" / "spark-sql"), "--master", "local[2]", *settings(tmp_path, jars)]
     shell = ["bash", "-c", f"exec {shlex.join(spark)} < typed.sql"]
     data = tmp_path / "warehouse" / "db" / "t" / "data"
-    with running(tmp_path, "shell", shell) as log:
+    with servers.running(tmp_path, "shell", shell) as log:
         # What one task of the eight writes is whole when the table is there, and what comes then is the rewrite's.
-        wait(lambda: bool(list((data.parent / "metadata").glob("v*.metadata.json"))), log)
+        servers.wait(lambda: bool(list((data.parent / "metadata").glob("v*.metadata.json"))), log)
         known = set(data.glob("*.parquet"))
         assert len(known) == 8
         while not set(data.glob("*.parquet")) - known:
             time.sleep(0.01)
-        process = next(pid for pid in children_of(os.getpid()) if "SparkSQLCLIDriver" in command_of(pid))
+        process = next(
+            pid for pid in servers.children_of(os.getpid()) if "SparkSQLCLIDriver" in servers.command_of(pid)
+        )
         os.kill(process, signal.SIGINT)
-        wait(lambda: "Cannot complete the rewrite of" in log.read_text(), log)
-        wait(lambda: not Path(f"/proc/{process}").exists() or not command_of(process), log)
+        servers.wait(lambda: "Cannot complete the rewrite of" in log.read_text(), log)
+        servers.wait(lambda: not Path(f"/proc/{process}").exists() or not servers.command_of(process), log)
     # Each core may have ended one while the job was being cancelled, and the shell ends without waiting for its tasks.
     assert known <= set(data.glob("*.parquet"))
     assert len(set(data.glob("*.parquet")) - known) <= 2
@@ -197,7 +221,7 @@ def test_ctrl_c_in_the_shell(tmp_path: Path, jars: str) -> None:
 
 @pytest.fixture
 def seaweed(tmp_path: Path) -> Iterator[Mapping[str, str]]:
-    with seaweedfs(tmp_path) as properties:
+    with servers.seaweedfs(tmp_path) as properties:
         yield properties
 
 
@@ -207,10 +231,13 @@ def test_a_rest_catalog_with_files_in_s3(tmp_path: Path, jars: str, seaweed: Map
     table = load_catalog("lake", **seaweed).load_table("db.t")
     paths = table.inspect.files()["file_path"].to_pylist()
     assert all(path.startswith("s3://") for path in paths)
+    # Buckets of tables take no file that is not named as Iceberg's are.
+    again = rewrite_data_files(table, ["a", "b"], options={"rewrite-all": True})
+    assert (again.rewritten_data_files_count, again.added_data_files_count) == (len(paths), len(paths))
 
 
 def test_a_catalog_in_postgresql(tmp_path: Path, jars: str) -> None:
-    with postgresql() as database:
+    with servers.postgresql() as database:
         properties = {
             "type": "jdbc",
             "uri": f"jdbc:postgresql://{database}",
@@ -234,12 +261,12 @@ def test_the_session_catalog(tmp_path: Path, jars: str, procedure: str) -> None:
 def test_the_jars_directory(tmp_path: Path, jars: str) -> None:
     home = tmp_path / "spark"
     (home / "jars").mkdir(parents=True)
-    for part in SPARK_HOME.iterdir():
+    for part in servers.SPARK_HOME.iterdir():
         if part.name != "jars":
             (home / part.name).symlink_to(part)
-    for jar in (*(SPARK_HOME / "jars").iterdir(), *map(Path, jars.split(","))):
+    for jar in (*(servers.SPARK_HOME / "jars").iterdir(), *map(Path, jars.split(","))):
         (home / "jars" / jar.name).symlink_to(jar)
-    arguments = ["--master", "local[2]", *settings(tmp_path, "")]
+    arguments = ["--master", "local[2]", *settings(tmp_path)]
     out = run(tmp_path, str(home / "bin" / "spark-sql"), *arguments, "-e", script(), SPARK_HOME=str(home))
     assert held(out)
 
@@ -256,5 +283,5 @@ def test_a_package_of_a_maven_repository(tmp_path: Path, jars: str) -> None:
     )
     runtime = next(jar for jar in jars.split(",") if "iceberg-spark-runtime" in jar)
     arguments = ["--packages", coordinates, "--repositories", f"file://{tmp_path}/repository"]
-    arguments += [*settings(tmp_path, runtime), *conf({"spark.jars.ivy": f"{tmp_path}/ivy"})]
+    arguments += [*settings(tmp_path, runtime), *servers.conf({"spark.jars.ivy": f"{tmp_path}/ivy"})]
     assert held(spark_sql(tmp_path, *arguments, sql=script()))

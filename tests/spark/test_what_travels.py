@@ -1,7 +1,5 @@
 """What a rewrite leaves in sessions, and what it sends with every task."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """PyIceberg's catalogs as Spark is told of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

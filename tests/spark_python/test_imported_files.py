@@ -1,7 +1,5 @@
 """Parquet files of other writers, whose physical types Iceberg's readers in Spark may take for others."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Passes of maintenance that need Spark: formats that PyIceberg lacks, and follow-ups."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -25,6 +23,7 @@ from iceberg_zorder.pyiceberg.commit.snapshot import LEASE, MARKERS
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, choose_engine
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.maintain.lake import lake_in
+from tests.present import present
 from tests.spark.tables import CATALOG
 
 NAME = "kept"
@@ -78,8 +77,7 @@ def run(policy: Policy, work: SparkMaintenance | None, now: datetime | None = No
 
 def summary(spark: SparkSession) -> dict[str, str]:
     spark.sql(f"REFRESH TABLE {FULL}")
-    row = spark.sql(f"SELECT operation, summary FROM {FULL}.snapshots ORDER BY committed_at DESC").first()
-    assert row is not None
+    row = present(spark.sql(f"SELECT operation, summary FROM {FULL}.snapshots ORDER BY committed_at DESC").first())
     assert row["operation"] == "replace"
     return dict(row["summary"])
 
@@ -127,8 +125,7 @@ def test_what_interrupts_spark_ends_the_pass(spark: SparkSession, kind: type[Bas
         raise kind
 
     def at_work(session: SparkSession) -> None:
-        main = threading.main_thread().ident
-        assert main is not None
+        main = present(threading.main_thread().ident)
         tracker = session.sparkContext.statusTracker()
 
         def once_it_runs() -> None:
@@ -162,17 +159,15 @@ def test_spark_has_no_more_room_than_the_budget(spark: SparkSession, lake_dir: P
     policy = policy_of(lake_dir, whole)
     tables = PyIcebergTables(policy, spark=work)
     (name,) = tables.names(CATALOG)
-    settings = tables.settings(name)
-    assert settings is not None
+    settings = present(tables.settings(name))
     found = tables.observe(name, settings, datetime.now(timezone.utc))
     assert len(found.groups) == 4
     half = sum(group.size for group in found.groups[:2])
     limited = policy_of(lake_dir, whole, f"{{bytes: {half}}}")
     report = run(limited, work)
-    assert report.done is not None
     assert report.decision is not None
     assert 0 < len(report.decision.groups) < 4
-    assert report.done.rewritten_files == sum(group.files for group in report.decision.groups)
+    assert present(report.done).rewritten_files == sum(group.files for group in report.decision.groups)
 
 
 FOLLOW_UPS = """, follow-ups: {

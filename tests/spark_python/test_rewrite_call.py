@@ -1,7 +1,5 @@
 """What is checked before anything is sent, and the statements that are sent."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """The Python function against real Spark with the plugin."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

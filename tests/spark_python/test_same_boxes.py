@@ -1,7 +1,5 @@
 """Conditions of queries become the same boxes over keys in both engines."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Rows are hashed as Spark hashes them, so that both engines sample the same rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from pyspark.sql import SparkSession
 

@@ -1,7 +1,5 @@
 """Both engines plan the same file groups and fit the same layouts to the same snapshot."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """With ``max-files-to-rewrite`` both engines take what is due first, then what saves most for its bytes, and say the same of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

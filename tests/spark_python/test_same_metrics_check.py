@@ -1,7 +1,5 @@
 """Both engines find the same columns whose lower/upper bounds do not serve, say so in the same words, and set the same modes."""
 
-from __future__ import annotations
-
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table

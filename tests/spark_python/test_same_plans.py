@@ -1,7 +1,5 @@
 """Both engines write the same plan in JSON, and either executes what the other has written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +16,7 @@ from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
 from iceberg_zorder.rewrite.result import TableFiles
 from iceberg_zorder.select.branch_history import SETTLED_FROM
 from iceberg_zorder.spark.rewrite import describe_plan, execute_plan
+from tests.present import present
 from tests.pyiceberg.committing import commit_files, summary_of
 from tests.pyiceberg.lake import data_files, position_delete
 from tests.spark.tables import CATALOG
@@ -33,8 +32,7 @@ def table(catalog: Catalog, spark: SparkSession) -> Iterator[Table]:
     """Six files in partition 0, one with deletes, and three in partition 1."""
     catalog.create_namespace_if_not_exists("db")
     table = catalog.create_table(f"db.{NAME}", SCHEMA)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for number in range(9):
         numbers = range(1000 * number, 1000 * number + 500)
         columns = [[number // 6] * 500, [i * 7919 % 10007 for i in numbers], [i * 104729 % 10009 for i in numbers]]
@@ -116,7 +114,5 @@ def compared(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def layout_hash(table: Table) -> str:
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    return str(snapshot.summary.additional_properties["zorder.layout-hash"])
+    snapshot = present(table.refresh().current_snapshot())
+    return str(present(snapshot.summary).additional_properties["zorder.layout-hash"])

@@ -1,7 +1,5 @@
 """Plans of both engines tell the same of conditions: what they read of the planned files, before and after."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

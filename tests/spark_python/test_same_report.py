@@ -1,7 +1,5 @@
 """Spark's tables are reported on as PyIceberg's, and the figures of ``zorder_report`` are the same, whoever wrote them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

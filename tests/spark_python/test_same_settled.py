@@ -1,7 +1,5 @@
 """What a rewrite has settled is left by the next one, by either engine, until something comes that it has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -31,8 +29,7 @@ def table(catalog: Catalog, spark: SparkSession, request: pytest.FixtureRequest)
     version = getattr(request, "param", 2)
     schema = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
     table = catalog.create_table("db.settled", schema, properties={"format-version": str(version), **BY_BYTES})
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for part in (0, 1):
         append(table, part, 6)
     yield table

@@ -1,7 +1,5 @@
 """Both engines complete a call by the same that a table remembers, and refuse the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filters that are found in queries are conditions that both engines understand, and understand alike."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

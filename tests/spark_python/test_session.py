@@ -1,7 +1,5 @@
 """Setting up a session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

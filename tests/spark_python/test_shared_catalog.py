@@ -1,7 +1,5 @@
 """Spark and PyIceberg see the same tables in one SQLite catalog, told of once in PyIceberg's words: each reads what the other wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,9 +46,7 @@ def spark_ids(spark: SparkSession, catalog: SqlCatalog, where: str = "true") -> 
 def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog, version: int) -> None:
     rows = rows_of([1, 2, 3, 4, 5], ["a", "a", "b", "b", None])
     table = make_table(catalog, rows, rows_of([6]), version=version, partitioned=True)
-    with table.update_spec() as update:
-        update.remove_field("p")
-        update.add_field("id", transform="truncate[10]", partition_field_name="ten")
+    table.update_spec().remove_field("p").add_field("id", transform="truncate[10]", partition_field_name="ten").commit()
     old = [file for file in files_of(table) if file.partition[0] == "a"]
     spec = table.spec()
     ten = [0 if field.name == "ten" else None for field in spec.fields]

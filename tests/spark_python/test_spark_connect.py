@@ -1,7 +1,5 @@
 """The same function through Spark Connect, where only SQL reaches the JVM."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Literals and names are read back by Spark's own parser."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

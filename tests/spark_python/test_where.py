@@ -1,7 +1,5 @@
 """The same condition chooses the same data files in both engines."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A table of every type that both engines filter by, and random conditions over its columns."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,59 +8,42 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg import types
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    UUIDType,
-)
 
-TYPES: dict[str, IcebergType] = {
-    "flag": BooleanType(),
-    "i": IntegerType(),
-    "l": LongType(),
-    "f": FloatType(),
-    "d": DoubleType(),
-    "n": DecimalType(9, 2),
-    "big": DecimalType(38, 10),
-    "day": DateType(),
-    "at": TimestamptzType(),
-    "wall": TimestampType(),
-    "s": StringType(),
-    "b": BinaryType(),
-    "x4": FixedType(4),
-    "u": UUIDType(),
+TYPES: dict[str, types.IcebergType] = {
+    "flag": types.BooleanType(),
+    "i": types.IntegerType(),
+    "l": types.LongType(),
+    "f": types.FloatType(),
+    "d": types.DoubleType(),
+    "n": types.DecimalType(9, 2),
+    "big": types.DecimalType(38, 10),
+    "day": types.DateType(),
+    "at": types.TimestamptzType(),
+    "wall": types.TimestampType(),
+    "s": types.StringType(),
+    "b": types.BinaryType(),
+    "x4": types.FixedType(4),
+    "u": types.UUIDType(),
 }
 SCHEMA = Schema(
-    *(NestedField(place, name, kind, required=False) for place, (name, kind) in enumerate(TYPES.items(), 1)),
-    NestedField(
+    *(types.NestedField(place, name, kind, required=False) for place, (name, kind) in enumerate(TYPES.items(), 1)),
+    types.NestedField(
         50,
         "st",
-        StructType(
-            NestedField(51, "x", IntegerType(), required=False),
-            NestedField(52, "a b", StringType(), required=False),
+        types.StructType(
+            types.NestedField(51, "x", types.IntegerType(), required=False),
+            types.NestedField(52, "a b", types.StringType(), required=False),
         ),
         required=False,
     ),
 )
-COLUMNS: dict[str, IcebergType] = TYPES | {"st.x": IntegerType(), "st.`a b`": StringType()}
+COLUMNS: dict[str, types.IcebergType] = TYPES | {"st.x": types.IntegerType(), "st.`a b`": types.StringType()}
 
 ZERO = datetime(2024, 2, 28, 22)
 ARROW = schema_to_pyarrow(SCHEMA, include_field_ids=False)
@@ -87,47 +68,47 @@ def create(catalog: Catalog, name: str, spec: PartitionSpec, rng: random.Random,
     return table
 
 
-def _drawn(rng: random.Random, kind: str, base: int, of: IcebergType) -> Any:
+def _drawn(rng: random.Random, kind: str, base: int, of: types.IcebergType) -> Any:
     if kind == "null" or (kind == "some null" and rng.random() < 0.5):
         return None
-    if kind == "nan" and isinstance(of, FloatType | DoubleType):
+    if kind == "nan" and isinstance(of, types.FloatType | types.DoubleType):
         return float("nan")
     return value(base if kind == "one" else base + rng.randrange(4), of)
 
 
-def value(number: int, of: IcebergType) -> Any:
+def value(number: int, of: types.IcebergType) -> Any:
     """Map small numbers to values of a type, in its order."""
-    makers: dict[type[IcebergType], Callable[[], Any]] = {
-        BooleanType: lambda: number % 2 == 1,
-        IntegerType: lambda: (number - 20) * 50_000_000,
-        LongType: lambda: (number - 20) * 200_000_000_000_000_001,
-        FloatType: lambda: (number - 20) / 10,
-        DoubleType: lambda: (number - 20) / 10,
-        DateType: lambda: date(2024, 2, 20) + timedelta(days=number),
-        TimestamptzType: lambda: (ZERO + timedelta(minutes=17 * number, microseconds=number)).replace(
+    makers: dict[type[types.IcebergType], Callable[[], Any]] = {
+        types.BooleanType: lambda: number % 2 == 1,
+        types.IntegerType: lambda: (number - 20) * 50_000_000,
+        types.LongType: lambda: (number - 20) * 200_000_000_000_000_001,
+        types.FloatType: lambda: (number - 20) / 10,
+        types.DoubleType: lambda: (number - 20) / 10,
+        types.DateType: lambda: date(2024, 2, 20) + timedelta(days=number),
+        types.TimestamptzType: lambda: (ZERO + timedelta(minutes=17 * number, microseconds=number)).replace(
             tzinfo=timezone.utc
         ),
-        TimestampType: lambda: ZERO + timedelta(minutes=17 * number, microseconds=number),
-        StringType: lambda: f"{'shared beginning ' * (number % 3)}{number:02}'\u00e9",
-        BinaryType: lambda: bytes([number, 255]),
-        FixedType: lambda: bytes([0, number, 0, 255]),
-        UUIDType: lambda: uuid.UUID(int=number << 120).bytes,
+        types.TimestampType: lambda: ZERO + timedelta(minutes=17 * number, microseconds=number),
+        types.StringType: lambda: f"{'shared beginning ' * (number % 3)}{number:02}'\u00e9",
+        types.BinaryType: lambda: bytes([number, 255]),
+        types.FixedType: lambda: bytes([0, number, 0, 255]),
+        types.UUIDType: lambda: uuid.UUID(int=number << 120).bytes,
     }
-    if isinstance(of, DecimalType):
+    if isinstance(of, types.DecimalType):
         return Decimal(number - 20) / 4 if of.precision == 9 else Decimal((number - 20) * 10**25) + Decimal("0.5")
     return makers[type(of)]()
 
 
-def literals(number: int, of: IcebergType) -> list[str]:
+def literals(number: int, of: types.IcebergType) -> list[str]:
     """Write the value of a number in several ways, and what lies beside it, as Spark takes it for a column of a type."""
     made = value(number, of)
-    if isinstance(of, BooleanType):
+    if isinstance(of, types.BooleanType):
         return [str(made).lower(), f"'{str(made).lower()}'"]
-    if isinstance(of, IntegerType):
+    if isinstance(of, types.IntegerType):
         return [str(made), f"{made}L", f"{made}.5", f"{float(made)}D", f"cast('{made}' AS INT)", "3000000000", "-1e10"]
-    if isinstance(of, LongType):
+    if isinstance(of, types.LongType):
         return [str(made), f"{made}L", f"{made}.5", f"{made}.0BD"]
-    if isinstance(of, FloatType | DoubleType):
+    if isinstance(of, types.FloatType | types.DoubleType):
         return [
             f"{made}",
             f"{made}D",
@@ -138,9 +119,9 @@ def literals(number: int, of: IcebergType) -> list[str]:
             "1e39",
             "double('NaN')",
         ]
-    if isinstance(of, DecimalType):
+    if isinstance(of, types.DecimalType):
         return [str(made), f"{made}BD", f"{made + Decimal('0.001')}", f"{int(made)}"]
-    if isinstance(of, DateType):
+    if isinstance(of, types.DateType):
         return [
             f"DATE '{made}'",
             f"'{made}'",
@@ -148,14 +129,14 @@ def literals(number: int, of: IcebergType) -> list[str]:
             f"cast('{made}' AS DATE)",
             f"date('{made:%Y-%m}')",
         ]
-    if isinstance(of, TimestamptzType | TimestampType):
-        return _moments(made.replace(tzinfo=None), has_zone=isinstance(of, TimestamptzType))
-    if isinstance(of, StringType):
+    if isinstance(of, types.TimestamptzType | types.TimestampType):
+        return _moments(made.replace(tzinfo=None), has_zone=isinstance(of, types.TimestamptzType))
+    if isinstance(of, types.StringType):
         text = made.replace("'", "\\'")
         return [f"'{text}'", f'"{made}"', f"'{text[:8]}'", "''"]
-    if isinstance(of, UUIDType):
+    if isinstance(of, types.UUIDType):
         return [f"'{uuid.UUID(bytes=made)}'"]
-    beside = [f"X'{made.hex()}ff'", f"X'{made.hex()[:2]}'"] if isinstance(of, BinaryType) else []
+    beside = [f"X'{made.hex()}ff'", f"X'{made.hex()[:2]}'"] if isinstance(of, types.BinaryType) else []
     return [f"X'{made.hex()}'", *beside]
 
 
@@ -205,19 +186,19 @@ def _comparison(rng: random.Random) -> str:
             ]
         )
     several = [f"{name} IN ({one}, {two}, {three})", f"{name} NOT IN ({one}, {two})", f"{name} IN ({one}, NULL)"]
-    if isinstance(of, DateType) and "TIMESTAMP" in f"{one}{two}{three}":
+    if isinstance(of, types.DateType) and "TIMESTAMP" in f"{one}{two}{three}":
         several = [f"{name} < {one}", f"{name} >= {two}"]
-    if isinstance(of, UUIDType):
+    if isinstance(of, types.UUIDType):
         return rng.choice([*equal, *null, *several])
     ranges = [f"{name} {rng.choice(['<', '<=', '>', '>='])} {one}" for _ in range(3)]
     ranges += [f"{one} > {name}", f"{name} BETWEEN {one} AND {two}", f"{name} NOT BETWEEN {one} AND {two}"]
-    texts = _of_texts(rng, name) if isinstance(of, StringType) else []
-    flags = [name, f"{name} IS TRUE", f"{name} IS NOT FALSE"] if isinstance(of, BooleanType) else []
+    texts = _of_texts(rng, name) if isinstance(of, types.StringType) else []
+    flags = [name, f"{name} IS TRUE", f"{name} IS NOT FALSE"] if isinstance(of, types.BooleanType) else []
     return rng.choice(rng.choice([equal, null, ranges, several, texts or ranges, flags or ranges]))
 
 
 def _of_texts(rng: random.Random, name: str) -> Sequence[str]:
-    text = value(rng.randrange(42), StringType()).replace("'", "\\'")
+    text = value(rng.randrange(42), types.StringType()).replace("'", "\\'")
     prefix = text[: rng.choice([1, 2, 9, 17, 30])]
     return [
         f"{name} LIKE '{prefix}%'",

@@ -5,8 +5,6 @@ with the plugin and both catalogs: ``lake`` by REST, and ``pg`` by JDBC. Schedul
 clustered that say by which columns.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import tempfile
@@ -20,18 +18,7 @@ from rich.table import Table
 
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import jar_settings
-from tests.stack.servers import (
-    cluster,
-    conf,
-    connect_server,
-    free_port,
-    listens,
-    postgresql,
-    running,
-    seaweedfs,
-    thrift_server,
-    wait,
-)
+from tests.stack import servers
 
 S3 = ("io-impl", "s3.", "client.")
 
@@ -53,7 +40,7 @@ def settings(rest: Mapping[str, str], database: str) -> list[str]:
     for name, properties in catalogs.items():
         pairs[f"spark.sql.catalog.{name}"] = "org.apache.iceberg.spark.SparkCatalog"
         pairs |= {f"spark.sql.catalog.{name}.{key}": value for key, value in properties.items()}
-    return conf(pairs)
+    return servers.conf(pairs)
 
 
 def policy(rest: Mapping[str, str], database: str) -> dict[str, object]:
@@ -72,11 +59,11 @@ def policy(rest: Mapping[str, str], database: str) -> dict[str, object]:
 @contextmanager
 def maintainer(directory: Path, rest: Mapping[str, str], database: str) -> Iterator[str]:
     """Scheduled maintenance; yields where it can be watched."""
-    path, port = directory / "policy.yaml", free_port()
+    path, port = directory / "policy.yaml", servers.free_port()
     path.write_text(yaml.safe_dump(policy(rest, database)), encoding="utf-8")
     command = [str(Path(sys.executable).parent / "iceberg-zorder"), "maintain", str(path), "--watch"]
-    with running(directory, "maintainer", [*command, "--metrics-port", str(port)]) as log:
-        wait(lambda: listens(port), log)
+    with servers.running(directory, "maintainer", [*command, "--metrics-port", str(port)]) as log:
+        servers.wait(lambda: servers.listens(port), log)
         yield f"http://127.0.0.1:{port}/metrics and /health, policy {path}, output {log}"
 
 
@@ -90,12 +77,12 @@ def main() -> None:
             with console.status(
                 "Starting PostgreSQL, SeaweedFS, a Spark cluster, its Connect and Thrift servers, maintenance"
             ):
-                database = stack.enter_context(postgresql())
-                rest = stack.enter_context(seaweedfs(directory))
-                master = stack.enter_context(cluster(directory))
+                database = stack.enter_context(servers.postgresql())
+                rest = stack.enter_context(servers.seaweedfs(directory))
+                master = stack.enter_context(servers.cluster(directory))
                 spark = settings(rest, database)
-                connect = stack.enter_context(connect_server(directory, master, spark))
-                thrift = stack.enter_context(thrift_server(directory, master, spark))
+                connect = stack.enter_context(servers.connect_server(directory, master, spark))
+                thrift = stack.enter_context(servers.thrift_server(directory, master, spark))
                 maintained = stack.enter_context(maintainer(directory, rest, database))
             where = Table("what", "where")
             where.add_row("PostgreSQL", f"postgresql://postgres@{database}")

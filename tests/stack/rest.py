@@ -1,7 +1,5 @@
 """A REST catalog that answers to commits as a test tells it: faults that no healthy server shows on request."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

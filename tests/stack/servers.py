@@ -3,8 +3,6 @@
 Every one is a context manager that yields what a client needs, once the server answers, and stops it by its pid.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

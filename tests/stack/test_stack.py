@@ -1,7 +1,5 @@
 """The whole stack as a user starts it, and what maintenance does in it."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

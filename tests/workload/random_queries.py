@@ -1,7 +1,5 @@
 """Random queries in DuckDB's SQL over three small tables, of which ``t`` is the one whose scans are looked at."""
 
-from __future__ import annotations
-
 import random
 
 from iceberg_zorder.workload.scanned_table import ScannedTable

@@ -1,7 +1,5 @@
 """Holds filters to what they promise: rows that do not meet them make no difference to the result of a statement."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 
 import duckdb

@@ -1,7 +1,5 @@
 """Boxes hold every row for which a condition is true, and no other where nothing had to be left out."""
 
-from __future__ import annotations
-
 import math
 import random
 import struct
@@ -18,21 +16,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, encode
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Name,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-    parse_predicate,
-)
+from iceberg_zorder.rewrite import predicate as p
 from iceberg_zorder.workload.boxes import NOT_NULL, Box, Edge, boxes_of, position_boxes
 from tests.workload.truth import truth
 
@@ -93,7 +77,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType, str, list[Any]]] = {
     ),
     "raw": ("binary", pa.binary(), "binary", [b"", b"\0", b"\xff", b"\xff\xff", b"a", b"a\0"]),
 }
-TYPES: dict[Name, str] = {(name,): kind for name, (kind, _, _, _) in COLUMNS.items()}
+TYPES: dict[p.Name, str] = {(name,): kind for name, (kind, _, _, _) in COLUMNS.items()}
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
@@ -115,36 +99,36 @@ def between(kind: str, one: Any, other: Any, chance: random.Random) -> Any:
     return one + chance.choice(("", "a", "\0")) if kind == "string" else one
 
 
-def value(name: str, chance: random.Random) -> Value:
+def value(name: str, chance: random.Random) -> p.Value:
     _, _, kind, values = COLUMNS[name]
     content = (
         between(kind, chance.choice(values), chance.choice(values), chance)
         if chance.random() < 0.3
         else chance.choice(values)
     )
-    return Value(kind, content)
+    return p.Value(kind, content)
 
 
-def part(chance: random.Random, depth: int) -> Predicate:
+def part(chance: random.Random, depth: int) -> p.Predicate:
     if depth and chance.random() < 0.6:
         parts = tuple(part(chance, depth - 1) for _ in range(chance.randint(2, 3)))
-        return chance.choice((And, Or))(parts)
+        return chance.choice((p.And, p.Or))(parts)
     if chance.random() < 0.2:
-        return Not(part(chance, depth - 1 if depth else 0))
+        return p.Not(part(chance, depth - 1 if depth else 0))
     name = chance.choice(list(COLUMNS))
     how = chance.random()
     if how < 0.6:
-        return Comparison((name,), chance.choice(OPERATORS), value(name, chance))
+        return p.Comparison((name,), chance.choice(OPERATORS), value(name, chance))
     if how < 0.75:
-        return In((name,), tuple(value(name, chance) for _ in range(chance.randint(1, 4))))
+        return p.In((name,), tuple(value(name, chance) for _ in range(chance.randint(1, 4))))
     if how < 0.85:
-        return StartsWith(("text",), chance.choice(("a", "\ue000", "😀", "\U0010ffff", "é")))
+        return p.StartsWith(("text",), chance.choice(("a", "\ue000", "😀", "\U0010ffff", "é")))
     return (
-        IsNan(("real",))
+        p.IsNan(("real",))
         if how < 0.9
-        else IsNull((name,))
+        else p.IsNull((name,))
         if how < 0.98
-        else Constant(chance.choice((True, False, None)))
+        else p.Constant(chance.choice((True, False, None)))
     )
 
 
@@ -218,16 +202,16 @@ def test_positions_of_a_box_hold_those_of_its_rows(seed: int) -> None:
 
 
 def test_ends_of_domains_leave_nothing_or_everything() -> None:
-    types: dict[Name, str] = {("a",): "long", ("d",): "decimal(38, 0)"}
+    types: dict[p.Name, str] = {("a",): "long", ("d",): "decimal(38, 0)"}
     for condition in (
         "a > 9223372036854775807",
         "a < -9223372036854775808",
         "a = 99999999999999999999",
         "a > 1 AND a < 2",
     ):
-        assert boxes_of(parse_predicate(condition), types) == (), condition
+        assert boxes_of(p.parse_predicate(condition), types) == (), condition
     for condition in ("a >= -9223372036854775808", "a < 99999999999999999999"):
-        (box,) = boxes_of(parse_predicate(condition), types)
+        (box,) = boxes_of(p.parse_predicate(condition), types)
         assert box.range(("a",)).met(NOT_NULL).start <= (VALUE, -(2**63))
         assert box.range(("a",)).stop == (NULL,)
 
@@ -243,15 +227,15 @@ def test_ends_of_domains_leave_nothing_or_everything() -> None:
     ],
 )
 def test_what_keys_do_not_show_leaves_all_but_null(condition: str, kind: str) -> None:
-    (box,) = boxes_of(parse_predicate(condition), {("a",): kind})
+    (box,) = boxes_of(p.parse_predicate(condition), {("a",): kind})
     assert box.range(("a",)) == NOT_NULL
 
 
 def test_many_boxes_are_covered_by_few() -> None:
-    condition = And(
-        tuple(In((name,), tuple(Value("integer", 10 * each) for each in range(100))) for name in ("a", "b", "c"))
+    condition = p.And(
+        tuple(p.In((name,), tuple(p.Value("integer", 10 * each) for each in range(100))) for name in ("a", "b", "c"))
     )
-    types: dict[Name, str] = {("a",): "int", ("b",): "int", ("c",): "int"}
+    types: dict[p.Name, str] = {("a",): "int", ("b",): "int", ("c",): "int"}
     boxes = boxes_of(condition, types)
     assert 20 <= len(boxes) <= 64
     assert all(len(box.ranges) == 3 for box in boxes)
@@ -263,9 +247,9 @@ def test_many_boxes_are_covered_by_few() -> None:
 
 
 def test_columns_are_found_whatever_their_case_if_that_is_one() -> None:
-    (box,) = boxes_of(parse_predicate("A.b = 1"), {("a", "B"): "long"})
+    (box,) = boxes_of(p.parse_predicate("A.b = 1"), {("a", "B"): "long"})
     assert box.ranges[0][0] == ("a", "B")
     with pytest.raises(InvalidInputError, match="there is no column 'c'"):
-        boxes_of(parse_predicate("c = 1"), {("a",): "long"})
+        boxes_of(p.parse_predicate("c = 1"), {("a",): "long"})
     with pytest.raises(InvalidInputError, match="ambiguous"):
-        boxes_of(parse_predicate("ab = 1"), {("Ab",): "long", ("aB",): "long"})
+        boxes_of(p.parse_predicate("ab = 1"), {("Ab",): "long", ("aB",): "long"})

@@ -4,8 +4,6 @@ A line that begins with ``>`` is the filter of a scan, ``with`` columns that are
 ``?`` is a part that was not understood, ``!`` a statement that was not, and ``-`` one that does not read the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path

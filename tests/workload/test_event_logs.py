@@ -1,7 +1,5 @@
 """Spark's event logs say of queries what their SQL says."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The golden file of boxes over keys, which JUnit reads too: Python and Java find the same positions, bit for bit."""
 
-from __future__ import annotations
-
 from tests.golden.cases import golden
 from tests.golden.generate import renewed
 

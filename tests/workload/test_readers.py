@@ -1,7 +1,5 @@
 """Files of every kind: what is in them is found out, and what cannot be used is told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Workloads of fewer queries that stand for larger ones."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

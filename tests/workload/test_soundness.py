@@ -3,8 +3,6 @@
 ``ZORDER_FUZZ_SEED=123`` runs one seed again that failed, ``ZORDER_FUZZ_SEEDS=0:2000`` a range of them.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The JSON of workloads: read back as it was written, and refused where it is wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

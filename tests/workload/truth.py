@@ -1,24 +1,11 @@
 """Conditions evaluated in SQL's three values, part by part."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Mapping
 from typing import Any
 
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-)
+from iceberg_zorder.rewrite import predicate as p
 
 COMPARE = {
     "=": operator.eq,
@@ -30,28 +17,28 @@ COMPARE = {
 }
 
 
-def truth(predicate: Predicate, row: Mapping[str, Any]) -> bool | None:
+def truth(predicate: p.Predicate, row: Mapping[str, Any]) -> bool | None:
     """Evaluate a condition for a row, whose values stand under the first part of their columns' names."""
-    if isinstance(predicate, Constant):
+    if isinstance(predicate, p.Constant):
         return predicate.value
-    if isinstance(predicate, Not):
+    if isinstance(predicate, p.Not):
         found = truth(predicate.predicate, row)
         return None if found is None else not found
-    if isinstance(predicate, And | Or):
+    if isinstance(predicate, p.And | p.Or):
         parts = [truth(each, row) for each in predicate.predicates]
-        decisive = isinstance(predicate, Or)
+        decisive = isinstance(predicate, p.Or)
         return decisive if decisive in parts else None if None in parts else not decisive
     content = row[predicate.column[0]]
-    if isinstance(predicate, IsNull):
+    if isinstance(predicate, p.IsNull):
         return content is None
-    if isinstance(predicate, IsNan):
+    if isinstance(predicate, p.IsNan):
         return content is not None and math.isnan(content)
-    if isinstance(predicate, StartsWith):
+    if isinstance(predicate, p.StartsWith):
         return None if content is None else bool(content.startswith(predicate.prefix))
-    if isinstance(predicate, In):
+    if isinstance(predicate, p.In):
         found_ones = [_compared(content, "=", each.content) for each in predicate.values]
         return True if True in found_ones else None if None in found_ones else False
-    assert isinstance(predicate, Comparison)
+    assert isinstance(predicate, p.Comparison)
     if predicate.operator == "<=>":
         return bool(_order(content) == _order(predicate.value.content))
     return _compared(content, predicate.operator, predicate.value.content)

@@ -312,7 +312,7 @@ class FileWriter:
         }
         metrics = FileMetrics(self._table.schema(), metrics_config(self._table), large)
         output = self._table.io.new_output(path)
-        stream = output.create()
+        stream = output.create(overwrite=True)  # its name is new: to look for it would take a right to list
         writer = pq.ParquetWriter(stream, pa.schema(types), **settings)
         return _OpenFile(path, output, stream, writer, metrics, int(stream.tell()))
 
@@ -376,7 +376,7 @@ def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
 
 def try_to_write(table: Table) -> None:
     """Write a small file where data files go, and delete it; raises RewriteFailedError where that cannot be done."""
-    path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried")
+    path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried.parquet")
     try:
         # To look whether it is there would take a right that writers do not need.
         with table.io.new_output(path).create(overwrite=True) as stream:

@@ -1,7 +1,5 @@
 """Each file in ``bad`` is a wrong policy; the comments that it begins with are what is said of it, word by word."""
 
-from __future__ import annotations
-
 import itertools
 import traceback
 from pathlib import Path

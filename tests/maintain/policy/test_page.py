@@ -1,7 +1,5 @@
 """The page on policies has every key, and its policies are right."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from datetime import timedelta
 
@@ -21,6 +19,7 @@ from iceberg_zorder.maintain.policy.settings import (
 from iceberg_zorder.rewrite.measures import duration
 from tests.maintain.policy.policies import ENVIRONMENT
 from tests.pages import PAGES, rows, snippets
+from tests.present import present
 
 PAGE = "docs/do/policy.md"
 
@@ -50,9 +49,7 @@ def test_every_key_is_told_with_its_default(heading: str, kind: type) -> None:
 
 def test_its_policies_are_right() -> None:
     policies = [parse_policy(text, "policy.yaml", ENVIRONMENT) for text in snippets("yaml") if text in PAGES[PAGE]]
-    settings = policies[0].settings("lake", ["logs"], "http_daily")
-    assert settings is not None
+    settings = present(policies[0].settings("lake", ["logs"], "http_daily"))
     assert settings.where == "ts < today() - interval '2' day"
-    settings = policies[1].settings("lake", ["sales"], "orders")
-    assert settings is not None
+    settings = present(policies[1].settings("lake", ["sales"], "orders"))
     assert settings.workload is not None

@@ -1,7 +1,5 @@
 """What a policy says of a table: all settings, and how rules are merged."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

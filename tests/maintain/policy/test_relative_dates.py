@@ -1,7 +1,5 @@
 """Dates that move with the clock become literals, and what a condition says besides stays what it is."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 

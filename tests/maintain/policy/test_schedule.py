@@ -3,8 +3,6 @@
 In Berlin 2026 the clocks go from 2:00 to 3:00 on 29 March (1:00 UTC), and from 3:00 back to 2:00 on 25 October (1:00 UTC).
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 

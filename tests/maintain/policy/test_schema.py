@@ -1,7 +1,5 @@
 """The JSON schema of policies, which editors take, knows every setting and tells what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

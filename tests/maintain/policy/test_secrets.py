@@ -1,7 +1,5 @@
 """What came from the environment, and what is named like a credential, stands in nothing that is shown."""
 
-from __future__ import annotations
-
 import pickle
 import traceback
 from pprint import pformat

@@ -1,7 +1,5 @@
 """What a commit makes of a table: the snapshot, its summary, its manifests and its delete files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,8 +98,7 @@ def test_the_snapshot(catalog: SqlCatalog) -> None:
 def test_manifests(catalog: SqlCatalog, version: int) -> None:
     table = make_table(catalog, rows_of([1, 2]), rows_of([3]), version=version)
     merge_manifests(table, rows_of([4]))
-    with table.transaction() as transaction:
-        transaction.set_properties({"commit.manifest-merge.enabled": "false"})
+    table.transaction().set_properties({"commit.manifest-merge.enabled": "false"}).commit_transaction()
     table.append(rows_of([5]))
     one, two, three, _ = files_of(table)
     by_path = {entry.data_file.file_path: entry for entry in entries_of(table, ManifestContent.DATA)}
@@ -151,9 +148,7 @@ def test_newer_sequence_numbers(catalog: SqlCatalog) -> None:
 
 def test_files_of_several_specs(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1, 2, 3, 4, 5], ["a", "a", "b", "b", None]), partitioned=True)
-    with table.update_spec() as update:
-        update.remove_field("p")
-        update.add_field("id", transform="bucket[4]", partition_field_name="bucket")
+    table.update_spec().remove_field("p").add_field("id", transform="bucket[4]", partition_field_name="bucket").commit()
     start = head_id(table)
     a, b, null = sorted(files_of(table), key=lambda file: str(file.partition[0] or "z"))
     replacement = Replacement(
@@ -183,10 +178,8 @@ def test_files_of_several_specs(catalog: SqlCatalog) -> None:
 def test_an_old_spec_whose_column_is_dropped_keeps_its_partitions(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1, 2, 3], ["a", "b", None]), partitioned=True)
     before = {file.file_path: file.partition[0] for file in files_of(table)}
-    with table.update_spec() as update:
-        update.remove_field("p")
-    with table.update_schema() as change:
-        change.delete_column("p")
+    table.update_spec().remove_field("p").commit()
+    table.update_schema().delete_column("p").commit()
     a, _, _ = sorted(files_of(table), key=lambda file: str(before[file.file_path] or "z"))
     rows = pa.table({"id": pa.array([1], pa.int64())})
     spec = table.spec().spec_id
@@ -312,8 +305,7 @@ def test_a_global_equality_delete_file_stays_while_any_data_file_is_older(delete
 def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
     table = catalog.create_table("db.t", schema)
-    with table.update_spec() as update:
-        update.add_identity("x")
+    table.update_spec().add_identity("x").commit()
     table.append(pa.table({"id": [0], "p": ["a"], "x": [0.0]}, schema))
     rows = pa.table({"id": [1], "p": ["a"], "x": [float("nan")]}, schema)
 

@@ -1,7 +1,5 @@
 """Commits that fail or may have failed: what is deleted, and what must not be."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,17 +9,9 @@ from typing import Any
 
 import pytest
 import requests
+from pyiceberg import exceptions
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import (
-    BadRequestError,
-    CommitFailedException,
-    CommitStateUnknownException,
-    ForbiddenError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    UnauthorizedError,
-)
 from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
@@ -116,7 +106,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 UNCLEAR = pytest.mark.parametrize(
     "error",
     [
-        CommitStateUnknownException("500"),
+        exceptions.CommitStateUnknownException("500"),
         ConnectionResetError("by peer"),
         ValueError("no JSON"),
     ],
@@ -157,7 +147,7 @@ def test_an_interrupt_while_the_catalog_is_asked_is_unknown(lake: Lake, committe
 
 def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
     # A request that was sent twice, and granted the first time.
-    lake.faulty.after = CommitFailedException("Requirement failed: branch main has changed")
+    lake.faulty.after = exceptions.CommitFailedException("Requirement failed: branch main has changed")
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
     assert lake.faulty.commits == 1
@@ -165,7 +155,7 @@ def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
 
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool) -> None:
-    error = CommitFailedException("Requirement failed: branch main has changed")
+    error = exceptions.CommitFailedException("Requirement failed: branch main has changed")
     setattr(lake.faulty, "after" if committed else "before", error)
     lake.faulty.down = True
     with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
@@ -174,7 +164,7 @@ def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool
     assert lake.is_rewritten() == committed
 
 
-@pytest.mark.parametrize("error", [BadRequestError, ForbiddenError, UnauthorizedError])
+@pytest.mark.parametrize("error", [exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError])
 def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exception]) -> None:
     lake.faulty.before = error("no")
     with pytest.raises(error, match="no"):
@@ -185,10 +175,9 @@ def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exce
 
 @pytest.mark.parametrize("retries", [0, 3])
 def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
-    with lake.seen.transaction() as transaction:
-        transaction.set_properties({"commit.retry.num-retries": str(retries)})
+    lake.seen.transaction().set_properties({"commit.retry.num-retries": str(retries)}).commit_transaction()
     lake.mine.refresh()
-    lake.faulty.before = CommitFailedException("Requirement failed: branch main has changed")
+    lake.faulty.before = exceptions.CommitFailedException("Requirement failed: branch main has changed")
     with pytest.raises(
         RewriteConflictError, match="on the same files: Requirement failed: branch main has changed. The"
     ):
@@ -199,8 +188,7 @@ def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
 
 
 def test_a_failure_before_the_catalog_is_asked(lake: Lake) -> None:
-    with lake.seen.transaction() as transaction:
-        transaction.set_properties({"write.avro.compression-codec": "lz4"})
+    lake.seen.transaction().set_properties({"write.avro.compression-codec": "lz4"}).commit_transaction()
     with pytest.raises(InvalidInputError, match="^Cannot set write.avro.compression-codec to 'lz4', because PyIceberg"):
         lake.commit()
     assert lake.faulty.commits == 0
@@ -260,7 +248,7 @@ class TwoMinds(SqlCatalog):
         if self.commits == 1:
             self.late = lambda: SqlCatalog.commit_table(self, table, requirements, updates)
             raise TimeoutError("read")
-        raise CommitFailedException("cannot acquire a lock")
+        raise exceptions.CommitFailedException("cannot acquire a lock")
 
 
 def test_a_refusal_does_not_clear_up_an_earlier_attempt(lake: Lake, tmp_path: Path) -> None:
@@ -300,11 +288,11 @@ def test_what_was_not_sent_was_not_committed() -> None:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (ServiceUnavailableError("503"), True),
-        (TooManyRequestsError("429"), True),
+        (exceptions.ServiceUnavailableError("503"), True),
+        (exceptions.TooManyRequestsError("429"), True),
         (requests.ReadTimeout(), True),
         (requests.exceptions.SSLError("certificate"), False),
-        (UnauthorizedError("401"), False),
+        (exceptions.UnauthorizedError("401"), False),
         (NotImplementedError("501"), False),
         (FileNotFoundError(), False),
     ],

@@ -1,7 +1,5 @@
 """What other writers do while a rewrite runs: before its commit, and between its validation and the catalog's answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError, check_history
+from tests.present import present
 from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,
@@ -170,8 +169,7 @@ def test_an_equality_delete_applies_to_the_new_files(race: Callable[..., Race], 
     assert summary_of(this.mine, new)["total-equality-deletes"] == "2"
     (delete,) = entries_of(this.mine, ManifestContent.DELETES)
     assert delete.sequence_number == 3
-    snapshot = this.mine.current_snapshot()
-    assert snapshot is not None
+    snapshot = present(this.mine.current_snapshot())
     numbers = {each.sequence_number for each in snapshot.manifests(this.mine.io) if each.added_snapshot_id == new}
     assert numbers == {snapshot.sequence_number} == {4}, "that of an attempt before"
 
@@ -298,8 +296,7 @@ def rows_by_sequence_numbers(table: Table) -> list[int]:
     ]
     left = []
     for entry in entries_of(table, ManifestContent.DATA):
-        assert entry.sequence_number is not None
-        gone = {id_ for number, ids_ in deletes for id_ in ids_ if entry.sequence_number < (number or 0)}
+        gone = {id_ for number, ids_ in deletes for id_ in ids_ if present(entry.sequence_number) < (number or 0)}
         left += [id_ for id_ in read_ids(entry.data_file) if id_ not in gone]
     return sorted(left)
 

@@ -1,7 +1,5 @@
 """``remove-dangling-deletes``: delete files that apply to nothing go after a rewrite, and no other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -49,8 +47,7 @@ def live(table: Table) -> list[tuple[int, str]]:
 @pytest.fixture
 def table(catalog: SqlCatalog) -> Table:
     made = catalog.create_table("db.t", SCHEMA, properties={"commit.retry.min-wait-ms": "1"})
-    with made.update_spec() as update:
-        update.add_identity("p")
+    made.update_spec().add_identity("p").commit()
     return made
 
 
@@ -104,8 +101,7 @@ def test_a_global_delete_stays_while_any_file_is_older(catalog: SqlCatalog) -> N
     everywhere = equality_delete(table, rows([1], "a"), ["id"])
     commit_files(table, everywhere)
     # Since then the spec is another, and the unpartitioned one has no data file that the delete applies to.
-    with table.update_spec() as update:
-        update.add_identity("p")
+    table.update_spec().add_identity("p").commit()
     spec = table.refresh().spec().spec_id
     new = data_file(table, rows([1, 2], "b"), Record("b"), spec)
     commit_files(table, new)
@@ -127,13 +123,11 @@ def test_no_row_changes(catalog: SqlCatalog, seed: int) -> None:
     made_of = random.Random(seed)
     table = catalog.create_table("db.t", SCHEMA)
     if seed % 3:
-        with table.update_spec() as update:
-            update.add_identity("p")
+        table.update_spec().add_identity("p").commit()
     data: list[DataFile] = []
     for step in range(14):
         if seed % 3 == 2 and step == 7:
-            with table.update_spec() as update:
-                update.remove_field("p")
+            table.update_spec().remove_field("p").commit()
         spec, p = table.refresh().spec(), made_of.choice("abc")
         partition = Record(*([p] if spec.fields and not is_void(spec) else [None] * len(spec.fields)))
         kind = made_of.choice(["data", "data", "equality", "position"])

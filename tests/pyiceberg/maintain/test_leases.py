@@ -1,7 +1,5 @@
 """Maintainers that take turns at a table, are killed, and clean up after one another."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -32,6 +30,7 @@ from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.rewrite import execute_with
 from tests.maintain.lake import append_at_once, policy_of
+from tests.present import present
 from tests.pyiceberg.committing import head_id, head_of, operations, summary_of
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -118,8 +117,7 @@ def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: T
     theirs = Lease(THERE, "w1", NOW + timedelta(hours=1))
 
     def meanwhile(_: float) -> None:
-        with loaded(catalog).transaction() as transaction:
-            transaction.set_properties({LEASE: str(theirs)})
+        loaded(catalog).transaction().set_properties({LEASE: str(theirs)}).commit_transaction()
 
     with pytest.raises(LeftForNowError, match="process 7 on elsewhere"):
         leases(sleep=meanwhile).take(table, 0)
@@ -134,8 +132,7 @@ def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_pa
     assert (report.decision.action, report.error, loaded(catalog).current_snapshot()) == ("leave", None, at)
     assert report.decision.reason.startswith("another maintainer rewrites it, process 7 on elsewhere, until ")
     (report,) = run(policy_of(tmp_path, ", conflicts: {lease: false, markers: false}")).tables
-    assert report.done is not None
-    assert report.done.rewritten_files == 8
+    assert present(report.done).rewritten_files == 8
     assert not MARKERS.keys() & summary_of(table.refresh()).keys()
 
 
@@ -160,8 +157,7 @@ def test_a_rewrite_that_a_catalog_has_rolled_back_for_a_writer_is_made_again(
     table.maintenance.expire_snapshots().by_id(rewrite).commit()
     table.append(pa.table({"x": [7], "y": [7]}))
     (report,) = run(policy, NOW + timedelta(minutes=20)).tables
-    assert report.done is not None
-    assert report.done.rewritten_files >= 8
+    assert present(report.done).rewritten_files >= 8
     run(policy, NOW + LATER)
     assert known(loaded(catalog)) <= files(tmp_path)
     assert loaded(catalog).scan().count() == 16_001
@@ -276,8 +272,7 @@ def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_
     monkeypatch.setattr(rewriting._GroupRewrite, "write", stopped)
     (report,) = run(policy_of(tmp_path)).tables
     assert (report.error, report.done) == (None, None)
-    assert report.decision is not None
-    assert "because another maintainer has taken the table over" in report.decision.reason
+    assert "because another maintainer has taken the table over" in present(report.decision).reason
     assert loaded(catalog).scan().count() == 16_000 + is_cleaned
     assert files(tmp_path) == known(loaded(catalog))
 
@@ -348,8 +343,7 @@ def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_
         while not copied:
             made = loaded(catalog)
             if is_noted:
-                lease = Lease.of(made.properties)
-                assert lease is not None
+                lease = present(Lease.of(made.properties))
                 with made.transaction() as transaction:
                     transaction.set_properties({NOTES: Notes({lease.write_id: AbandonedWrite(NOW - LATER)}).text})
             copied.append(other.register_table("db.t", made.metadata_location))

@@ -1,7 +1,5 @@
 """Tables of a policy, while others work on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -35,6 +33,7 @@ from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.planner import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.maintain.lake import append_at_once, lake_in, policy_of
+from tests.present import present
 from tests.pyiceberg.committing import BY_BYTES
 from tests.pyiceberg.lake import one_commit
 
@@ -64,8 +63,7 @@ def table(catalog: Catalog, name: str) -> Table:
 
 def decided(tables: PyIcebergTables, policy: Policy) -> tuple[Decision, TableSettings]:
     assert NAME in list(tables.names("lake"))
-    settings = tables.settings(NAME)
-    assert settings is not None
+    settings = present(tables.settings(NAME))
     found = tables.observe(NAME, settings, NOW)
     (decision,) = decide([(found, settings)], NOW, policy.budget)
     assert decision.action == "rewrite"
@@ -121,8 +119,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
         """What a process decides and whether it rewrites, so many minutes after the first one."""
         now = NOW + timedelta(minutes=minutes)
         (found,) = MaintenancePass(policy, PyIcebergTables(policy, lambda: now), lambda: now).run().tables
-        assert found.decision is not None
-        return found.decision.reason, found.done is not None
+        return present(found.decision).reason, found.done is not None
 
     def noted() -> Conflicts | None:
         return Notes.of(made.refresh().properties).conflicts
@@ -155,8 +152,7 @@ def parts(catalog: Catalog, count: int) -> Table:
     """Make a table of so many partitions, each of which needs a rewrite."""
     schema = pa.schema([("x", pa.int64()), ("y", pa.int64())])
     made = catalog.create_table("a.b.t", schema)
-    with made.update_spec() as update:
-        update.add_field("x", TruncateTransform(1), "part")
+    made.update_spec().add_field("x", TruncateTransform(1), "part").commit()
     with one_commit(made) as commit:
         for seed in range(8):
             draw = np.random.default_rng(seed)
@@ -183,8 +179,7 @@ def test_what_a_table_says_wins_over_the_defaults_of_maintenance(
 @pytest.mark.parametrize("option", ["spill-directory=/tmp/anywhere", "memory-limit-bytes=9223372036854775807"])
 def test_what_is_for_the_machine_no_table_says(catalog: Catalog, policy: Policy, option: str) -> None:
     made = table(catalog, "a.b.t")
-    with made.transaction() as transaction:
-        transaction.set_properties({"zorder.options": option})
+    made.transaction().set_properties({"zorder.options": option}).commit_transaction()
     name = option.partition("=")[0]
     assert passed(policy).error == (
         f"lake.a.b.t: Cannot maintain lake.a.b.t with option {name} of its property zorder.options, because that is for "
@@ -198,8 +193,7 @@ def test_a_trigger_below_what_rewrites_act_on_is_told(catalog: Catalog, policy: 
     policy = replace(policy, defaults={"triggers": {"scan-ratio": 1.02}})
     for reason in (raised.format("a"), f"no trigger is met: {raised.format('no')}"):
         found = passed(policy)
-        assert found.decision is not None
-        assert (found.decision.reason, found.error) == (reason, None)
+        assert (present(found.decision).reason, found.error) == (reason, None)
 
 
 def test_tables_whose_owners_opt_out_are_left_whatever_else_they_say(catalog: Catalog, policy: Policy) -> None:
@@ -207,8 +201,7 @@ def test_tables_whose_owners_opt_out_are_left_whatever_else_they_say(catalog: Ca
     with made.transaction() as transaction:
         transaction.set_properties({"zorder.options": "memory-limit-bytes=1; nonsense", "maintenance.disabled": "true"})
     found = passed(policy)
-    assert found.decision is not None
-    assert (found.decision.reason, found.error) == ("the table property maintenance.disabled is true", None)
+    assert (present(found.decision).reason, found.error) == ("the table property maintenance.disabled is true", None)
 
 
 def test_no_work_begins_once_the_allowed_hours_are_over(catalog: Catalog, policy: Policy) -> None:
@@ -216,8 +209,7 @@ def test_no_work_begins_once_the_allowed_hours_are_over(catalog: Catalog, policy
     policy = replace(policy, defaults={"allowed-hours": "00:00-00:01"})
     times = iter([NOW])
     found = passed(policy, clock=lambda: next(times, NOW + timedelta(minutes=2)))
-    assert found.decision is not None
-    assert (found.decision.reason, found.done) == ("outside allowed-hours when its turn came", None)
+    assert (present(found.decision).reason, found.done) == ("outside allowed-hours when its turn came", None)
 
 
 def test_no_file_group_begins_once_the_minutes_are_over(catalog: Catalog, policy: Policy) -> None:
@@ -234,8 +226,7 @@ def test_no_file_group_begins_once_the_minutes_are_over(catalog: Catalog, policy
     assert found.done.rewritten_files == 8
     assert (found.done.message or "").endswith("3 file groups were not begun, because there was no time left.")
     rest = passed(policy)
-    assert rest.done is not None
-    assert rest.done.rewritten_files == 24
+    assert present(rest.done).rewritten_files == 24
     assert made.refresh().scan().count() == 4 * 16_000
 
 
@@ -255,8 +246,7 @@ def test_what_was_committed_before_a_failure_is_told(
 
     monkeypatch.setattr(replacement, "submit", silent)
     found = passed(replace(policy, defaults={"options": {"max-concurrent-file-group-rewrites": 1}}))
-    assert found.error is not None
-    assert "Cannot tell whether the rewrite" in found.error
+    assert "Cannot tell whether the rewrite" in present(found.error)
     assert found.done is not None
     assert found.done.rewritten_files == 16
     assert found.done.rewritten_bytes > 0
@@ -280,8 +270,7 @@ def test_to_lose_all_to_writers_is_a_conflict(
     monkeypatch.setattr(rewriting._GroupRewrite, "write", meanwhile)
     found = passed(policy)
     assert found.is_conflict
-    assert found.error is not None
-    assert why in found.error
+    assert why in present(found.error)
     assert 'count":1' in made.refresh().properties[NOTES]
 
 
@@ -342,24 +331,21 @@ def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> Non
     report = MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run()
     (only,) = report.tables
     assert (report.has_failed, report.rewritten_bytes, made.refresh().current_snapshot()) == (True, 0, at)
-    assert only.error is not None
-    assert only.error.startswith("lake.a.b.t: ")
+    assert present(only.error).startswith("lake.a.b.t: ")
 
 
 def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Catalog, tmp_path: Path) -> None:
     policy = policy_of(tmp_path, by="")
     made, property_says = table(catalog, "a.b.t"), table(catalog, "c.says")
     table(catalog, "c.silent")
-    with property_says.transaction() as transaction:
-        transaction.set_properties({"zorder.columns": "y"})
+    property_says.transaction().set_properties({"zorder.columns": "y"}).commit_transaction()
     # A workload names no columns.
     with table(catalog, "c.queries").transaction() as transaction:
         transaction.set_properties(
             {"zorder.workload": '{"version": 1, "queries": [{"filter": "x < 99999999999", "weight": 1}]}'}
         )
     rewrite_data_files(made, "hilbert(y, x)", options={**OPTIONS, "rewrite-all": "true"})
-    with made.update_schema() as update:
-        update.rename_column("x", "x of today")
+    made.update_schema().rename_column("x", "x of today").commit()
     renamed = pa.table({"x of today": np.arange(2_000) << 20, "y": np.arange(2_000)[::-1] << 20})
     for _ in range(8):
         made.append(renamed)
@@ -369,17 +355,15 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
     }  # fmt: skip
     for name in ("silent", "queries"):
         left = found[TableName("lake", ("c",), name)]
-        assert left.decision is not None
         assert left.error is None
-        assert left.decision.reason == (
+        assert present(left.decision).reason == (
             "nobody says by which columns: neither the policy (by), nor the table property zorder.columns, nor a "
             "rewrite before this: iceberg-zorder advise tells which to name"
         )
     summaries = [each.refresh().current_snapshot().summary for each in (made, property_says)]  # type: ignore[union-attr]
     assert [each and each["zorder.columns"] for each in summaries] == ["hilbert(y, `x of today`)", "y"]
 
-    with made.update_schema() as update:
-        update.delete_column("x of today")
+    made.update_schema().delete_column("x of today").commit()
     (failed,) = [
         each.error for each in MaintenancePass(policy, PyIcebergTables(policy), lambda: NOW).run().tables if each.error
     ]
@@ -399,5 +383,4 @@ def test_what_a_rewrite_does_not_take_of_the_budget_goes_to_the_tables_without_r
             file.unlink()
         failed, waited = run_pass(tight).tables
     assert failed.error is not None
-    assert waited.done is not None
-    assert (failed.table, waited.table, waited.done.rewritten_files) == (first.table, second.table, 8)
+    assert (failed.table, waited.table, present(waited.done).rewritten_files) == (first.table, second.table, 8)

@@ -4,8 +4,6 @@ Maven Central has no server that could be run as it is. Set ``POLARIS_SERVER`` t
 distribution, and ``POLARIS_JAVA`` to a Java of at least 21 if ``java`` is older.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone

@@ -248,8 +248,7 @@ def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
     kind = CUT["urls"]
     table = kind.table(catalog)
     plan = sample(table, plan_rewrite(table, "v, b", options=asked("fix")))
-    with catalog.load_table("db.t").transaction() as change:
-        change.set_properties({"of": "others"})
+    catalog.load_table("db.t").transaction().set_properties({"of": "others"}).commit_transaction()
     result = execute(table, plan)
     assert f"Set {OF}v = 'truncate(35)'" in str(result.message)
     assert "Would" not in str(result.message)

@@ -1,7 +1,5 @@
 """Option ``min-age-seconds``: data files that came lately are left alone, whatever is written to them meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Option ``rewrite-old-specs``: files of another partition spec than that of new files are rewritten, once."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -24,8 +22,7 @@ OLD = {**IN_ORDER, "rewrite-old-specs": "true"}
 def evolved(catalog: SqlCatalog, version: int = 2) -> Table:
     """A table of two files without partitions, and of one of the partition spec that it has got since."""
     table = make_table(catalog, rows_of([1, 2]), rows_of([3, 4], ["a", "b"]), version=version)
-    with table.update_spec() as update:
-        update.add_identity("p")
+    table.update_spec().add_identity("p").commit()
     table.append(rows_of([5, 6]))
     return table
 
@@ -77,8 +74,7 @@ def test_gains_of_other_specs_are_not_guessed(catalog: SqlCatalog) -> None:
             "b": rng.integers(0, 1 << 40, 2_000),
         }
         table.append(pa.table(rows, table.schema().as_arrow()))
-    with table.update_spec() as update:
-        update.add_identity("p")
+    table.update_spec().add_identity("p").commit()
     sizes = {"target-file-size-bytes": str(data_files(table)[0].file_size_in_bytes), "compression-factor": "1"}
     plan = plan_rewrite(table, "a, b", options=sizes)
     assert plan.groups == ()

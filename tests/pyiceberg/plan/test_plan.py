@@ -1,7 +1,5 @@
 """Files are chosen and grouped by Iceberg's rules, and everything that can be wrong is refused before data is read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.conversions import to_bytes
-from pyiceberg.expressions.parser import parse
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -88,27 +85,9 @@ def test_files_are_chosen_by_their_deletes(catalog: SqlCatalog) -> None:
     assert plan(table, target_file_size_bytes=size).groups == ()
 
 
-def test_where_leaves_files_that_may_match(catalog: SqlCatalog) -> None:
-    table = made(catalog, [[1, 2], [5, 9], [20, 30]])
-
-    def chosen(where: Any) -> int:
-        return seen(plan(table, where, rewrite_all="true"))
-
-    assert chosen("a > 4") == 2
-    assert chosen("A > 4 and a < 10") == 1
-    assert chosen(parse("a in (2, 3)")) == 1
-    assert chosen("a = 7") == 1
-    nothing = plan(table, "a = 100")
-    assert nothing.message == "Nothing to rewrite in lake.db.t: no data file can hold rows that match the filter."
-    for wrong in ("nope = 1", "a = = 1", "a = 'x'"):
-        with pytest.raises(InvalidInputError, match=r"^Cannot use the filter '.*' on lake\.db\.t, because "):
-            plan(table, wrong)
-
-
 def test_a_partition_is_a_group_and_other_specs_are_one(catalog: SqlCatalog) -> None:
     table = made(catalog, [[1], [2]])
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for p in (3, 4, 4):
         table.append(pa.table({"p": pa.array([p], pa.int64()), "a": pa.array([p], pa.int64())}))
     groups = plan(table, rewrite_all="true").groups

@@ -1,7 +1,5 @@
 """Plans as JSON: what is read is what was written, and executed as the rewrite itself; what does not fit is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -16,6 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.select.branch_history import SETTLED_FROM
+from tests.present import present
 from tests.pyiceberg.committing import BY_FILES, commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete
 
@@ -28,8 +27,7 @@ OPTIONS = {"rewrite-all": "true", "max-files-to-rewrite": "7", "target-file-size
 def table(catalog: SqlCatalog) -> Table:
     """Six files in partition 0 and two in partition 1, one with deletes."""
     table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for number in range(8):
         numbers = range(1000 * number, 1000 * number + 500)
         columns = [[int(number >= 6)] * 500, [i * 7919 % 10007 for i in numbers], [i * 104729 % 10009 for i in numbers]]
@@ -44,11 +42,11 @@ def rows(table: Table) -> list[Any]:
 
 def outcome(table: Table) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     """What the last snapshot and its files say, but for names and times."""
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
+    snapshot = present(table.refresh().current_snapshot())
     of_run = ("zorder.rewrite-id", "zorder.rewrite-duration-ms")
-    summary = {key: value for key, value in snapshot.summary.additional_properties.items() if key not in of_run}
+    summary = {
+        key: value for key, value in present(snapshot.summary).additional_properties.items() if key not in of_run
+    }
     files = [(str(file.partition), file.record_count, file.file_size_in_bytes) for file in data_files(table)]
     return summary, sorted(files)
 

@@ -1,7 +1,5 @@
 """The plan as a value: what it says, and what a sample adds; ``test_plan_json.py`` has what makes it stale."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path
@@ -16,6 +14,7 @@ from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
+from tests.present import present
 from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import data_files, local
 
@@ -40,8 +39,7 @@ def table(catalog: SqlCatalog) -> Table:
 def partitioned(catalog: SqlCatalog) -> Table:
     """Six small files in the partition p=1, one in p=2."""
     table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for number in range(7):
         table.append(rows(1000 * number, 100, p=1 + (number >= 6)))
     return table
@@ -56,8 +54,7 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     assert left.reason.startswith("below min-file-size-bytes ")
     assert plan.message is None
     size, other = (sum(task.data_file.file_size_in_bytes for task in each.tasks) for each in (group, left))
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
+    snapshot = present(table.current_snapshot())
     assert str(plan) == (
         f"Rewrite of lake.db.t (branch main, snapshot {snapshot.snapshot_id}) by zorder(`a`, `b`) where p > 0\n"
         "  target file size 4,194,304 bytes, from the data\n"
@@ -96,8 +93,7 @@ def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(tabl
     # It holds no table, no function and no handle.
     result = execute(table, pickle.loads(pickle.dumps(dry_run)))
     assert (result.rewritten_data_files_count, result.added_data_files_count) == (6, said["layout"]["data_files_count"])
-    summary = table.current_snapshot().summary  # type: ignore[union-attr]
-    assert summary is not None
+    summary = present(table.current_snapshot().summary)  # type: ignore[union-attr]
     assert summary["zorder.layout-hash"] == said["layout"]["hash"]
     values = table.scan().to_arrow()
     found = file_bounds(table, ["a", "b"])

@@ -1,7 +1,5 @@
 """The sample of a large file group is read from some of its row groups: few bytes, and the rows that it should have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +17,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, dra
 from iceberg_zorder.pyiceberg.read.deletes import opened
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from iceberg_zorder.sample.sampled_row_groups import row_hashes
+from tests.present import present
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, planned, position_delete, row_order
 
@@ -48,8 +47,7 @@ def group_of(table: Table, files: int) -> FileGroup:
 
 
 def read_of(scan: GroupScan) -> int:
-    assert scan.row_groups is not None
-    return sum(len(file) for file in scan.row_groups)
+    return sum(len(file) for file in present(scan.row_groups))
 
 
 def tuples(sample: Sample) -> list[tuple[int, ...]]:
@@ -99,13 +97,12 @@ def test_rows_are_those_of_the_row_groups_that_were_chosen(catalog: SqlCatalog) 
     )
     group = group_of(table, 20)
     [scan] = group_scans([group], ZOrderOptions(sample_rows=3_000, sample_seed=9))
-    assert scan.row_groups is not None
     assert 0 < read_of(scan) <= 160 // 4
     [drawn] = draw_samples(SampleContext(table, row_order(table, BY), ZOrderOptions(sample_seed=9)), [scan], samples=2)
 
     order = {file.file_path: place for place, file in enumerate(files)}
     fitted, held_out = {}, set()
-    for task, chosen in zip(group.tasks, scan.row_groups, strict=True):
+    for task, chosen in zip(group.tasks, present(scan.row_groups), strict=True):
         path, place = task.data_file.file_path, order[task.data_file.file_path]
         offsets = task.data_file.split_offsets
         hashes = row_hashes(path, np.arange(16_000), 9)

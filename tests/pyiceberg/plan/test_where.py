@@ -1,47 +1,41 @@
 """Conditions in Spark SQL, and expressions of PyIceberg, against a table's types."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg import types
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import And, GreaterThan, IsNaN, Reference
 from pyiceberg.expressions.literals import LongLiteral
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import MonthTransform
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    LongType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.pyiceberg.lake import one_commit, planned
 
 TYPES = (
-    *(LongType(), DoubleType(), DecimalType(9, 2), StringType(), BinaryType(), FixedType(2), BooleanType()),
-    *(DateType(), TimestamptzType(), TimestampType(), TimeType(), UUIDType()),
+    *(
+        types.LongType(),
+        types.DoubleType(),
+        types.DecimalType(9, 2),
+        types.StringType(),
+        types.BinaryType(),
+        types.FixedType(2),
+        types.BooleanType(),
+    ),
+    *(types.DateType(), types.TimestamptzType(), types.TimestampType(), types.TimeType(), types.UUIDType()),
 )
 SCHEMA = Schema(
-    *(NestedField(place, str(kind).partition("[")[0].partition("(")[0], kind) for place, kind in enumerate(TYPES, 1)),
-    NestedField(40, "my col", LongType()),
-    NestedField(41, "st", StructType(NestedField(42, "X", LongType()))),
+    *(
+        types.NestedField(place, str(kind).partition("[")[0].partition("(")[0], kind)
+        for place, kind in enumerate(TYPES, 1)
+    ),
+    types.NestedField(40, "my col", types.LongType()),
+    types.NestedField(41, "st", types.StructType(types.NestedField(42, "X", types.LongType()))),
 )
 
 
@@ -142,8 +136,7 @@ def test_none_of_many(table: Table, more: int) -> None:
 
 def test_the_ends_of_the_calendar(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.dates", pa.schema([("d", pa.date32())]))
-    with table.update_spec() as update:
-        update.add_field("d", MonthTransform(), "m")
+    table.update_spec().add_field("d", MonthTransform(), "m").commit()
     table.append(pa.table({"d": pa.array([0, 20000], pa.date32())}))
     for where in ("d <> DATE '0001-01-01'", "d <> DATE '9999-12-31'", "d < DATE '9999-12-31'"):
         assert chosen(table, where) == 2
@@ -164,9 +157,7 @@ def test_files_of_another_spec_are_refused_before_anything_is_read(catalog: SqlC
     table = catalog.create_table("db.mixed", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
     for start in (0, 10):
         table.append(pa.table({"a": range(start, start + 10), "b": range(10)}))
-    with table.update_spec() as update:
-        update.add_identity("a")
-        update.add_identity("b")
+    table.update_spec().add_identity("a").add_identity("b").commit()
     told: list[str] = []
     with pytest.raises(InvalidInputError, match="is partitioned by every one of these columns$"):
         rewrite_data_files(

@@ -1,7 +1,5 @@
 """Files that are cut for the queries of a workload: judged by the bounds in manifests and by the rows themselves."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, 
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.rewrite.result import WorkloadScan
-from tests.pyiceberg.lake import data_files, one_commit
+from tests.pyiceberg.lake import data_files, table_of
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
 ALL: dict[str, Any] = {**SIZE, "rewrite-all": "true"}
@@ -37,14 +35,10 @@ def workload(ranges: list[tuple[int, int, int]] = RANGES, weight: float = 1.0) -
 @pytest.fixture
 def table(catalog: SqlCatalog) -> Table:
     rng = np.random.default_rng(3)
-    made = catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())]))
-    with one_commit(made) as commit:
-        for _ in range(5):
-            texts = pa.array([f"k{number:05d}" for number in rng.integers(0, 50_000, 12_000)])
-            commit.append(
-                pa.table({"a": rng.integers(0, 10_000, 12_000), "b": rng.integers(0, 10_000, 12_000), "s": texts})
-            )
-    return made
+    rows = {name: rng.integers(0, 10_000, 60_000) for name in "ab"}
+    return table_of(
+        catalog, pa.table({**rows, "s": [f"k{number:05d}" for number in rng.integers(0, 50_000, 60_000)]}), 5
+    )
 
 
 def read(table: Table, ranges: list[tuple[int, int, int]] = RANGES) -> float:
@@ -143,8 +137,7 @@ def test_new_files_hold_no_more_than_those_that_they_are_made_of(table: Table) -
     assert 0 < told["predicted"] < told["before"] / 2
     assert [each.predicted for each in plan.predicates[1:]] == [0.0] * 9
     # What is not kept of new files says nothing.
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.metadata.metrics.column.s": "counts"})
+    table.transaction().set_properties({"write.metadata.metrics.column.s": "counts"}).commit_transaction()
     blind = sample(table, plan_rewrite(table, ["a"], options=options), predicates=filters[-2:])
     assert all((each.predicted or 0) > 0.8 for each in blind.predicates)
 
@@ -152,8 +145,7 @@ def test_new_files_hold_no_more_than_those_that_they_are_made_of(table: Table) -
 def test_queries_of_one_partition_do_not_shape_the_files_of_another(catalog: SqlCatalog) -> None:
     rng = np.random.default_rng(4)
     made = catalog.create_table("db.parts", pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())]))
-    with made.update_spec() as update:
-        update.add_identity("p")
+    made.update_spec().add_identity("p").commit()
     for _ in range(4):
         a, b = rng.integers(0, 10_000, 20_000), rng.integers(0, 10_000, 20_000)
         made.append(pa.table({"p": np.arange(20_000) % 2, "a": a, "b": b}))
@@ -181,8 +173,7 @@ def test_a_remembered_workload_is_left_out_where_it_is_not_wanted(table: Table) 
         InvalidInputError, match="Cannot use the workload that a property of lake.db.t names, because /no"
     ):
         plan_rewrite(table, ["a"], options=ALL)
-    with table.transaction() as change:
-        change.set_properties({"zorder.workload": ""})
+    table.transaction().set_properties({"zorder.workload": ""}).commit_transaction()
     assert plan_rewrite(table, ["a"], options=ALL).to_dict()["workload"] is None
 
 
@@ -200,16 +191,14 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
     ):
         assert plan_rewrite(table, ["a"], options={**ALL, "workload": workload()}).groups
         for properties in ({"zorder.workload": place}, {"zorder.options": f"workload={place}", "zorder.workload": ""}):
-            with table.transaction() as change:
-                change.set_properties(properties)
+            table.transaction().set_properties(properties).commit_transaction()
             with pytest.raises(InvalidInputError) as refused:
                 plan_rewrite(table, ["a"], options=ALL)
             assert str(refused.value) == (
                 f"Cannot use the workload that a property of lake.db.t names, because {place} is not below the "
                 f"table's location {table.location()}: write its JSON there, or pass it as option workload"
             )
-        with table.transaction() as change:
-            change.remove_properties("zorder.options")
+        table.transaction().remove_properties("zorder.options").commit_transaction()
     with pytest.raises(InvalidInputError, match="Cannot use the workload that a property of lake.db.t names"):
         remember(table, "a", {"workload": str(outside)})
     assert plan_rewrite(table, ["a"], options={**ALL, "workload": str(outside)}).groups

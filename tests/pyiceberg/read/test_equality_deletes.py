@@ -1,7 +1,5 @@
 """Equality deletes of a file group: looked up in one table, within the budget, whatever the types and the order."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import random

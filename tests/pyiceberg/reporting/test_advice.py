@@ -1,15 +1,12 @@
 """Advice on real tables: simulated files are read as PyIceberg reads them, and what is advised comes true."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,21 +32,14 @@ from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
+from tests.present import present
 from tests.pyiceberg.committing import BY_FILES, head_of
-from tests.pyiceberg.lake import one_commit, planned
+from tests.pyiceberg.lake import planned, table_of
 
 SMALL = {"target-file-size-bytes": 8_000}
 
 
-def made(
-    catalog: Catalog, rows: pa.Table, commits: int = 8, properties: Mapping[str, str] = MappingProxyType({})
-) -> Table:
-    table = catalog.create_table("db.t", rows.schema, properties=dict(properties))
-    step = -(-rows.num_rows // commits)
-    with one_commit(table) as commit:
-        for start in range(0, rows.num_rows, step):
-            commit.append(rows.slice(start, step))
-    return table
+made = partial(table_of, files=8)
 
 
 def workload(*texts: str) -> Workload:
@@ -94,14 +84,13 @@ t < TIMESTAMP_NTZ '1970-01-01 00:00:00' | t >= DATE '2024-01-01' | b = true AND 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog, seed: int) -> None:
-    table = made(catalog, hostile(random.Random(seed), 1_200), commits=60)
+    table = made(catalog, hostile(random.Random(seed), 1_200), files=60)
     texts = [text.strip() for text in CONDITIONS.split(" | ") if text.strip()]
     (group,) = planned(table, {"rewrite-all": "true"}).groups
     today = queries_today(table, workload(*texts), group.tasks)
     assert len(today.queries) == len(texts)
     columns = [ClusteringColumn((field.name,), str(field.field_type)) for field in table.schema().fields]
-    rows = sampled_table(table, columns, [group], ZOrderOptions())
-    assert rows is not None
+    rows = present(sampled_table(table, columns, [group], ZOrderOptions()))
     assert rows.sample.rows == 1_200
     files = SimulatedFiles.of(rows, np.repeat(np.arange(60), [task.data_file.record_count for task in group.tasks]))
     _, read = files_read(files, RankedBoxes.of(rows, today.queries))
@@ -147,8 +136,7 @@ def test_what_is_advised_comes_true(catalog: Catalog) -> None:
     assert found.pick is not None
     assert set(found.pick.columns) == {"user", "item"}
     assert found.in_both_halves == 0
-    assert found.statement is not None
-    assert f"sort_order => '{found.pick.layout}'" in found.statement
+    assert f"sort_order => '{found.pick.layout}'" in present(found.statement)
     assert found.today.bytes_per_query == found.table_bytes
     predicted = found.pick.bytes_per_query / found.pick.bytes
     asked = {"rewrite-all": True, "target-file-size-bytes": 40_000, "sample-rows": 8_000}
@@ -194,8 +182,7 @@ def test_costs_and_sizes(catalog: Catalog) -> None:
     costs = found.today.full_scan_cost(1) + pick.full_scan_cost(1)
     assert cost.pays_after_queries == costs / cost.saved_cost_per_query
     assert cost.pays_after_days == cost.pays_after_queries / found.queries_per_day
-    daily = cost.saved_per_day
-    assert daily is not None
+    daily = present(cost.saved_per_day)
     saved = scan_cost(daily.bytes, daily.files, found.queries_per_day * (found.today.files - pick.files), 1)
     assert saved == pytest.approx(found.queries_per_day * cost.saved_cost_per_query)
     assert daily.cpu_seconds == pytest.approx(READ * daily.bytes)
@@ -308,7 +295,7 @@ def test_small_files_are_merged_and_a_table_of_one_file_is_done(catalog: Catalog
 
 
 def test_files_that_cost_more_to_open_than_they_save_are_not_advised(catalog: Catalog) -> None:
-    table = made(catalog, grid(3_000), commits=1, properties=BY_FILES)
+    table = made(catalog, grid(3_000), files=1, properties=BY_FILES)
     found = advise(table, workload(*QUERIES), options=SMALL)
     best = found.candidates[0]
     assert best.bytes_per_query < 0.7 * found.today.bytes_per_query
@@ -324,14 +311,13 @@ def test_files_that_cost_more_to_open_than_they_save_are_not_advised(catalog: Ca
 @pytest.mark.parametrize("columns", [1, 3])
 def test_what_is_advised_is_what_a_rewrite_does(catalog: Catalog, columns: int) -> None:
     properties = {"read.split.open-file-cost": "30000", "zorder.options": "sample-rows=4000"}
-    table = made(catalog, grid(20_000), commits=30, properties=properties)
+    table = made(catalog, grid(20_000), files=30, properties=properties)
     texts = [f"{name} = {n}" for name in ("user", "item", "other")[:columns] for n in range(0, 1_000, 25)]
     found = advise(table, workload(*texts))
     assert found.pick is not None
     assert len(found.pick.columns) == columns
     plan = sample(table, plan_rewrite(table, found.pick.layout, options={"rewrite-all": "true"}))
-    assert plan.target is not None
-    assert plan.target.size == found.target_file_size_bytes == (65_536 if columns == 1 else 131_072)
+    assert present(plan.target).size == found.target_file_size_bytes == (65_536 if columns == 1 else 131_072)
     assert sum(each.layout.files for each in plan.sampled_groups) == found.pick.files
     assert found.pick.files > 1
 

@@ -1,7 +1,5 @@
 """Clustering reports of real tables, beside what other readers of the metadata say."""
 
-from __future__ import annotations
-
 import json
 import random
 import uuid
@@ -17,6 +15,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
 from iceberg_zorder.render.report_text import report_text
+from tests.present import present
 from tests.pyiceberg.committing import BY_FILES, commit, files_of, head_id, head_of, rewritten
 
 ROWS = 1_000
@@ -103,8 +102,7 @@ def test_attainable_is_what_a_rewrite_attains(catalog: SqlCatalog, monkeypatch: 
 
 def test_reports_on_two_snapshots_promise_files_of_one_size(catalog: SqlCatalog) -> None:
     table = days(catalog, 8)
-    first = table.current_snapshot()
-    assert first is not None
+    first = present(table.current_snapshot())
     rewrite_data_files(table, ["a", "s"], options={"rewrite-all": True, "target-file-size-bytes": 9600})
     before, after = report(table, ["a", "s"], snapshot_id=first.snapshot_id), report(table)
     assert before.file_sizes.target_file_size_bytes == after.file_sizes.target_file_size_bytes == 9600
@@ -130,16 +128,13 @@ def test_columns_of_the_last_rewrite_are_found_by_the_names_of_today(catalog: Sq
         schema.add_column(("n",), StructType(NestedField(20, "in side", LongType(), required=False)))
     rewrite_data_files(table, "p desc, hilbert(s, a, n.`in side`)", options=SMALL)
     head = head_of(table.refresh())
-    with table.update_schema() as schema:
-        schema.rename_column("s", "u r l").rename_column("p", "part").rename_column("n", "m")
-    with table.update_schema() as schema:
-        schema.rename_column("a", "s").rename_column(("m", "in side"), "x")
+    table.update_schema().rename_column("s", "u r l").rename_column("p", "part").rename_column("n", "m").commit()
+    table.update_schema().rename_column("a", "s").rename_column(("m", "in side"), "x").commit()
     found = report(table)
     assert found.cluster_by_keys == ("part", "`u r l`", "s", "m.x")
     assert report(table).sort_order == "part DESC NULLS LAST, hilbert(`u r l`, s, m.x)"
     assert found.history.last_layout_columns == "p DESC NULLS LAST, hilbert(s, a, n.`in side`)"
-    with table.update_schema() as schema:
-        schema.delete_column("m")
+    table.update_schema().delete_column("m").commit()
     why = (
         rf"^Cannot report on lake.db.days, because column 'n.in side' of the last rewrite \(snapshot {head.snapshot_id}\)"
         " was dropped: name the columns that queries filter on$"
@@ -198,11 +193,9 @@ def test_nothing_is_recommended_right_after_a_rewrite(catalog: SqlCatalog) -> No
     # What is attainable by bounds alone is more than this layout attains.
     assert (found.cost_ratio or 0) > 1.2
     assert "rewrite-pays" not in codes(found)
-    assert found.recommendation is not None
-    assert found.recommendation.command is None
+    assert present(found.recommendation).command is None
     assert "unchanged since a rewrite by the same request" in " ".join(str(found).split())
-    with table.update_schema() as schema:
-        schema.rename_column("a", "b").rename_column("flag", "is set")
+    table.update_schema().rename_column("a", "b").rename_column("flag", "is set").commit()
     assert report(table, ["b", "`is set`"]).cost == found.cost
 
 
@@ -242,8 +235,7 @@ def test_upper_bounds_that_no_cut_one_can_be_are_to_be_longer(catalog: SqlCatalo
     )
     rewrite_data_files(table, "t", options={"rewrite-all": True})
     assert report(table, ["t"]).columns[0].files_without_upper_bounds == 1
-    with table.transaction() as change:
-        change.set_properties({"write.metadata.metrics.column.t": "full"})
+    table.transaction().set_properties({"write.metadata.metrics.column.t": "full"}).commit_transaction()
     rewrite_data_files(table, "t", options={"rewrite-all": True})
     assert "bounds-missing" not in codes(report(table, ["t"]))
 
@@ -272,8 +264,7 @@ def test_what_the_queries_of_a_workload_read_is_that_of_predicates(
     workload = {"version": 1, "queries": queries}
     found = report(table, ["a", "s"], predicates=list(filters), workload=workload)
     alone = {each.predicate: each for each in found.predicates}
-    read = found.workload
-    assert read is not None
+    read = present(found.workload)
     mean = sum(weight * (alone[text].scan_fraction or 0.0) for text, weight in filters.items()) / 15
     assert read.scan_fraction == pytest.approx(mean)
     assert read.average_file_count == pytest.approx(
@@ -286,11 +277,9 @@ def test_what_the_queries_of_a_workload_read_is_that_of_predicates(
     assert found.to_dict()["workload"]["queries"] == read.queries
     assert f"({100 * mean:.1f}%)" in str(found).partition("the 4 queries of the workload read ")[2]
     # It is the table's if nobody says otherwise, and a report does without one that cannot be read.
-    with table.transaction() as change:
-        change.set_properties({"zorder.workload": json.dumps(workload)})
+    table.transaction().set_properties({"zorder.workload": json.dumps(workload)}).commit_transaction()
     assert report(table, ["a", "s"]).workload == read
-    with table.transaction() as change:
-        change.set_properties({"zorder.workload": "/no/such/workload.json"})
+    table.transaction().set_properties({"zorder.workload": "/no/such/workload.json"}).commit_transaction()
     without = report(table, ["a", "s"])
     assert "workload" not in without.to_dict()
     assert "Reported without the workload of property zorder.workload: Cannot use the workload" in caplog.text

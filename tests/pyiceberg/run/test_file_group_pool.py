@@ -1,7 +1,5 @@
 """Several file groups at a time: within one limit, committed as they are done, and nothing is left of what fails."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from iceberg_zorder.pyiceberg import rewrite_data_files, run
 from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 from tests.pyiceberg.committing import BY_FILES, ids, on_disk
+from tests.pyiceberg.lake import table_of
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
 SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
@@ -24,15 +23,9 @@ SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
 
 @pytest.fixture
 def table(catalog: SqlCatalog) -> Table:
-    table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
-    with table.update_spec() as update:
-        update.add_identity("p")
-    made_of = np.random.default_rng(5)
-    for start in range(0, ROWS, ROWS // FILES):
-        ids = np.arange(start, start + ROWS // FILES)
-        columns = [(ids % PARTITIONS).astype(np.int32), made_of.integers(0, 1 << 40, len(ids)), ids]
-        table.append(pa.table(columns, schema=SCHEMA))
-    return table
+    ids, values = np.arange(ROWS), np.random.default_rng(5).integers(0, 1 << 40, ROWS)
+    rows = pa.table([(ids % PARTITIONS).astype(np.int32), values, ids], schema=SCHEMA)
+    return table_of(catalog, rows, FILES, by="p", properties=BY_FILES)
 
 
 @pytest.fixture(autouse=True)

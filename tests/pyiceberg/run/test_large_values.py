@@ -1,7 +1,5 @@
 """Values of many megabytes are rewritten within a multiple of the limit of memory, or refused by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -124,8 +122,7 @@ def test_bounds_are_cut_when_a_row_group_is_written(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     table = made(catalog, 1_500_000, files=1, rows=6, kinds=["bytes", "struct"])
-    with table.transaction() as change:
-        change.set_properties({"write.metadata.metrics.default": mode})
+    table.transaction().set_properties({"write.metadata.metrics.default": mode}).commit_transaction()
     held: list[int] = []
     see = FileMetrics.see
 

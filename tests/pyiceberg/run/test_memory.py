@@ -1,7 +1,5 @@
 """A rewrite holds no more rows than its budget, spills the rest, and leaves nothing behind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
 from iceberg_zorder.sort.spill import Spill
 from tests.disks import files_of_at_most
 from tests.pyiceberg.committing import BY_FILES
-from tests.pyiceberg.lake import data_files, one_commit, rewrite
+from tests.pyiceberg.lake import data_files, rewrite, table_of
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])
 
@@ -39,12 +37,8 @@ def rows(count: int) -> pa.Table:
     )
 
 
-def made(catalog: SqlCatalog, of: pa.Table, files: int = 4) -> Table:
-    table = catalog.create_table("db.t", SCHEMA, properties=BY_FILES)
-    with one_commit(table) as commit:
-        for start in range(0, of.num_rows, -(-of.num_rows // files)):
-            commit.append(of.slice(start, -(-of.num_rows // files)))
-    return table
+def made(catalog: SqlCatalog, of: pa.Table) -> Table:
+    return table_of(catalog, of, 4, properties=BY_FILES)
 
 
 def target(table: Table, files: int) -> dict[str, str]:
@@ -208,13 +202,11 @@ def test_a_directory_that_cannot_be_used(catalog: SqlCatalog, tmp_path: Path, na
 
 def test_row_groups_follow_the_properties_and_the_limit(catalog: SqlCatalog) -> None:
     table = made(catalog, rows(100_000))
-    with table.transaction() as change:
-        change.set_properties({"write.parquet.row-group-limit": "30000"})
+    table.transaction().set_properties({"write.parquet.row-group-limit": "30000"}).commit_transaction()
     done = rewrite(table, "a")
     footer = pq.ParquetFile(done.paths[0]).metadata
     assert [footer.row_group(place).num_rows for place in range(footer.num_row_groups)] == [30_000] * 3 + [10_000]
-    with table.transaction() as change:
-        change.set_properties({"write.parquet.row-group-size-bytes": "500000"})
+    table.transaction().set_properties({"write.parquet.row-group-size-bytes": "500000"}).commit_transaction()
     footer = pq.ParquetFile(rewrite(table, "a").paths[0]).metadata
     sizes = [
         sum(footer.row_group(g).column(c).total_compressed_size for c in range(footer.num_columns))

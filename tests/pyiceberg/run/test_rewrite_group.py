@@ -1,7 +1,5 @@
 """A file group is rewritten: every row once, none changed, deletes applied, files as planned."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections.abc import Sequence
@@ -13,31 +11,15 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg import transforms, types
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import (
-    BucketTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    TruncateTransform,
-)
-from pyiceberg.types import (
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestampType,
-)
 
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, one_commit, position_delete, rewrite
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, rewrite, table_of
 
 Rows = Sequence[dict[str, Any]]
 
@@ -48,12 +30,7 @@ def canonical(rows: Rows) -> list[str]:
 
 
 def made(catalog: SqlCatalog, rows: Rows, schema: pa.Schema, files: int = 4, **arguments: Any) -> Table:
-    table = catalog.create_table("db.t", schema, **arguments)
-    size = -(-len(rows) // files)
-    with one_commit(table) as commit:
-        for start in range(0, len(rows), size):
-            commit.append(pa.Table.from_pylist(list(rows[start : start + size]), schema))
-    return table
+    return table_of(catalog, pa.Table.from_pylist(list(rows), schema), files, **arguments)
 
 
 def numbers(count: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -217,14 +194,16 @@ def test_deletes_are_applied(catalog: SqlCatalog) -> None:
 
 
 def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
-    inner = StructType(NestedField(5, "x", IntegerType()), NestedField(6, "y", StringType()))
+    inner = types.StructType(
+        types.NestedField(5, "x", types.IntegerType()), types.NestedField(6, "y", types.StringType())
+    )
     schema = Schema(
-        NestedField(1, "a", IntegerType()),
-        NestedField(2, "b", StringType()),
-        NestedField(3, "dropped", StringType()),
-        NestedField(4, "s", inner),
-        NestedField(7, "l", ListType(8, inner_of(9), element_required=False)),
-        NestedField(10, "m", MapType(11, StringType(), 12, inner_of(13), value_required=False)),
+        types.NestedField(1, "a", types.IntegerType()),
+        types.NestedField(2, "b", types.StringType()),
+        types.NestedField(3, "dropped", types.StringType()),
+        types.NestedField(4, "s", inner),
+        types.NestedField(7, "l", types.ListType(8, inner_of(9), element_required=False)),
+        types.NestedField(10, "m", types.MapType(11, types.StringType(), 12, inner_of(13), value_required=False)),
     )
     table = catalog.create_table("db.t", schema)
     rows: Rows = [
@@ -234,14 +213,14 @@ def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
     ]
     commit_files(table, data_file(table, rows))
     with table.update_schema() as update:
-        update.update_column("a", LongType())
+        update.update_column("a", types.LongType())
         update.rename_column("b", "text with blanks")
         update.delete_column("dropped")
-        update.add_column("added", StringType())
-        update.update_column("s.x", LongType())
+        update.add_column("added", types.StringType())
+        update.update_column("s.x", types.LongType())
         update.rename_column("s.y", "why")
-        update.add_column(("s", "new"), LongType())
-        update.add_column(("l", "more"), StringType())
+        update.add_column(("s", "new"), types.LongType())
+        update.add_column(("l", "more"), types.StringType())
         update.move_first("added")
     done = rewrite(table, "zorder(a, `text with blanks`)")
     assert done.rows() != []
@@ -270,15 +249,15 @@ def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
     )
 
 
-def inner_of(field_id: int) -> StructType:
-    return StructType(NestedField(field_id, "z", IntegerType()))
+def inner_of(field_id: int) -> types.StructType:
+    return types.StructType(types.NestedField(field_id, "z", types.IntegerType()))
 
 
 def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partition(
     catalog: SqlCatalog, tmp_path: Path
 ) -> None:
-    schema = Schema(NestedField(1, "p", StringType()), NestedField(2, "a", LongType()))
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    schema = Schema(types.NestedField(1, "p", types.StringType()), types.NestedField(2, "a", types.LongType()))
+    spec = PartitionSpec(PartitionField(1, 1000, transforms.IdentityTransform(), "p"))
     mapping = '[{"field-id": 1, "names": ["p"]}, {"field-id": 2, "names": ["old_a"]}]'
     table = catalog.create_table(
         "db.t", schema, partition_spec=spec, properties={"schema.name-mapping.default": mapping}
@@ -302,13 +281,13 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partitio
 
 
 TRANSFORMS: list[tuple[str, Any, bool]] = [
-    ("ts", MonthTransform(), True),
-    ("ts", HourTransform(), False),
-    ("s", IdentityTransform(), False),
-    ("s", TruncateTransform(2), True),
-    ("s", BucketTransform(3), False),
-    ("n", TruncateTransform(10), False),
-    ("n", BucketTransform(4), True),
+    ("ts", transforms.MonthTransform(), True),
+    ("ts", transforms.HourTransform(), False),
+    ("s", transforms.IdentityTransform(), False),
+    ("s", transforms.TruncateTransform(2), True),
+    ("s", transforms.BucketTransform(3), False),
+    ("n", transforms.TruncateTransform(10), False),
+    ("n", transforms.BucketTransform(4), True),
 ]
 """Columns, transforms, and whether the optional package pyiceberg-core is there."""
 
@@ -318,7 +297,9 @@ def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, column: str, transform: Any, with_core: bool
 ) -> None:
     schema = Schema(
-        NestedField(1, "n", LongType()), NestedField(2, "s", StringType()), NestedField(3, "ts", TimestampType())
+        types.NestedField(1, "n", types.LongType()),
+        types.NestedField(2, "s", types.StringType()),
+        types.NestedField(3, "ts", types.TimestampType()),
     )
     table = catalog.create_table("db.t", schema)
     made_of = random.Random(3)
@@ -332,12 +313,11 @@ def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
     ]
     arrow = table.schema().as_arrow()
     table.append(pa.Table.from_pylist(rows[:100], arrow))
-    with table.update_spec() as update:
-        update.add_field(column, transform, "p")
+    table.update_spec().add_field(column, transform, "p").commit()
     table.append(pa.Table.from_pylist(rows[100:], arrow))
     if not with_core:
         monkeypatch.setattr("iceberg_zorder.pyiceberg.partitions.arrow_transform", lambda *_: None)
-    done = rewrite(table, "zorder(n, s)" if transform != IdentityTransform() else "n")
+    done = rewrite(table, "zorder(n, s)" if transform != transforms.IdentityTransform() else "n")
 
     assert canonical(done.rows()) == canonical(rows)
     source = table.schema().find_field(column).field_type

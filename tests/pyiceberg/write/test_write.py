@@ -1,7 +1,5 @@
 """The table's properties of Parquet files are honoured, and bounds enclose what they stand for."""
 
-from __future__ import annotations
-
 import struct
 
 import pyarrow as pa
@@ -29,8 +27,7 @@ def made(catalog: SqlCatalog, properties: dict[str, str], text: str = "x") -> Ta
         )
     )
     # PyIceberg's own writer warns of some of them.
-    with table.transaction() as change:
-        change.set_properties(properties)
+    table.transaction().set_properties(properties).commit_transaction()
     return table
 
 
@@ -69,8 +66,7 @@ def test_properties_are_honoured(catalog: SqlCatalog) -> None:
 @pytest.mark.parametrize(("name", "value"), [("compression-codec", "lzo"), ("page-size-bytes", "big")])
 def test_properties_without_meaning_are_refused(catalog: SqlCatalog, name: str, value: str) -> None:
     table = made(catalog, {})
-    with table.transaction() as change:
-        change.set_properties({f"write.parquet.{name}": value})
+    table.transaction().set_properties({f"write.parquet.{name}": value}).commit_transaction()
     with pytest.raises(InvalidInputError, match=rf"write\.parquet\.{name}.*'{value}'"):
         rewrite(table, "a")
 
@@ -119,7 +115,6 @@ def test_bloom_filters_take_the_bytes_that_the_table_allows(catalog: SqlCatalog)
         "write.parquet.bloom-filter-max-bytes": "4096",
     }
     table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
-    with table.transaction() as change:
-        change.set_properties(properties)
+    table.transaction().set_properties(properties).commit_transaction()
     # A split block filter of n values is wrong for 1 in 100 at 9.68 bits a value.
     assert parquet_settings(table)["bloom_filter_options"]["id"]["ndv"] == pytest.approx(4096 * 8 / 9.68, rel=0.01)

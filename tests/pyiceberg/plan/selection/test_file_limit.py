@@ -1,7 +1,5 @@
 """Option ``max-files-to-rewrite`` takes first what is due, then what saves most for its bytes, and tells what waits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -45,8 +43,7 @@ def made(catalog: Catalog, *files: pa.Table, name: str = "db.t", partitioned: bo
     """A table with these files; the last one is listed first."""
     table = catalog.create_table(name, SCHEMA)
     if partitioned:
-        with table.update_spec() as update:
-            update.add_field("p", IdentityTransform(), "p")
+        table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for each in files:
         table.append(each)
     return table
@@ -94,8 +91,7 @@ def test_what_gains_nothing_is_left_and_what_waits_is_told(catalog: SqlCatalog) 
 def test_old_specs_end_a_part_at_a_time(catalog: SqlCatalog) -> None:
     ordered = [rows(each % 3, 2_000, each, 100 * each, 100 * each + 100) for each in range(8)]
     table = made(catalog, *ordered, partitioned=False)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     assert table.spec().fields[0].field_id >= PARTITION_FIELD_ID_START
     options = {**TARGET, "rewrite-old-specs": "true", "max-files-to-rewrite": "2"}
     [group] = plan_rewrite(table, "a, b", options=options).groups

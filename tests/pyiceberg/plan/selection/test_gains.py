@@ -1,7 +1,5 @@
 """What a rewrite without options gains: judged by the bounds in the manifests and the values of all rows."""
 
-from __future__ import annotations
-
 import json
 import logging
 import struct
@@ -28,6 +26,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
+from tests.present import present
 from tests.pyiceberg import lake
 from tests.pyiceberg.committing import BY_FILES, commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
@@ -56,8 +55,7 @@ def of_small_partitions(catalog: SqlCatalog, partitions: int = 30) -> Table:
     rng = np.random.default_rng(8)
     schema = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
     table = catalog.create_table("db.t", schema, properties=BY_FILES)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for _ in range(6):
         count = 100 * partitions
         p = np.arange(count) % partitions
@@ -70,8 +68,7 @@ def of_sparse_events(catalog: Catalog, name: str = "db.t") -> Table:
     rng = np.random.default_rng(9)
     schema = pa.schema([("p", pa.int64()), ("user", pa.int64()), ("ts", pa.int64()), ("payload", pa.binary())])
     table = catalog.create_table(name, schema)
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     with one_commit(table) as commit:
         for day in range(20):
             for partition, share in enumerate((0.1, 1.0)):
@@ -115,10 +112,8 @@ def mean(fractions: Mapping[str, float]) -> float:
 
 
 def summary_of(table: Table) -> Mapping[str, str]:
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    return snapshot.summary.additional_properties
+    snapshot = present(table.current_snapshot())
+    return present(snapshot.summary).additional_properties
 
 
 def test_time_does_not_pay_for_users_unless_weights_say_so(catalog: SqlCatalog) -> None:
@@ -169,8 +164,7 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     assert settled.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
     again = rewrite_data_files(table, ["user", "ts"], options={**BOTH, "min-input-files": 4})
     assert (again.nothing_to_do, again.scan_fractions) == (True, ())
-    assert again.message is not None
-    assert again.message.startswith("Nothing to rewrite in lake.db.t: ")
+    assert present(again.message).startswith("Nothing to rewrite in lake.db.t: ")
     assert [each.file_path for each in data_files(table)] == [each.file_path for each in files]
 
 
@@ -232,8 +226,7 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     metadata, files = table.metadata, data_files(table)
     dry_run = rewrite_data_files(table, "user, ts", options={**BOTH, "dry-run": True})
     assert dry_run.dry_run
-    assert dry_run.message is not None
-    assert dry_run.message.startswith("Dry run: nothing was written. ts pays for user: ")
+    assert present(dry_run.message).startswith("Dry run: nothing was written. ts pays for user: ")
     assert dry_run.expected_seconds is None
     assert [each.actual for each in dry_run.scan_fractions] == [None, None]
     assert (table.refresh().metadata, data_files(table)) == (metadata, files)
@@ -267,8 +260,7 @@ def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCata
     assert planned.expected_seconds == pytest.approx(seconds * size)
     assert execute(table, planned).expected_seconds == planned.expected_seconds
     nothing = rewrite_data_files(table, "user, ts", options={**BOTH, "dry-run": True})
-    assert nothing.message is not None
-    assert nothing.message.startswith("Dry run: nothing was written. Nothing to rewrite in lake.db.t: ")
+    assert present(nothing.message).startswith("Dry run: nothing was written. Nothing to rewrite in lake.db.t: ")
     with pytest.raises(InvalidInputError, match="Cannot use the filter 'nope = 1'"):
         sample(table, plan_rewrite(table, "user, ts"), predicates=["nope = 1"])
     with pytest.raises(InvalidInputError, match="Cannot set dry-run to 'perhaps', because it must be true or false"):
@@ -330,8 +322,7 @@ def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
     assert target() == (20_000, "last layout")
     table.append(longs(user=[1], ts=[2]))
     assert target() == (20_000, "last layout")
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.target-file-size-bytes": "30000000"})
+    table.transaction().set_properties({"write.target-file-size-bytes": "30000000"}).commit_transaction()
     assert target() == (30_000_000, "property")
 
 

@@ -1,7 +1,5 @@
 """File groups that ``max-file-group-size-bytes`` and ``max-file-group-input-files`` cut: what is committed by itself, and what is told of it."""
 
-from __future__ import annotations
-
 import numpy as np
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table

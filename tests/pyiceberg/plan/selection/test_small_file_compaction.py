@@ -1,7 +1,5 @@
 """Small files are gathered, each byte a few times, and never so that filters cost more."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rewrites of what pays: judged by the bounds in the manifests, the values of all rows, and a rewrite of everything."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -311,8 +309,7 @@ def test_other_columns_than_those_of_the_last_rewrite_are_told(grid: Table) -> N
 def test_only_the_partitions_that_need_it(catalog: SqlCatalog) -> None:
     rng = np.random.default_rng(7)
     table = catalog.create_table("db.p", pa.schema([("p", pa.int64()), *LONGS]))
-    with table.update_spec() as update:
-        update.add_field("p", IdentityTransform(), "p")
+    table.update_spec().add_field("p", IdentityTransform(), "p").commit()
     for box in range(16):
         a, b = box % 4, box // 4
         rows = longs(

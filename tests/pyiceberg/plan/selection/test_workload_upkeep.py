@@ -1,7 +1,5 @@
 """Which files are rewritten for the queries of a workload, judged by the bounds in manifests."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 
@@ -102,8 +100,7 @@ def test_queries_that_no_layout_serves_gain_by_fewer_files_alone(table: Table, r
     for _ in range(5):
         table.append(rows(rng, 100))
     assert plan_rewrite(table, ["a", "b"], options=options).groups == ()
-    with table.transaction() as transaction:
-        transaction.set_properties(BY_FILES)
+    table.transaction().set_properties(BY_FILES).commit_transaction()
     (group,) = plan_rewrite(table, ["a", "b"], options=options).groups
     assert [why.code for why in group.reasons] == ["scan-ratio"]
     assert len(group.tasks) == len(data_files(table)) > 1.2 * group.expected_output_files
@@ -111,8 +108,7 @@ def test_queries_that_no_layout_serves_gain_by_fewer_files_alone(table: Table, r
 
 def test_queries_of_one_partition_have_no_other_rewritten(catalog: SqlCatalog, rng: np.random.Generator) -> None:
     made = catalog.create_table("db.parts", pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())]))
-    with made.update_spec() as update:
-        update.add_identity("p")
+    made.update_spec().add_identity("p").commit()
     a, b = rng.integers(0, 10_000, 40_000), rng.integers(0, 10_000, 40_000)
     made.append(pa.table({"p": np.arange(40_000) % 2, "a": a, "b": b}))
     rewrite_data_files(made, ["a", "b"], options={**SIZE, "rewrite-all": "true"})

@@ -11,6 +11,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -60,6 +62,11 @@ public final class Spark35Line implements SparkLine {
     DataSourceV2Relation with =
         relation.copy(relation.table(), SparkInternals.seq(output), relation.catalog(), relation.identifier(), relation.options());
     return Dataset.ofRows(rows.sparkSession(), with);
+  }
+
+  @Override
+  public LogicalPlan withTable(DataSourceV2Relation relation, Table table) {
+    return relation.copy(table, relation.output(), relation.catalog(), relation.identifier(), relation.options());
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark35;
 
+import io.icebergzorder.spark.joins.JoinPruning;
 import io.icebergzorder.spark.sql.ParsedPlans;
 import io.icebergzorder.spark.sql.Procedures;
 import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
@@ -36,6 +37,7 @@ public final class Spark35Seam implements Consumer<SparkSessionExtensions> {
     extensions.injectParser(
         (session, parser) -> ParsedPlans.around(parser, new CallRule(session)::apply, text -> planOfAdded(parser, text)));
     extensions.injectResolutionRule(CallRule::new);
+    extensions.injectOptimizerRule(JoinPruning::new);
   }
 
   private static LogicalPlan planOfAdded(ParserInterface parser, String text) {

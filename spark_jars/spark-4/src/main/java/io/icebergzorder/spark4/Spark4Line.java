@@ -12,6 +12,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -58,11 +60,20 @@ public final class Spark4Line implements SparkLine {
           new AttributeReference(
               column.name(), column.dataType(), false, Metadata.empty(), NamedExpression.newExprId(), SparkInternals.seq(List.of())));
     }
+    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), with(relation, 1, SparkInternals.seq(output)));
+  }
+
+  @Override
+  public LogicalPlan withTable(DataSourceV2Relation relation, Table table) {
+    return with(relation, 0, table);
+  }
+
+  private static LogicalPlan with(DataSourceV2Relation relation, int place, Object value) {
     // Spark 4.1 has one field more than 4.0.
     Object[] fields = new Object[relation.productArity()];
     Arrays.setAll(fields, relation::productElement);
-    fields[1] = SparkInternals.seq(output);
-    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), relation.makeCopy(fields));
+    fields[place] = value;
+    return (LogicalPlan) relation.makeCopy(fields);
   }
 
   @Override

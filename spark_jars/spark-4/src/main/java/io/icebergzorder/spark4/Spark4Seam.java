@@ -1,5 +1,6 @@
 package io.icebergzorder.spark4;
 
+import io.icebergzorder.spark.joins.JoinPruning;
 import io.icebergzorder.spark.sql.ParsedPlans;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
@@ -21,6 +22,7 @@ public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
         hasHiveSupport(session)
             ? ParsedPlans.around(parser, new ProcedureRule(session)::apply, text -> null)
             : parser);
+    extensions.injectOptimizerRule(JoinPruning::new);
   }
 
   private static boolean hasHiveSupport(SparkSession session) {

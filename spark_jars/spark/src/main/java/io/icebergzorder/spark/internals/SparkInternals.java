@@ -21,11 +21,13 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -103,6 +105,11 @@ public final class SparkInternals {
             .add(MetadataColumns.FILE_PATH.name(), DataTypes.StringType)
             .add(MetadataColumns.ROW_POSITION.name(), DataTypes.LongType);
     return line().withColumns(staged, columns);
+  }
+
+  /** A relation that reads another table in the same way. */
+  public static LogicalPlan withTable(DataSourceV2Relation relation, org.apache.spark.sql.connector.catalog.Table table) {
+    return line().withTable(relation, table);
   }
 
   /** Iceberg's Spark table that writes a staged file group. */

@@ -6,8 +6,11 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -30,6 +33,9 @@ public interface SparkLine {
 
   /** A data frame of one relation, with further columns that are not null. */
   Dataset<Row> withColumns(Dataset<Row> relation, StructType columns);
+
+  /** A relation that reads another table in the same way. */
+  LogicalPlan withTable(DataSourceV2Relation relation, Table table);
 
   /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
   List<Scan> scans(QueryExecution query);

@@ -1,0 +1,86 @@
+package io.icebergzorder.spark.joins;
+
+import io.icebergzorder.spark.internals.SparkInternals;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Lets the scans of Iceberg tables take the keys of joins: Spark's dynamic partition pruning then offers them for every column in which
+ * the files' bounds are tight, not for partition columns alone.
+ *
+ * <p>The rule puts a {@link PrunableTable} in the place of each table that a query reads. Streams, metadata tables, and commands that
+ * read the table in order to change it (DELETE, UPDATE, MERGE) stay as they are. Any failure leaves the query as it was.
+ */
+public final class JoinPruning extends Rule<LogicalPlan> {
+  /** The setting: {@code auto}, the default, or {@code off}. */
+  static final String SETTING = "spark.iceberg-zorder.join-pruning";
+
+  private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
+  private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
+
+  private final transient SparkSession session;
+
+  public JoinPruning(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    try {
+      return isOn() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable()) : plan;
+    } catch (RuntimeException | LinkageError e) {
+      warnOnce("Joins skip no files, because the plan of a query cannot be changed", e);
+      return plan;
+    }
+  }
+
+  /** Logs a warning the first time that it is given; queries go on without join pruning. */
+  static void warnOnce(String message, Throwable cause) {
+    if (WARNED.add(message)) {
+      LOG.warn(message, cause);
+    }
+  }
+
+  private boolean isOn() {
+    String setting = session.conf().get(SETTING, "auto").trim().toLowerCase(Locale.ROOT);
+    if (!setting.equals("auto") && !setting.equals("off")) {
+      warnOnce("Joins skip no files, because %s is '%s' and neither 'auto' nor 'off'".formatted(SETTING, setting), null);
+    }
+    return setting.equals("auto");
+  }
+
+  private static boolean readsOnly(LogicalPlan plan) {
+    boolean isWrite =
+        plan instanceof AppendData || plan instanceof OverwriteByExpression || plan instanceof OverwritePartitionsDynamic;
+    return !plan.isStreaming() && (isWrite || !(plan instanceof Command));
+  }
+
+  private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
+    @Override
+    public boolean isDefinedAt(LogicalPlan plan) {
+      // Subclasses (tables of staged rewrites among them) read in ways of their own.
+      return plan instanceof DataSourceV2Relation relation
+          && relation.table().getClass() == SparkTable.class
+          && PrunableTable.serves((SparkTable) relation.table());
+    }
+
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+      DataSourceV2Relation relation = (DataSourceV2Relation) plan;
+      return SparkInternals.withTable(relation, new PrunableTable((SparkTable) relation.table()));
+    }
+  }
+}

@@ -1,0 +1,391 @@
+"""Joins skip files: with and without ``spark.iceberg-zorder.join-pruning`` a query gives the same rows, and reads fewer files.
+
+The large table has 32 files, each a box in every column but ``r``; the small one names eight values by their group. So a join by
+group 3 needs four of the files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.java_gateway import JavaObject
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.tables import local_path
+
+SETTING = "spark.iceberg-zorder.join-pruning"
+FILES = 32
+GROUPS = 8
+
+KEYS = {
+    "i": "cast(id AS int)",
+    "l": "id * 1000000007",
+    "de": "cast(id / 7 AS decimal(20, 3))",
+    "big": "cast(id * 100000000000000000000 AS decimal(38, 0))",
+    "s": "concat('key ü 😀 ', lpad(cast(id AS string), 9, '0'))",
+    "da": "date_add(date'1969-06-01', cast(id AS int))",
+    "ts": "timestamp_micros(id * 3600000001 - 1000000000000)",
+    "tn": "cast(timestamp_micros(id * 3600000001 - 1000000000000) AS timestamp_ntz)",
+    "`d.o t`": "cast(id AS int)",
+}
+"""Columns that rise with the row, and their values."""
+
+
+@pytest.fixture(scope="module")
+def star(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session with a table ``fact``, clustered by every key, and ``dim``, whose groups are ranges of them."""
+    keys = ", ".join(f"{value} AS {name}" for name, value in KEYS.items())
+    spark.sql(
+        f"CREATE TABLE lake.db.fact USING iceberg TBLPROPERTIES ('write.distribution-mode' = 'none') AS"
+        f" SELECT /*+ REPARTITION_BY_RANGE({FILES}, id) */ id, {keys}, pmod(hash(id), 100) AS r FROM range(6400)"
+    )
+    assert len(spark.table("lake.db.fact.files").collect()) == FILES
+    spark.sql(
+        f"CREATE TABLE lake.db.dim USING iceberg AS SELECT id, {keys}, pmod(hash(id), 100) AS r,"
+        f" cast(id DIV {6400 // GROUPS} AS int) AS g FROM range(0, 6400, 10)"
+    )
+    yield spark
+    for name in ("fact", "dim"):
+        spark.sql(f"DROP TABLE lake.db.{name} PURGE")
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    """Set settings of a session for a while."""
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
+def nodes(plan: JavaObject) -> Iterator[JavaObject]:
+    """All operators of an executed plan, those of finished stages among them."""
+    name = plan.getClass().getSimpleName()
+    if name == "AdaptiveSparkPlanExec":
+        yield from nodes(plan.executedPlan())
+    elif name.endswith("QueryStageExec"):
+        yield from nodes(plan.plan())
+    elif name != "ReusedExchangeExec":
+        yield plan
+        children = plan.children()
+        for place in range(children.size()):
+            yield from nodes(children.apply(place))
+
+
+def scans(query: DataFrame, table: str = "fact") -> list[JavaObject]:
+    """The scans of a table in an executed query."""
+    plan = query._jdf.queryExecution().executedPlan()
+    found = [node for node in nodes(plan) if node.getClass().getSimpleName() == "BatchScanExec"]
+    return [node for node in found if str(node.table().name()).endswith(f".{table}")]
+
+
+def metric(scan: JavaObject, name: str) -> int | None:
+    found = scan.metrics().get(name)
+    return int(found.get().value()) if found.isDefined() else None
+
+
+def skipped(query: DataFrame, table: str = "fact") -> list[int | None]:
+    """The files that joins have skipped, by scan of a table; None of a scan that is Iceberg's own."""
+    return [metric(scan, "filesSkippedByJoins") for scan in scans(query, table)]
+
+
+def rows(query: DataFrame) -> Counter[Any]:
+    return Counter(map(str, query.collect()))
+
+
+def check(spark: SparkSession, sql: str) -> DataFrame:
+    """Run a query with and without join pruning, which must give the same rows; return that with it."""
+    with settings(spark, {SETTING: "off"}):
+        plain = spark.sql(sql)
+        expected = rows(plain)
+        assert all(each is None for each in skipped(plain))
+    query = spark.sql(sql)
+    assert rows(query) == expected
+    return query
+
+
+@pytest.mark.version
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_of_every_type(star: SparkSession, key: str, adaptive: str) -> None:
+    with settings(star, {"spark.sql.adaptive.enabled": adaptive}):
+        query = check(star, f"SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.{key} = dim.{key} WHERE g = 3")
+    assert skipped(query) == [FILES - FILES // GROUPS]
+    assert [metric(scan, "resultDataFiles") for scan in scans(query)] == [FILES // GROUPS]
+    assert query.count() == 80
+
+
+JOINS = {
+    "left semi": "SELECT id FROM lake.db.fact LEFT SEMI JOIN lake.db.dim ON fact.i = dim.i AND g = 3",
+    "in": "SELECT id FROM lake.db.fact WHERE i IN (SELECT i FROM lake.db.dim WHERE g = 3)",
+    "exists": "SELECT id FROM lake.db.fact WHERE EXISTS (SELECT 1 FROM lake.db.dim WHERE dim.l = fact.l AND g = 3)",
+    "aggregate": "SELECT g, count(*) FROM lake.db.fact JOIN lake.db.dim USING (da) WHERE g = 3 GROUP BY g",
+    "two keys": "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.i AND fact.s = dim.s WHERE g = 3",
+    "with a filter": "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3 AND fact.r < 50",
+    "distinct": "SELECT count(DISTINCT fact.r), min(fact.s) FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3",
+}
+
+
+@pytest.mark.parametrize("sql", JOINS.values(), ids=list(JOINS))
+def test_joins_of_every_kind(star: SparkSession, sql: str) -> None:
+    assert skipped(check(star, sql)) == [FILES - FILES // GROUPS]
+
+
+def test_a_small_side_without_rows_skips_all(star: SparkSession) -> None:
+    sql = "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g > 100"
+    check(star, sql)
+    with settings(star, {"spark.sql.adaptive.enabled": "false"}):
+        assert skipped(check(star, sql)) == [FILES]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # Spark broadcasts no side whose every row is kept, and hands on the keys of broadcasts alone.
+        "SELECT dim.id, fact.s FROM lake.db.fact RIGHT JOIN (SELECT * FROM lake.db.dim WHERE g = 3) dim ON fact.i = dim.i",
+        "SELECT fact.id, g FROM lake.db.fact LEFT JOIN (SELECT * FROM lake.db.dim WHERE g = 3) dim USING (i)",
+        "SELECT id FROM lake.db.fact LEFT ANTI JOIN lake.db.dim ON fact.i = dim.i AND g = 3",
+        "SELECT id FROM lake.db.fact WHERE i NOT IN (SELECT i FROM lake.db.dim WHERE g = 3)",
+        "SELECT fact.id, g FROM lake.db.fact FULL JOIN (SELECT * FROM lake.db.dim WHERE g = 3) dim USING (i)",
+    ],
+)
+def test_joins_that_need_all_rows(star: SparkSession, sql: str) -> None:
+    assert skipped(check(star, sql)) == [0]
+
+
+def test_columns_whose_bounds_separate_no_files_are_not_offered(star: SparkSession) -> None:
+    query = check(
+        star, "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.r = dim.r WHERE g = 3 AND dim.id < 2410"
+    )
+    assert skipped(query) == [0]
+    assert "dynamicpruning" not in query._jdf.queryExecution().toString().lower()
+
+
+def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -> None:
+    star.sql("CREATE TABLE lake.db.keys USING iceberg AS SELECT cast(id AS int) AS i, id % 2 AS g FROM range(0, 3000)")
+    try:
+        query = check(star, "SELECT fact.id FROM lake.db.fact JOIN lake.db.keys USING (i) WHERE g = 1")
+        assert skipped(query) == [FILES - 15]
+        assert len(query._jdf.queryExecution().toString()) < 20_000
+    finally:
+        star.sql("DROP TABLE lake.db.keys PURGE")
+
+
+def test_equal_scans_are_read_once(star: SparkSession) -> None:
+    sql = (
+        "WITH part AS (SELECT fact.r, count(*) AS n FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3 GROUP BY fact.r)"
+        " SELECT a.r, b.n FROM part a JOIN part b ON a.r = b.r"
+    )
+    with settings(star, {"spark.sql.autoBroadcastJoinThreshold": "100000"}):
+        with settings(star, {SETTING: "off"}):
+            plain = star.sql(sql)
+            plain.collect()
+        query = check(star, sql)
+    assert len(scans(query)) == len(scans(plain))
+
+
+def test_a_query_that_runs_again_after_an_append_reads_its_rows(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i FROM lake.db.fact"
+    )
+    try:
+        sql = "SELECT growing.i FROM lake.db.growing JOIN lake.db.dim USING (i) WHERE g = 3"
+        planned = star.sql(sql)
+        planned._jdf.queryExecution().executedPlan()
+        star.sql("INSERT INTO lake.db.growing SELECT i FROM lake.db.fact")
+        with settings(star, {SETTING: "off"}):
+            after = rows(star.sql(sql))
+        assert rows(star.sql(sql)) == after
+        assert sum(after.values()) == 160
+        assert sum(rows(planned).values()) in (80, 160)
+    finally:
+        star.sql("DROP TABLE lake.db.growing PURGE")
+
+
+def test_branches_tags_and_time_travel(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.old USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, s FROM lake.db.fact"
+    )
+    try:
+        first = star.sql("SELECT snapshot_id FROM lake.db.old.snapshots").collect()[0][0]
+        star.sql("ALTER TABLE lake.db.old CREATE BRANCH side")
+        star.sql("ALTER TABLE lake.db.old CREATE TAG start")
+        star.sql("INSERT INTO lake.db.old.branch_side SELECT i, 'side' FROM lake.db.fact WHERE i < 100")
+        star.sql("DELETE FROM lake.db.old WHERE i >= 2500")
+        for name, count in (
+            ("lake.db.old", 10),
+            ("lake.db.old.branch_side", 80),
+            ("lake.db.old.tag_start", 80),
+            (f"lake.db.old VERSION AS OF {first}", 80),
+        ):
+            query = check(star, f"SELECT t.* FROM {name} t JOIN lake.db.dim ON t.i = dim.i WHERE g = 3")
+            assert query.count() == count, name
+        star.sql("ALTER TABLE lake.db.old ADD COLUMN more int")
+        star.sql("ALTER TABLE lake.db.old RENAME COLUMN i TO j")
+        check(star, "SELECT * FROM lake.db.old t JOIN lake.db.dim ON t.j = dim.i WHERE g = 3")
+        check(star, "SELECT t.* FROM lake.db.old.tag_start t JOIN lake.db.dim ON t.i = dim.i WHERE g = 3")
+    finally:
+        star.sql("DROP TABLE lake.db.old PURGE")
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_row_level_operations_change_the_same_rows(star: SparkSession, mode: str) -> None:
+    left = {}
+    for setting in ("off", "auto"):
+        star.sql(
+            f"CREATE TABLE lake.db.changed USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = '{mode}',"
+            f" 'write.update.mode' = '{mode}', 'write.merge.mode' = '{mode}') AS"
+            f" SELECT /*+ REPARTITION_BY_RANGE(16, i) */ i, s, r FROM lake.db.fact"
+        )
+        try:
+            with settings(star, {SETTING: setting}):
+                star.sql("DELETE FROM lake.db.changed WHERE i IN (SELECT i FROM lake.db.dim WHERE g = 3)")
+                star.sql("UPDATE lake.db.changed SET s = 'new' WHERE i IN (SELECT i FROM lake.db.dim WHERE g = 4)")
+                star.sql(
+                    "MERGE INTO lake.db.changed t USING (SELECT i, g FROM lake.db.dim WHERE g IN (5, 6)) d ON t.i = d.i"
+                    " WHEN MATCHED AND g = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged'"
+                    " WHEN NOT MATCHED THEN INSERT (i, s, r) VALUES (d.i, 'none', 0)"
+                )
+                star.sql(
+                    "INSERT INTO lake.db.changed SELECT f.i, f.s, f.r FROM lake.db.fact f JOIN lake.db.dim USING (i) WHERE g = 7"
+                )
+                left[setting] = rows(star.table("lake.db.changed"))
+        finally:
+            star.sql("DROP TABLE lake.db.changed PURGE")
+    assert left["auto"] == left["off"]
+    assert sum(left["auto"].values()) == 6400 - 80
+
+
+def test_deletes_are_applied_in_files_that_a_join_reads(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.holes USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read') AS"
+        " SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, r FROM lake.db.fact"
+    )
+    try:
+        star.sql("DELETE FROM lake.db.holes WHERE r % 2 = 0")
+        query = check(star, "SELECT holes.* FROM lake.db.holes JOIN lake.db.dim USING (i) WHERE g = 3")
+        assert skipped(query, "holes") == [7]
+    finally:
+        star.sql("DROP TABLE lake.db.holes PURGE")
+
+
+@pytest.mark.parametrize("grouped", ["true", "false"])
+def test_partitioned_tables(star: SparkSession, grouped: str) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.parts (i int, b int) USING iceberg PARTITIONED BY (b)"
+        " TBLPROPERTIES ('write.distribution-mode' = 'none')"
+    )
+    try:
+        for start in range(0, 6400, 800):
+            star.sql(
+                f"INSERT INTO lake.db.parts SELECT i, i % 2 FROM lake.db.fact WHERE i >= {start} AND i < {start + 800} ORDER BY 2"
+            )
+        joining = {
+            "spark.sql.sources.v2.bucketing.enabled": grouped,
+            "spark.sql.iceberg.planning.preserve-data-grouping": grouped,
+        }
+        with settings(star, joining):
+            query = check(star, "SELECT parts.* FROM lake.db.parts JOIN lake.db.dim USING (i) WHERE g = 3")
+            assert skipped(query, "parts") == ([None] if grouped == "true" else [14])
+            both = (
+                "SELECT parts.* FROM lake.db.parts JOIN lake.db.dim ON parts.i = dim.i AND parts.b = dim.r WHERE g = 3"
+            )
+            check(star, both)
+            check(
+                star,
+                "SELECT a.* FROM lake.db.parts a JOIN lake.db.parts b USING (b, i) JOIN lake.db.dim USING (i) WHERE g = 3",
+            )
+    finally:
+        star.sql("DROP TABLE lake.db.parts PURGE")
+
+
+def test_metadata_tables_streams_limits_and_counts(star: SparkSession, tmp_path: Path) -> None:
+    assert (
+        skipped(check(star, "SELECT f.file_path FROM lake.db.fact.files f JOIN lake.db.dim ON f.record_count = dim.i"))
+        == []
+    )
+    check(star, "SELECT count(*), min(i), max(i) FROM lake.db.fact")
+    check(star, "SELECT count(*) FROM (SELECT * FROM lake.db.fact LIMIT 10) JOIN lake.db.dim USING (r) WHERE g = 3")
+    check(star, "SELECT fact._file, fact._pos, fact.i FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.i WHERE g = 3")
+    stream = star.readStream.table("lake.db.fact").join(star.table("lake.db.dim").where("g = 3"), "i").select("i")
+    running = (
+        stream.writeStream.trigger(availableNow=True)
+        .format("memory")
+        .queryName("streamed")
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
+    running.awaitTermination()
+    assert star.table("streamed").count() == 80
+
+
+def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None:
+    query = check(
+        star,
+        "SELECT u.i FROM (SELECT i FROM lake.db.fact WHERE r < 50 UNION ALL SELECT i FROM lake.db.fact WHERE r >= 50) u"
+        " JOIN lake.db.dim USING (i) WHERE g = 3",
+    )
+    assert skipped(query) == [FILES - FILES // GROUPS] * 2
+    check(star, "SELECT a.i FROM lake.db.fact a JOIN lake.db.fact b ON a.i = b.i + 1 WHERE b.s = 'key ü 😀 000002500'")
+
+
+def test_floating_numbers_and_expressions_are_not_offered(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.floats USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, n) */ n,"
+        " CASE n WHEN 500 THEN -0.0D WHEN 501 THEN double('NaN') ELSE (n - 500) / 10 END AS d"
+        " FROM (SELECT cast(id AS int) AS n FROM range(1000))"
+    )
+    star.sql(
+        "CREATE TABLE lake.db.zeros USING iceberg AS SELECT * FROM VALUES (0.0D, 1), (double('NaN'), 2), (12.3D, 3) AS t(d, g)"
+    )
+    try:
+        for group in (1, 2, 3):
+            query = check(star, f"SELECT n FROM lake.db.floats JOIN lake.db.zeros USING (d) WHERE g = {group}")
+            assert query.count() == 1
+            assert skipped(query, "floats") == [0]
+        assert skipped(
+            check(star, "SELECT n FROM lake.db.floats JOIN lake.db.zeros ON n = g + 1 WHERE g = 3"), "floats"
+        ) == [7]
+        assert skipped(
+            check(star, "SELECT n FROM lake.db.floats JOIN lake.db.zeros ON n - 1 = g WHERE g = 3"), "floats"
+        ) == [0]
+    finally:
+        star.sql("DROP TABLE lake.db.floats PURGE")
+        star.sql("DROP TABLE lake.db.zeros PURGE")
+
+
+def test_setting(star: SparkSession) -> None:
+    sql = "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3"
+    for value, expected in (("AUTO", [28]), ("off", [None]), ("yes", [None])):
+        with settings(star, {SETTING: value}):
+            query = star.sql(sql)
+            assert query.count() == 80
+            query.collect()
+            assert skipped(query) == expected
+
+
+def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:
+    """Manifests that have gone since Iceberg planned the scan cannot be read again."""
+    star.sql(
+        "CREATE TABLE lake.db.broken USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i FROM lake.db.fact"
+    )
+    query = star.sql("SELECT broken.i FROM lake.db.broken JOIN lake.db.dim USING (i) WHERE g = 3")
+    query._jdf.queryExecution().executedPlan()
+    manifests = [Path(local_path(path)) for (path,) in star.sql("SELECT path FROM lake.db.broken.manifests").collect()]
+    for manifest in manifests:
+        manifest.rename(f"{manifest}.gone")
+    try:
+        assert len(query.collect()) == 80
+        assert skipped(query, "broken") == [0]
+    finally:
+        for manifest in manifests:
+            Path(f"{manifest}.gone").rename(manifest)
+        star.sql("DROP TABLE lake.db.broken PURGE")
