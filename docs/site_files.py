@@ -26,6 +26,14 @@ ROLE = re.compile(r":[a-z]+:<code>(?:~[\w.]*\.)?")
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 
 
+class Attachment(File):
+    """A file that the site shows as it is, pages of Markdown included."""
+
+    def is_documentation_page(self) -> bool:
+        """Return False."""
+        return False
+
+
 class Notebook(File):
     """A notebook, which is a page."""
 
@@ -57,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if not (REPOSITORY / path).is_file():
                 LOG.warning("%s links to %s, which is no file", uri, path)
             elif target not in files.src_uris:
-                files.append(File.generated(config, target, abs_src_path=str(REPOSITORY / path)))
+                files.append(Attachment.generated(config, target, abs_src_path=str(REPOSITORY / path)))
         return posixpath.relpath(target, posixpath.dirname(uri) or ".")
 
     parts = FENCED.split(markdown)
