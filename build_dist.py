@@ -2,7 +2,9 @@
 
     dist/iceberg_zorder-<version>.tar.gz       the sdist, for PyPI
     dist/iceberg_zorder-<version>-*.whl        the wheel, built from nothing but the sdist, with the plugin jar inside
+    dist/SHA256SUMS                            of these two
     dist/maven/io/icebergzorder/...            that jar with its sources, Javadoc, POM and checksums, for Maven Central
+    dist/site/                                 the pages under docs, for a web server
 
 PyPI's rules are checked by ``twine check --strict``, Maven Central's here; they are at
 https://central.sonatype.org/publish/requirements. What only the publisher can give is listed at the end.
@@ -46,17 +48,22 @@ def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     build_python(DIST)
     artifact = build_maven(DIST, build_javadoc())
-    for_pypi = [str(path) for path in sorted(DIST.iterdir()) if path.is_file()]
-    _run([sys.executable, "-m", "twine", "check", "--strict", *for_pypi])
+    for_pypi = sorted(path for path in DIST.iterdir() if path.is_file())
+    _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, for_pypi)])
+    sums = "".join(f"{_digest(path, 'sha256')}  {path.name}\n" for path in for_pypi)
+    (DIST / "SHA256SUMS").write_text(sums, encoding="ascii")
+    _run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(DIST / "site")])
     found = central_faults(artifact)
     left = [field for field in PUBLISHER_GIVES if _lacks(field) in found]
     faults = [fault for fault in found if fault not in map(_lacks, left)]
     if faults:
         raise SystemExit(f"Cannot publish {artifact}, because {'; '.join(faults)}")
-    for path in sorted(path for path in DIST.rglob("*") if path.is_file() and path.suffix[1:] not in CHECKSUMS):
+    files = [*for_pypi, *sorted(path for path in artifact.iterdir() if path.suffix[1:] not in CHECKSUMS)]
+    for path in files:
         sys.stdout.write(f"{path.relative_to(ROOT)}  {path.stat().st_size:,} bytes\n")
     elements = f"in the POM {', '.join(left)}; " if left else ""
-    sys.stdout.write(f"\nLeft to the publisher: {elements}a signature (.asc) of every file in dist/maven\n")
+    sys.stdout.write(f"{DIST.name}/SHA256SUMS\n{DIST.name}/site\n\n")
+    sys.stdout.write(f"Left to the publisher: {elements}a signature (.asc) of every file in dist/maven\n")
 
 
 def build_python(directory: Path) -> None:
