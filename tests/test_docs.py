@@ -162,6 +162,21 @@ def test_commands_and_arguments_are_those_of_the_command_line() -> None:
     assert {(name, flag) for name, flag in flags if flag.startswith("-")} == told
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_command_lines_are_those_of_the_command_line(page: str) -> None:
+    application = typer.main.get_command(iceberg_zorder.cli.app.app)
+    flags = {
+        name: {flag for each in command.params for flag in each.opts}
+        for name, command in application.commands.items()  # type: ignore[attr-defined]
+    }
+    code = r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`"
+    shown = "\n".join(re.findall(code, PAGES[page].replace("\\\n", " "), re.DOTALL | re.MULTILINE))
+    lines = re.findall(r"iceberg-zorder ([a-z]+)([^`\n]*)", shown)
+    named = [(name, flag) for name, rest in lines for flag in re.findall(r"\s(--[a-z-]+)", rest.partition("  #")[0])]
+    assert [name for name, _ in lines if name not in flags] == []
+    assert [(name, flag) for name, flag in named if flag not in {*flags[name], "--help"}] == []
+
+
 def test_codes_of_reasons_are_those_of_the_code() -> None:
     codes = [
         row[0]

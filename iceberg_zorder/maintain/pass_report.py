@@ -62,7 +62,7 @@ class PassReport:
     """Messages about rules that match no table."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report in JSON types; ``docs/do/keep-a-table.md`` lists the keys."""
+        """Return the report in JSON types; ``docs/reference/json/pass.md`` lists the keys."""
         return {
             "version": 1,
             "began": self.began.isoformat(),
@@ -107,7 +107,7 @@ class PassReport:
 
 
 def described(report: TableReport) -> dict[str, Any]:
-    """Return a table's report in JSON types; ``docs/do/keep-a-table.md`` lists the keys."""
+    """Return a table's report in JSON types; ``docs/reference/json/pass.md`` lists the keys."""
     decision, found = report.decision, report.observation
     return {
         "table": str(report.table),

@@ -37,7 +37,7 @@ class PastRewrite:
         return self.commits[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rewrite in JSON types; ``docs/do/undo.md`` lists the keys."""
+        """Return the rewrite in JSON types; ``docs/reference/json/other.md`` lists the keys."""
         fractions = _fractions(self.last.summary)
         total = {key: sum(each.count(of) for each in self.commits) for key, of in _COUNTS.items()}
         seconds = [each.count(DURATION) / 1000 for each in self.commits if DURATION in each.summary]

@@ -183,7 +183,7 @@ class Finding:
 class ClusteringReport:
     """How well a table is clustered.
 
-    ``docs/do/read-a-report.md`` lists the keys. No key is removed while ``version`` is 1.
+    ``docs/reference/json/report.md`` lists the keys. No key is removed while ``version`` is 1.
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the

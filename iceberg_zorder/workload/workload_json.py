@@ -1,4 +1,4 @@
-"""Workloads as JSON, as ``docs/do/workload.md`` describes it: what the command ``workload`` writes."""
+"""Workloads as JSON, as ``docs/reference/json/workload.md`` describes it: what the command ``workload`` writes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _MOST_MEASURED = 5
 
 
 def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20) -> dict[str, Any]:
-    """Return the newest rewrites of a table, oldest first, by the keys that ``docs/do/undo.md`` lists.
+    """Return the newest rewrites of a table, oldest first, by the keys that ``docs/reference/json/other.md`` lists.
 
     Examples
     --------
