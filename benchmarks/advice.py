@@ -54,8 +54,7 @@ _HOW = f"""\
 {{rows:,}} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES} queries. Half of the
 queries choose, the others judge and are counted here; repeated queries are in
 [both halves](../do/choose-columns.md#what-is-judged). Actual reads are by the bounds in the manifests. Written are the
-{{sets}} best sets of columns by prediction, all sorts, and cuts from the workload, made for the half that
-chooses."""
+{{sets}} best predicted sets of columns, all sorts, and cuts made for the choosing half."""
 
 
 @dataclass(frozen=True)

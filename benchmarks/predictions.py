@@ -50,7 +50,7 @@ _ABOUT = """\
 Before it writes, a rewrite predicts which share of the table `column = value` will read. This page compares predicted
 with actual shares, for readers who ask how far to trust a dry run."""
 _HOW = f"""\
-[predictions.json](predictions.json) has every figure, also of the fuzzer's tables. *Attainable* is what a report says
+[predictions.json](predictions.json) has every figure, also of the fuzzer's tables. *Attainable* is a report's figure,
 from bounds alone. *Predicted* is what the rewrite says before it writes, from rows that its layout was not fitted to.
 *Actual* is by the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows. Errors are
 relative to the actual share. URLs share the 16 characters that bounds keep, so no layout helps their column."""

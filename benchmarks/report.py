@@ -79,7 +79,7 @@ def markdown(results: Results) -> str:
         *paragraph(
             f"{sum(claim.holds is True for claim in kept)} of {len(kept)} promises hold, and "
             f"{sum(claim.holds is None for claim in kept)} need figures that were not measured. "
-            "`python -m benchmarks show` prints all. These do not hold:"
+            "`python -m benchmarks show` prints all. Broken are:"
         ),
         "",
         *table(
@@ -90,7 +90,7 @@ def markdown(results: Results) -> str:
         "",
         *_costs(results),
         "",
-        "A profile shows [where the time goes](../../benchmarks/profile.md).",
+        "[Profile](../../benchmarks/profile.md) of a rewrite.",
         "",
         "## Memory",
         "",
@@ -223,8 +223,8 @@ def _memory(results: Results) -> str:
         f"with only `rewrite-all` set. The executor's heap had {found.heap_bytes / 1e6:.0f} MB, "
         f"{found.table_bytes / found.heap_bytes:.1f} times less. That took {found.cost.wall_seconds:.0f} s and "
         f"{found.cost.cpu_seconds:.0f} CPU s, spilled {found.cost.spilled_bytes / 1e9:.2f} GB to disk, and "
-        f"had a peak of {found.cost.peak_rss_bytes / 1e6:.0f} MB resident. Rows and their hash were "
-        f"{'the same' if found.unchanged else '**different**'} afterwards."
+        f"had a peak of {found.cost.peak_rss_bytes / 1e6:.0f} MB resident. Rows and their hash "
+        f"{'stayed the same' if found.unchanged else '**changed**'}."
     )
 
 

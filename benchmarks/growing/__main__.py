@@ -34,8 +34,8 @@ _ABOUT = """\
 With option `workload` both engines grow a tree of files from queries. This page tells how many CPU seconds that takes
 in each language, for readers with many files and many queries."""
 _HOW = f"""\
-Figures are CPU seconds of one thread, for trees of {{files:,}} files on samples of {{rows:,}} rows, with {QUERIES}
-queries of the tables of [the workload benchmark](workload.md). Both languages must grow the same tree, node by node.
+Figures are CPU seconds of one thread. Trees have {{files:,}} files, samples {{rows:,}} rows, and workloads {QUERIES}
+queries, for the tables of [the workload benchmark](workload.md). Both languages must grow the same tree, node by node.
 Java's first time includes compilation; *warm* is the median of the last of many times."""
 
 

@@ -26,8 +26,9 @@ _SUMMARY = """\
 Changes and ratios are relative to the tables as ingested; less is better. *Fewer*, *more*, *faster* and *slower*
 count queries that differ by more than 5%."""
 _WHY = (
-    "**Joins.** All other queries filter dimensions, so keys of the large table are known only after a join. Spark "
-    "uses them for partition columns only. These tables have none, so such queries read all files of every layout.",
+    "**Joins.** All other queries filter dimensions, so keys of the large table are known only after a join. Iceberg "
+    "on Spark uses them for partition columns only. These tables have none, so such queries read all files of every "
+    "layout.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
     "range of days is a small range of date keys. Filters on other dimensions leave keys everywhere, so a second "
     "column skips little, except in DS37 and DS82, where few items are left.",
@@ -42,7 +43,7 @@ _WHY = (
     "`advise` warns of such joins.",
 )
 _LAYOUTS = (
-    "All layouts have about as many files, and Spark has written all of them.",
+    "Spark has written all layouts, in about as many files.",
     "*Iceberg's z-order* and *ours, usual columns*: by the date and by the key that most joins use.",
 )
 _MEASURES = (

@@ -34,8 +34,8 @@ _STEPS = (
     "Tables have {megabytes:,.0f} MB in files of {file_megabytes:,.1f} MB, clustered by the system's own full rewrite.",
     "They grow {steps} times by 2%, in four files. *Upserts* grow by merges of 1%, half of them updates.",
     "After each growth the system's upkeep runs. Ours is `rewrite_data_files` with `max-scan-ratio` 1.2.",
-    "*Reads* are the share of bytes that `column = value` reads by the files' bounds, for values at evenly spaced "
-    "ranks of the rows, averaged over the clustering columns.",
+    "*Reads* are the share of bytes that `column = value` reads by the files' bounds. Values are drawn at evenly "
+    "spaced ranks of the rows, and the clustering columns are averaged.",
     "*By a full rewrite's* divides them by the reads after a full rewrite of the same rows by iceberg-zorder.",
     "*Written* are the data files that upkeep wrote, divided by those of rewriting everything each time.",
     "Iceberg's z-order chooses files by size. Its `rewrite-all` ran at some growths; its written bytes are those of "

@@ -28,8 +28,8 @@ Queries read the matching rows in any layout. The table shows how much less our 
 than another layout does, on average over all tables. A negative figure means that our cuts make them read more."""
 _LAYOUTS = (
     "*Cuts from the workload* choose their columns, four at most.",
-    "*Best set* and *best weights* were found by trying all sets of at most four columns, and weights of 1, 2 and 4, "
-    "on the queries that are measured. Nobody can know these queries, so the two are references.",
+    "*Best set* and *best weights* were found by trying all sets of at most four columns with weights of 1, 2 and "
+    "4. They were tried on the measured queries, which nobody can know, so the two are references.",
     "*k-d tree* knows all rows, the other layouts a sample.",
     "*Iceberg's z-order* and *liquid clustering* (Delta's `OPTIMIZE` with `CLUSTER BY`) are written by Spark, by the "
     "best set for our cuts. Another set may suit them better. Iceberg's z-order interleaves raw bits, so on logs a "
