@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries notebook picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -182,6 +182,9 @@ bench-growing: $(INSTALLED) $(JAR) ## CPU seconds of cuts for 500 queries, in nu
 
 bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several layouts, in Spark and DuckDB, hours; ARGUMENTS='--scale 0.1 --show'
 	$(BIN)/python -m benchmarks.queries $(ARGUMENTS)
+
+notebook: $(INSTALLED) ## Run the notebook of the docs anew, about 1 minute
+	$(BIN)/jupyter execute --inplace docs/start/flights.ipynb
 
 picture: $(INSTALLED) $(JAR) ## Draw the pictures of the README and of docs
 	$(BIN)/python -m docs.pictures.boxes

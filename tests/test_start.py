@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from tests.cli.processes import run_here
-from tests.pages import PAGES, blocks_with_output, lines_of, masked
+from tests.pages import PAGES, REPOSITORY, blocks_with_output, lines_of, masked
 
 LAKE = "/tmp/lake"
 """Where the pages have their catalog, which the tests have elsewhere."""
@@ -44,3 +47,19 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
                 assert masked(shown) in masked(done.stdout)
                 commands.append(line.split()[1])
     assert commands == ["report", "plan", "rewrite", "history", "undo", "set", "check"]
+
+
+@pytest.mark.full
+def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs, and says what its texts say; figures depend on the names of files."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    notebook: Any = nbformat.read(REPOSITORY / "docs/start/flights.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    stored = [[output.output_type for output in cell.get("outputs", [])] for cell in notebook.cells]
+    NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [cell.get("outputs", []) for cell in notebook.cells]
+    assert [[output.output_type for output in of_cell] for of_cell in outputs] == stored
+    text = str(outputs)
+    assert "zorder(dest, time_hour) (advised)" in text
+    assert "time_hour pays for dest" in text
+    before, after = map(int, re.findall(r"(\d+) -> (\d+) files: dest = 'MIA'", text)[0])
+    assert after * 3 < before == 53
