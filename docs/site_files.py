@@ -94,7 +94,7 @@ def _cell(cell: dict[str, Any]) -> list[str]:
 def _output(output: dict[str, Any]) -> str:
     found = output.get("data", {})
     if "image/png" in found:
-        return f'<img alt="" src="data:image/png;base64,{"".join(found["image/png"]).strip()}">'
+        return f'<img alt="Output" src="data:image/png;base64,{"".join(found["image/png"]).strip()}">'
     if "text/html" in found:
         lines = "".join(found["text/html"]).splitlines()
         return f"<div>{os.linesep.join(line for line in lines if line.strip())}</div>"
