@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
     if error.name != "pyspark":
         raise
     raise ModuleNotFoundError(
-        "Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install '.[spark]'",
+        "Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install '.[spark]' in a clone",
         name="pyspark",
     ) from error
 

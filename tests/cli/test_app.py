@@ -238,8 +238,8 @@ def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == (
-        f"2 Error: Cannot use {policy}, because cronsim is not installed: pip install '.[maintain]'\n"
-        "2 Error: Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'\n",
+        f"2 Error: Cannot use {policy}, because cronsim is not installed: pip install '.[maintain]' in a clone\n"
+        "2 Error: Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]' in a clone\n",
         "",
     )
 

@@ -101,7 +101,7 @@ def test_what_pyiceberg_cannot_do_spark_does(
     report = run(policy_of(lake_dir), None)
     assert report.error == (
         f"{FULL}: Cannot rewrite with PyIceberg, because it has no {beyond}: take Spark, install it with "
-        "pip install '.[spark]'"
+        "pip install '.[spark]' in a clone"
     )
     report = run(policy_of(lake_dir), work)
     assert (report.error, report.done and report.done.rewritten_files) == (None, 8)
@@ -227,7 +227,7 @@ def test_follow_ups_without_spark_fail_before_anything_is_done(
     report = run(policy_of(lake_dir, FOLLOW_UPS), None)
     assert report.error == (
         f"{FULL}: Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
-        "pip install '.[spark]'"
+        "pip install '.[spark]' in a clone"
     )
 
 

@@ -121,7 +121,7 @@ def _counted(policy: Policy, port: int | None, textfile: Path | None, stack: Exi
     """Start to serve or write metrics; returns a function to call with the report of each pass."""
     if not find_spec("prometheus_client"):
         raise InvalidInputError(
-            "Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'"
+            "Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]' in a clone"
         )
     from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
 

@@ -133,7 +133,9 @@ def report(engine: Engine, asked: Mapping[str, Any], compared: int | None, page:
 def check_page(page: Path) -> None:
     """Refuse ``--html`` before the work starts if the page cannot be written."""
     if not find_spec("jinja2"):
-        raise InvalidInputError(f"Cannot write --html {page}, because jinja2 is not installed: pip install '.[html]'")
+        raise InvalidInputError(
+            f"Cannot write --html {page}, because jinja2 is not installed: pip install '.[html]' in a clone"
+        )
     if not page.parent.is_dir():
         raise InvalidInputError(f"Cannot write --html {page}, because the directory {page.parent} does not exist")
 

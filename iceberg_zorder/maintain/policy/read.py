@@ -57,7 +57,9 @@ def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy
     """
     for module, library in _LIBRARIES.items():
         if not find_spec(module):
-            raise InvalidInputError(f"Cannot use {name}, because {library} is not installed: pip install '.[maintain]'")
+            raise InvalidInputError(
+                f"Cannot use {name}, because {library} is not installed: pip install '.[maintain]' in a clone"
+            )
     # Imported here, because they need the libraries.
     from iceberg_zorder.maintain.policy.document import read_document
 

@@ -69,7 +69,7 @@ _NO_COLUMNS = (
 
 LARGEST_WITHOUT_SPARK = 50 * 10**9
 """Above so many bytes ``auto`` takes Spark, if there is one."""
-_INSTALL = "install it with pip install '.[spark]'"
+_INSTALL = "install it with pip install '.[spark]' in a clone"
 
 
 class SparkWork(Protocol):
@@ -144,7 +144,7 @@ class PyIcebergTables:
         if settings.follow_ups.in_order and self._spark is None:
             raise InvalidInputError(
                 "Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
-                "pip install '.[spark]'"
+                "pip install '.[spark]' in a clone"
             )
         identifier = (*name.namespace, name.name)
         with self._reaching(name.catalog):
