@@ -183,7 +183,7 @@ def test_table(table: Table, name: str) -> None:
 def test_sort_order_is_needed(spark: SparkSession, table: Table) -> None:
     with pytest.raises(
         PySparkException,
-        match="Cannot .*, because no columns are named, .* no property zorder.columns: iceberg-zorder advise tells which",
+        match="Cannot .*, because no columns are named, .* no property zorder.columns: iceberg-zorder advise recommends columns",
     ):
         spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder')")
 
