@@ -1,4 +1,4 @@
-"""A task that runs a pass of maintenance."""
+"""A task that runs a maintenance pass."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ if TYPE_CHECKING:
 
 
 class _KilledError(KeyboardInterrupt):
-    """The task was told to end; like every KeyboardInterrupt, it is no Exception that a table fails with."""
+    """The task was killed; a KeyboardInterrupt, so that no handler of table failures catches it."""
 
 
 class MaintainOperator(BaseOperator):
-    """Runs one pass over the tables of a policy, in the process of the task.
+    """Runs one pass over the tables of a policy, in the task's process.
 
-    The report of the pass, as ``iceberg-zorder maintain --output json`` writes it, is what the task returns, also where
-    it fails.
+    The task returns the pass report, as in ``iceberg-zorder maintain --output json``, also if it fails.
 
     Parameters
     ----------
     policy : str or mapping
-        The path of the policy, for which ``{{ dag.folder }}`` is the folder of the DAG's file; or the policy itself, as
-        a text of more than one line or as a mapping. Templated.
+        Path of the policy; ``{{ dag.folder }}`` is the folder of the DAG's file. Or the policy itself, as text of
+        several lines or as a mapping. Templated.
     environment : mapping of str to str, optional
-        Variables for ``${VARIABLE}`` of the policy's catalogs, beside those of the worker. Templated, so that they may
-        come from Airflow's connections and variables.
+        Values for ``${VARIABLE}`` in the policy's catalogs, in addition to the worker's environment. Templated, so they
+        may come from Airflow's connections and variables.
     conf : mapping of str to str, optional
-        Settings of Spark, should a table ask for it. Templated.
+        Spark settings, for tables that need Spark. Templated.
     dry_run : bool, optional
-        Whether to decide only: nothing is written then.
+        Whether only to decide, and write nothing.
     **kwargs
-        What every operator takes.
+        Arguments of every operator.
 
     Raises
     ------
     AirflowFailException
-        When the policy is refused: another try would not help.
+        When the policy is refused. The task is not retried.
     AirflowException
-        When a table or a catalog failed, once the pass has done the others; it names them.
+        When tables or catalogs failed, after the pass has done the others. The message names them.
 
     Examples
     --------
@@ -75,7 +74,7 @@ class MaintainOperator(BaseOperator):
         self._is_at_work = False
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Run the pass; returns its report."""
+        """Run the pass, and return its report."""
         options = {"dry_run": self.dry_run_only, "conf": self.conf or {}, "say": self.log.info}
         self._is_at_work = True
         try:
@@ -90,10 +89,9 @@ class MaintainOperator(BaseOperator):
         return described
 
     def on_kill(self) -> None:
-        """Have the pass end as after Ctrl-C: what was not committed is deleted.
+        """Cancel the pass as Ctrl-C does; uncommitted files are deleted.
 
-        Airflow calls it in the handler of SIGTERM, in whose thread the pass runs, and after its limit of time, when the
-        pass has ended already.
+        Airflow calls this in the SIGTERM handler, in the pass's thread, and after a timeout, when the pass has ended.
         """
         if self._is_at_work:
             self._is_at_work = False

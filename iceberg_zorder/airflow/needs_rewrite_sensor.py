@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 
 class TableNeedsRewriteSensor(BaseSensorOperator):
-    """Waits until a pass over the tables of a policy would rewrite any of them.
+    """Waits until a pass over a policy's tables would rewrite one of them.
 
-    It decides as a pass does, by metadata alone, and returns the report of that dry run. With ``mode="reschedule"`` it
-    takes no worker while it waits.
+    It decides by metadata alone, as a pass does, and returns the report of that dry run. With ``mode="reschedule"`` it
+    occupies no worker while it waits.
 
     Parameters
     ----------
     policy : str or mapping
         As for :class:`~iceberg_zorder.airflow.maintain_operator.MaintainOperator`. Templated.
     environment : mapping of str to str, optional
-        Variables for ``${VARIABLE}`` of the policy's catalogs, beside those of the worker. Templated.
+        Values for ``${VARIABLE}`` in the policy's catalogs, in addition to the worker's environment. Templated.
     **kwargs
-        What every sensor takes.
+        Arguments of every sensor.
 
     Raises
     ------
     AirflowFailException
-        When the policy is refused: another try would not help.
+        When the policy is refused. The task is not retried.
     AirflowException
-        When a table or a catalog failed, and no other table needs a rewrite; with ``silent_fail`` it waits on.
+        When tables or catalogs failed and no other table needs a rewrite. With ``silent_fail`` the sensor keeps
+        waiting.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class TableNeedsRewriteSensor(BaseSensorOperator):
         self.environment = environment
 
     def poke(self, context: Context) -> PokeReturnValue:  # noqa: ARG002
-        """Look once."""
+        """Run one dry pass."""
         report = pass_of_task(self.policy, self.environment, self.task_id, self.log, dry_run=True)
         if any(each.decision is not None and each.decision.action == "rewrite" for each in report.tables):
             return PokeReturnValue(is_done=True, xcom_value=report.to_dict())

@@ -1,6 +1,6 @@
-"""Run a pass of maintenance inside a task, and log it in the task's log.
+"""Run a maintenance pass inside a task, and write its events to the task's log.
 
-The scheduler imports the modules of DAGs over and over, so that what only a task needs is imported in the functions.
+Functions import their dependencies themselves, because the scheduler imports DAG modules repeatedly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def pass_of_task(
     policy: str | Mapping[str, Any], environment: Mapping[str, str] | None, task_id: str, logger: Any, **options: Any
 ) -> PassReport:
-    """Run a pass with options of ``run_pass``; a policy that is refused fails the task for good."""
+    """Run a pass with options of ``run_pass``; a refused policy fails the task without retries."""
     from iceberg_zorder.errors import InvalidInputError
     from iceberg_zorder.passes import run_pass
 
@@ -34,7 +34,7 @@ def pass_of_task(
 
 
 def read_policy(policy: str | Mapping[str, Any], environment: Mapping[str, str] | None, task_id: str) -> Policy:
-    r"""Read a policy: a mapping, a text of more than one line, or the path of one.
+    r"""Read a policy: a mapping, text of several lines, or a path.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def read_policy(policy: str | Mapping[str, Any], environment: Mapping[str, str] 
 
 
 def log_event(logger: Any, event: Event) -> None:
-    """Log what is decided of each table, and what came of it.
+    """Log the decision about each table, and its result.
 
     Examples
     --------

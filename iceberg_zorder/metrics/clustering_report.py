@@ -24,20 +24,20 @@ class ColumnReport:
     Parameters
     ----------
     name, field, type, metrics_mode : str
-        What it is, also as properties name it, and what is kept of it.
+        Column name, full name in properties, Iceberg type, and metrics mode.
     scan_fraction : float or None
-        The share of the bytes that ``column = value`` reads, on average over the values of rows spread between the
-        bounds, in [0, 1]; None if no row has a value.
+        Share of the bytes that ``column = value`` reads, in [0, 1]: average over values spread between the bounds; None
+        if no row has a value.
     attainable : float or None
-        What a full rewrite is predicted to make of it.
+        Predicted scan fraction after a full rewrite.
     average_file_count, attainable_file_count : float or None
-        How many data files the same filters read on average, today and as predicted of a full rewrite.
+        Average number of data files that the same filters read, today and predicted after a full rewrite.
     files_without_bounds, bytes_without_bounds : int
-        Data files that have values and no bounds.
+        Data files with values but without bounds.
     files_with_alike_bounds, bytes_with_alike_bounds : int
-        Data files whose bounds were cut where their values had not begun to differ, as those of other files.
+        Data files whose truncated bounds equal those of other files.
     files_without_upper_bounds, bytes_without_upper_bounds : int
-        Of those without bounds, the ones that lack the upper bound only, because no cut one lies above their values.
+        Those without bounds that lack only the upper one, because no truncated value is above their values.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ColumnReport:
 
 @dataclass(frozen=True)
 class PredicateReport:
-    """A predicate: the share of the bytes that it reads, the files, and what a full rewrite would make of the share."""
+    """A predicate: the share of the bytes and the files that it reads, and the attainable share."""
 
     predicate: str
     scan_fraction: float | None
@@ -68,7 +68,7 @@ class PredicateReport:
 
 @dataclass(frozen=True)
 class QueryRead:
-    """A query: its share of all, the share of the bytes that it reads, both in [0, 1], and the files."""
+    """A query: its share of all queries and the share of the bytes that it reads, in [0, 1], and the files."""
 
     filter: str
     share: float
@@ -78,18 +78,18 @@ class QueryRead:
 
 @dataclass(frozen=True)
 class WorkloadRead:
-    """What queries read.
+    """The reads of a workload's queries.
 
     Parameters
     ----------
     queries : int
-        How many different ones there are.
+        Number of distinct queries.
     scan_fraction : float or None
-        The share of the bytes that they read on average, in [0, 1]; None without bytes.
+        Average share of the bytes that they read, in [0, 1]; None without bytes.
     average_file_count : float
-        How many data files they read on average.
+        Average number of data files that they read.
     costliest : tuple of QueryRead
-        Those that read most in all, by how often they are asked, first.
+        Queries with the largest total reads (weight times bytes), largest first.
     """
 
     queries: int
@@ -100,7 +100,7 @@ class WorkloadRead:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """A partition: its files, and by column what :class:`ColumnReport` has of the table."""
+    """A partition: its files, and the figures of :class:`ColumnReport` by column."""
 
     partition: str
     total_file_count: int
@@ -115,7 +115,7 @@ class PartitionReport:
 
 @dataclass(frozen=True)
 class SizeReport:
-    """How many data files have which size; bounds in bytes as for a rewrite."""
+    """The sizes of data files, and a rewrite's size limits, in bytes."""
 
     target_file_size_bytes: int
     min_file_size_bytes: int
@@ -130,20 +130,20 @@ class SizeReport:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What a rewrite would do now, by the columns, the filter and the branch of a report.
+    """The rewrite that a report recommends, with its columns, filter and branch.
 
     Parameters
     ----------
     files, bytes : int
-        The data files that it would choose.
+        Data files to rewrite.
     expected_files : int
-        The data files that it would write.
+        Expected number of new data files.
     saved_bytes : float
-        What a filter would cost less on average, in bytes read and open costs.
+        Predicted savings of a filter: bytes read and open costs, in bytes.
     reason : str
-        Why it would choose them, or why it would do nothing.
+        Reason for the rewrite, or for doing nothing.
     command : str or None
-        The command for it; None if it would do nothing.
+        Command that runs it; None to do nothing.
     """
 
     files: int
@@ -156,20 +156,20 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that keeps queries from skipping files.
+    """A problem or a fact that affects skipping.
 
     Parameters
     ----------
     code : str
-        What it is; ``docs/do/read-a-report.md`` lists them.
+        Kind of finding; ``docs/do/read-a-report.md`` lists them.
     severity : str
-        ``error`` where files cannot be skipped whatever their layout, ``warning`` where something pays, else ``info``.
+        ``error`` if no layout can make files skippable, ``warning`` if an action pays, else ``info``.
     message : str
-        A sentence.
+        One sentence.
     evidence : mapping of str to object
-        The figures behind it.
+        Figures behind the message.
     command : str or None
-        What mends it, if a command does.
+        Command that fixes it, if there is one.
     """
 
     code: str
@@ -185,12 +185,11 @@ class ClusteringReport:
 
     ``docs/reference/json/report.md`` lists the keys. No key is removed while ``version`` is 1.
 
-    The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
-    place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
-    report is by as a rewrite takes it. ``workload`` is what queries read, where they are known. ``recommendation`` is
-    None of an older snapshot. ``cost`` is what a filter costs on average over the columns by their weights, in bytes
-    read and open costs, ``attainable_cost`` after a full rewrite. ``snapshot_timestamp_ms`` is when the
-    snapshot was committed.
+    Names from Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` have the same meaning, with data files in place of
+    micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is the report's sort
+    order, as a rewrite takes it. ``workload`` has the reads of the queries, if known. ``recommendation`` is None for
+    older snapshots. ``cost`` is a filter's cost in bytes, averaged over columns by weight; ``attainable_cost`` is the
+    same after a full rewrite. ``snapshot_timestamp_ms`` is the snapshot's commit time.
     """
 
     version: int
@@ -228,7 +227,7 @@ class ClusteringReport:
 
     @property
     def cost_ratio(self) -> float | None:
-        """How many times the attainable cost a filter costs; None if either is unknown."""
+        """A filter's cost relative to the attainable cost; None if either is unknown."""
         return self.cost / self.attainable_cost if self.cost is not None and self.attainable_cost else None
 
     @property
@@ -237,14 +236,14 @@ class ClusteringReport:
         return ", ".join(self.cluster_by_keys)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the report by what JSON has: all but the boxes, which are for pictures."""
+        """Return the report in JSON types, without the boxes, which are for charts."""
         described = asdict(replace(self, boxes=None))
         for key in ("boxes", *(["workload"] if self.workload is None else [])):
             del described[key]
         return described
 
     def to_json(self) -> str:
-        """Write the report as JSON."""
+        """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ def dense_ranks(columns: Sequence[KeyColumn], kept: Kept | None = None) -> list[
 def distinct_keys(
     columns: Sequence[KeyColumn], kept: Kept | None = None
 ) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
-    """List the values that :func:`dense_ranks` ranks, by their ranks.
+    """Return the values that :func:`dense_ranks` ranks, by rank.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
 
 
 _MOST = (1 << 48) - 1
-"""Of so many values hardly two rows share one."""
+"""Number of values among which rows rarely collide."""
 _TRUNCATED = re.compile(r"truncate\((\d+)\)")
 
 
@@ -103,7 +103,7 @@ class ColumnBounds:
         return bool(self.has_values.any() and not self.bounded.any())
 
     def spanned(self) -> ColumnBounds:
-        """Have each file with values span all of them; integers stand for the values, whatever their type.
+        """Return bounds that span the whole domain for each file with values, as integers for any type.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class DataFiles:
 
 
 def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
-    """Return the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file.
+    """Return the files whose truncated lower and upper bounds share a prefix that another file has, too.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
 
 
 def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
-    """Return the files that have no upper bound because it would be cut, and nothing so short lies above their values.
+    """Return the files without an upper bound because no truncated value is above their values.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[n
 
 
 def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:
-    """Return whether an upper bound is a lower bound of full length, its last possible character counted up."""
+    """Return whether an upper bound is a full-length lower bound with its last possible character incremented."""
     if len(lower) != length or not 0 < len(upper) <= length:
         return False
     common = len(upper) - 1
@@ -217,12 +217,12 @@ def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:
 
 
 def _next(character: str) -> str:
-    """Count a character up; no text has surrogates."""
+    """Return the next character, skipping surrogates."""
     return "\ue000" if character == "\ud7ff" else chr(min(ord(character) + 1, 0x10FFFF))
 
 
 MOST_BOXES = 5_000
-"""Of more files so many are shown, evenly taken: a picture has no room for more."""
+"""Most files in a chart; of more, an even selection is shown."""
 _TICKS = 5
 _LONGEST_LABEL = 24
 _UNITS = {
@@ -237,7 +237,7 @@ _UNITS = {
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A column of the picture.
+    """An axis of the chart.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class FileBoxes:
     bounds : tuple of ColumnBounds
         The bounds of the files that are shown, by one column or two.
     rows : tuple of KeyColumn
-        Of the same columns, the keys of rows that make the scale: a place is the share of these rows below.
+        Keys of rows in the same columns that define the scale: a place is the share of these rows below.
     sizes : ndarray of int64, shape (files,)
         Bytes of all files.
     """

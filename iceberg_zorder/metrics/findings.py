@@ -1,4 +1,4 @@
-"""The findings of a report: what is wrong with a layout, the evidence, and the command that fixes it."""
+"""The findings of a report: problems of a layout, their evidence, and commands that fix them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MANY = 0.05
 
 
 def find(report: ClusteringReport, table_in_sql: str) -> tuple[Finding, ...]:
-    """Look through a report."""
+    """Return the findings of a report."""
     found = [
         *_of_columns(report, table_in_sql),
         *_of_rewrite(report),
@@ -31,7 +31,7 @@ def _of_columns(report: ClusteringReport, table: str) -> Iterator[Finding]:
             yield Finding(
                 "bounds-not-kept",
                 "error",
-                f"The table keeps no lower/upper bounds of {column.name}, so that no file can be skipped by it.",
+                f"The table keeps no lower/upper bounds of {column.name}, so no file can be skipped by it.",
                 mode,
                 set_mode(table, column.field, least_mode(column.type)),
             )
@@ -62,8 +62,8 @@ def _of_columns(report: ClusteringReport, table: str) -> Iterator[Finding]:
             yield Finding(
                 "bounds-missing",
                 "warning",
-                f"{_files(missing)} have no lower/upper bounds of {column.name}, though the table keeps them: who "
-                "wrote these did not, or before it was set.",
+                f"{_files(missing)} have no lower/upper bounds of {column.name}, though the table keeps them: their "
+                "writer left them out, or wrote before the setting.",
                 {"column": column.name, "files": missing, "bytes": column.bytes_without_bounds - bytes_endless},
             )
 
@@ -88,8 +88,8 @@ def _of_history(report: ClusteringReport) -> Iterator[Finding]:
         yield Finding(
             "layout-undone",
             "warning",
-            f"Snapshot {history.undone_by_snapshot_id} rewrote files that were laid out by a rewrite of ours: whatever "
-            "compacts the table undoes its layout.",
+            f"Snapshot {history.undone_by_snapshot_id} rewrote files of iceberg-zorder's layout: another compaction "
+            "of the table undoes the layout.",
             {"snapshot_id": history.undone_by_snapshot_id, "timestamp_ms": history.undone_by_timestamp_ms},
         )
     if history.newer_files:
@@ -97,11 +97,11 @@ def _of_history(report: ClusteringReport) -> Iterator[Finding]:
         yield Finding(
             "newer-files",
             "warning" if share > _MANY else "info",
-            f"{_files(history.newer_files)}, {100 * share:.1f}% of the bytes, have come since the last layout.",
+            f"{_files(history.newer_files)}, {100 * share:.1f}% of the bytes, were added since the last layout.",
             {"files": history.newer_files, "bytes": history.newer_bytes},
         )
     elif history.last_layout_snapshot_id is None and report.total_file_count:
-        yield Finding("never-laid-out", "info", "No rewrite of ours is among the snapshots that are kept.", {})
+        yield Finding("never-laid-out", "info", "The table's snapshots have no rewrite by iceberg-zorder.", {})
 
 
 def _of_files(report: ClusteringReport) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def _of_files(report: ClusteringReport) -> Iterator[Finding]:
         yield Finding(
             "delete-files",
             "info",
-            f"{_files(report.files_with_deletes)} have deletes, which every query reads, too.",
+            f"{_files(report.files_with_deletes)} have deletes, which queries must read, too.",
             {
                 "files": report.files_with_deletes,
                 "position_delete_files": report.position_delete_files,

@@ -1,4 +1,4 @@
-"""Metrics modes: which columns get lower/upper bounds, how long these are, and whether they tell values apart."""
+"""Metrics modes: which columns get lower/upper bounds, of which length, and whether bounds tell values apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
-    """List what is right inside a type, with the ids of fields, in the order in which Parquet has it."""
+    """Return a type's direct children with their field ids, in Parquet's order."""
     if isinstance(of, StructType):
         return [(field.field_id, field.field_type) for field in of.fields]
     if isinstance(of, ListType):
@@ -42,7 +42,7 @@ def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
 
 
 def named_fields(struct: StructType, above: Name = ()) -> Iterator[tuple[Name, NestedField]]:
-    """Walk through the fields that have a name of their own: those of structs, each after the struct that it is in."""
+    """Yield a struct's fields and nested struct fields, each after its parent."""
     for field in struct.fields:
         name = (*above, field.name)
         yield name, field
@@ -51,7 +51,7 @@ def named_fields(struct: StructType, above: Name = ()) -> Iterator[tuple[Name, N
 
 
 def found_fields(table: Table, name: Name, *, case_sensitive: bool) -> list[NestedField]:
-    """Find the fields from the top-level column down to a named one; the error that is raised has the reason alone."""
+    """Return the fields from the top-level column down to a named one; the error's message is only the reason."""
     path: list[NestedField] = []
     struct = table.schema().as_struct()
     for part in name:
@@ -59,7 +59,7 @@ def found_fields(table: Table, name: Name, *, case_sensitive: bool) -> list[Nest
             outer = path[-1]
             if not isinstance(outer.field_type, StructType):
                 of = f"{outer.name} is of type {outer.field_type}"
-                raise InvalidInputError(f"{of}: only fields of structs can be named inside a column")
+                raise InvalidInputError(f"{of}: only structs have named fields")
             struct = outer.field_type
         known = [field.name for field in struct.fields]
         found = [
@@ -85,19 +85,19 @@ _TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class MetricsMode:
-    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``."""
+    """A metrics mode: ``none``, ``counts``, ``truncate`` to a length, or ``full``."""
 
     kind: str
     length: int | None = None
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether lower and upper bounds are kept."""
+        """Whether the mode keeps lower/upper bounds."""
         return self.kind in ("truncate", "full")
 
     @staticmethod
     def of(text: str) -> MetricsMode | None:
-        """Read a mode as properties have it; None for what is none."""
+        """Parse a property's mode; None if it is not one."""
         if text.lower() in ("none", "counts", "full"):
             return MetricsMode(text.lower())
         truncate = _TRUNCATE.fullmatch(text)
@@ -113,13 +113,13 @@ _NONE = MetricsMode("none")
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """The modes of a table's columns by their full names, and that of all others."""
+    """The metrics modes of a table's columns by full name, with a default."""
 
     columns: dict[str, MetricsMode]
     default: MetricsMode
 
     def mode(self, name: str) -> MetricsMode:
-        """Tell the mode of a column, by its full name."""
+        """Return the mode of a column, given its full name."""
         return self.columns.get(name, self.default)
 
 
@@ -149,12 +149,12 @@ def metrics_config(table: Table) -> MetricsConfig:
 def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:
     if mode := MetricsMode.of(text):
         return mode
-    _LOG.warning("Ignoring metrics mode %s, which is none of none, counts, truncate(n) and full", text)
+    _LOG.warning("Ignoring metrics mode %s, because it must be none, counts, truncate(n) or full", text)
     return otherwise
 
 
 def _eligible(of: IcebergType) -> Iterator[int]:
-    """Ids of primitive fields in the order in which Iceberg counts them: a struct's own first, then what is nested."""
+    """Yield the ids of primitive fields in Iceberg's order: a struct's own fields first, then nested ones."""
     yield from (field_id for field_id, kind in children(of) if kind.is_primitive)
     for _, kind in children(of):
         yield from _eligible(kind)
@@ -165,48 +165,48 @@ _FULL = MetricsMode("full")
 
 @dataclass(frozen=True)
 class KeptBounds:
-    """What is kept of each of some columns, by their metrics modes."""
+    """The bounds that a table keeps of some columns, by their metrics modes."""
 
     columns: tuple[ClusteringColumn, ...]
     modes: tuple[MetricsMode, ...]
 
     @staticmethod
     def of(table: Table, columns: Sequence[ClusteringColumn]) -> KeptBounds:
-        """Read what the table's properties say now."""
+        """Read the modes from the table's current properties."""
         config = metrics_config(table)
         return KeptBounds(tuple(columns), tuple(config.mode(".".join(each.parts)) for each in columns))
 
     def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
-        """Tell what is kept once some columns have the modes that they want."""
+        """Return the bounds after setting the wanted modes of some columns."""
         wanted = {each.field: MetricsMode.of(each.wanted or "") for each in weak}
         pairs = zip(self.columns, self.modes, strict=True)
         return replace(self, modes=tuple(wanted.get(".".join(column.parts)) or mode for column, mode in pairs))
 
     @property
     def mended(self) -> KeptBounds:
-        """What would be kept if all were of columns of which nothing is."""
+        """Return the bounds as if columns without bounds kept full ones."""
         return replace(self, modes=tuple(mode if mode.keeps_bounds else _FULL for mode in self.modes))
 
     @property
     def missing(self) -> dict[str, str]:
-        """The columns of which no bounds are kept, by their names in messages, and their modes."""
+        """Modes of the columns without bounds, by name."""
         pairs = zip(self.columns, self.modes, strict=True)
         return {column.name: str(mode) for column, mode in pairs if not mode.keeps_bounds}
 
     @property
     def are_kept(self) -> tuple[bool, ...]:
-        """Whether there are bounds."""
+        """For each column, whether bounds are kept."""
         return tuple(mode.keeps_bounds for mode in self.modes)
 
     @property
     def lengths(self) -> tuple[int | None, ...]:
-        """The characters of strings, or bytes of binaries, that are kept; None where nothing is cut."""
+        """For each column, the kept characters of strings or bytes of binaries; None without truncation."""
         pairs = zip(self.columns, self.modes, strict=True)
         return tuple(mode.length if is_truncated(column.type) else None for column, mode in pairs)
 
     @property
     def cuts(self) -> list[Callable[[bytes], bytes] | None]:
-        """What cuts a key to what is kept of it; None where nothing is cut."""
+        """For each column, a function that truncates a key as bounds do; None without truncation."""
         pairs = zip(self.columns, self.lengths, strict=True)
         return [
             None if length is None else partial(beginning, length=length, type_name=column.type)
@@ -214,7 +214,7 @@ class KeptBounds:
         ]
 
     def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
-        """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do."""
+        """Yield the columns without bounds, and those whose bounds cannot tell the layout's buckets apart."""
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
@@ -235,20 +235,20 @@ class KeptBounds:
 
 
 def fix_metrics(table: Table, weak: Sequence[WeakBounds]) -> list[WeakBounds]:
-    """Set the metrics modes that columns want, in one commit, unless columns have become good enough meanwhile."""
+    """Set the wanted metrics modes in one commit; returns the columns that still needed it."""
     now = copy(table)
     refresh(now)
     config = metrics_config(now)
     missing = [each for each in weak if not serves(config.mode(each.field), each)]
     if missing:
         change_properties(now, {each.key: each.wanted for each in missing if each.wanted})
-    # What others changed of the schema meanwhile is for the commit of the files to judge.
+    # The commit of the files checks concurrent schema changes.
     table.metadata = table.metadata.model_copy(update={"properties": dict(now.metadata.properties)})
     return missing
 
 
 def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
-    """Tell whether a mode keeps as much of a column as is wanted."""
+    """Return whether a mode keeps at least the wanted length of a column."""
     if not mode.keeps_bounds or mode.length is None or not is_truncated(weak.type):
         return mode.keeps_bounds
     wanted = MetricsMode.of(weak.wanted or "")
@@ -256,10 +256,10 @@ def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
 
 
 def key_pool(column: KeyColumn, tails: npt.NDArray[np.int64], boundaries: Boundaries | None) -> KeyPool:
-    """Count the sampled rows of a file group by the buckets of a column of strings or binaries.
+    """Count the sampled rows of a file group in each bucket of a string or binary column.
 
-    Where several values are cut to one key that has a bucket of its own, the bucket is that of the most frequent one,
-    and the rows of the others are unseen.
+    If several values are cut to the same key, and that key has its own bucket, the bucket counts the most frequent
+    value; rows of the other values count as unseen.
 
     Examples
     --------
@@ -292,12 +292,12 @@ def _seen(
     keys: pa.LargeBinaryArray,
     tails: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Count the rows of each bucket, but where all of them have one key, which was cut, only those of one value."""
+    """Count the rows of each bucket; a bucket of a single cut key counts only its most frequent value."""
     of_cut = np.bincount(buckets[tails != 0], minlength=len(begins)) > 0
     same = np.flatnonzero(of_cut[buckets])
     first = np.array(begins, dtype=object)[buckets[same]]
     same = same[first == keys.take(pa.array(same)).to_numpy(zero_copy_only=False)]
-    # A value may be exactly as long as keys are cut to: it has no tail, and is one more.
+    # A value exactly as long as the cut has no tail, and counts as a value of its own.
     same = same[np.lexsort((tails[same], buckets[same]))]
     starts = np.flatnonzero((np.diff(buckets[same], prepend=-1) != 0) | (np.diff(tails[same], prepend=0) != 0))
     most = np.zeros(len(begins), np.int64)

@@ -1,8 +1,8 @@
-"""Catalogs: their configuration, loading a table again, retries, and credentials kept fresh while a rewrite runs.
+"""Catalogs: configuration, loading and reloading tables, retries, and fresh credentials during a rewrite.
 
-A REST catalog vends credentials with the table, which expire, often within an hour. PyIceberg keeps those of the last
-load, so a rewrite has its FileIO here, which asks the catalog again in time. What is open already, keeps what it was
-opened with.
+A REST catalog vends credentials that expire, often within an hour, but PyIceberg keeps those of the last load. The
+FileIO in this module asks the catalog for new credentials in time. Open files keep the credentials they were opened
+with.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ logger = logging.getLogger("iceberg_zorder")
 
 
 def whole_number(properties: Mapping[str, str], name: str, default: int, *, least: int | None = None) -> int:
-    """Read a property that is a whole number.
+    """Return a property as a whole number.
 
     Examples
     --------
@@ -61,13 +61,13 @@ def whole_number(properties: Mapping[str, str], name: str, default: int, *, leas
     (7, 1)
     >>> whole_number({"a": "x"}, "a", 1)
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot use a = 'x', because it is no whole number
+    iceberg_zorder.errors.InvalidInputError: Cannot use a = 'x', because it is not a whole number
     """
     text = properties.get(name)
     try:
         value = int(text) if text else default
     except ValueError as error:
-        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error
+        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is not a whole number") from error
     if least is not None and value < least:
         raise InvalidInputError(f"Cannot use {name} = '{text}', because it must be at least {least}")
     return value
@@ -75,17 +75,17 @@ def whole_number(properties: Mapping[str, str], name: str, default: int, *, leas
 
 @dataclass(frozen=True)
 class CatalogConfiguration:
-    """A catalog as PyIceberg would load it."""
+    """A catalog's name and properties, as PyIceberg loads it."""
 
     name: str
     properties: dict[str, object]  # text, or nested dictionaries of text; ``type`` is always there
-    flags: tuple[str, ...] = ()  # of the command line, which find it again, without passwords
+    flags: tuple[str, ...] = ()  # command-line flags that select the catalog, without passwords
 
 
 def catalog_properties(
     name: str | None = None, *, uri: str | None = None, warehouse: str | None = None
 ) -> CatalogConfiguration:
-    """Find a catalog's properties as :func:`pyiceberg.catalog.load_catalog` does, without connecting.
+    """Return a catalog's properties as :func:`pyiceberg.catalog.load_catalog` finds them, without connecting.
 
     Examples
     --------
@@ -121,28 +121,28 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
             if inferred := infer_catalog_type(name, properties):
                 return inferred.value
         # The uri may hold a password.
-        why = f"its uri starts with '{str(uri).partition(':')[0]}:', which tells no type: set 'type'"
+        why = f"its uri starts with '{str(uri).partition(':')[0]}:', so its type is unknown: set 'type'"
     raise InvalidInputError(f"Cannot find catalog '{name}', because {why}")
 
 
 @contextmanager
 def open_catalog(catalog: CatalogConfiguration) -> Iterator[Catalog]:
-    """Open a catalog, and close its connections at the end; raises CatalogUnreachedError."""
+    """Open a catalog and close its connections on exit; raises CatalogUnreachedError."""
     properties = cast(dict[str, str], catalog.properties)
     with reaching(catalog.name, properties.get("uri")), load_catalog(catalog.name, **properties) as opened:
         yield opened
 
 
 def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> bool:
-    """Return whether a catalog has all of some tables; not where it does not say, as loading one then says why."""
-    # Libraries of catalogs raise what they like.
+    """Return whether a catalog has all these tables; False if it fails, because loading then reports the error."""
+    # Catalog libraries raise many kinds of errors.
     with suppress(Exception), open_catalog(catalog) as source:
         return all(map(source.table_exists, identifiers))
     return False
 
 
 def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:
-    """Load a table from a catalog; one that fails is asked again."""
+    """Load a table, with retries if the catalog fails."""
     properties = cast(dict[str, str], catalog.properties)
     try:
         with reaching(catalog.name, properties.get("uri")):
@@ -150,7 +150,7 @@ def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Ta
     except NoSuchTableError as error:
         name = quoted_name((catalog.name, *identifier))
         raise InvalidInputError(
-            f"Cannot load table {name}, because there is no such table in catalog {catalog.name}"
+            f"Cannot load table {name}, because catalog {catalog.name} has no such table"
         ) from error
 
 
@@ -160,7 +160,7 @@ def given_table(
     metadata: tuple[str, bytes],
     read_manifests: Callable[[int], Mapping[str, bytes]],
 ) -> Table:
-    """Make a table that can be read, and neither refreshed nor written."""
+    """Return a read-only table from given metadata; it cannot be refreshed."""
     location, content = metadata
     parsed = TableMetadataUtil.parse_raw(content.decode())
     snapshots = {each.manifest_list: each.snapshot_id for each in parsed.snapshots}
@@ -168,7 +168,7 @@ def given_table(
 
 
 class _Manifests(FileIO):
-    """Has the manifests of a snapshot read all at once."""
+    """Reads all manifests of a snapshot at once."""
 
     def __init__(self, snapshots: Mapping[str, int], read: Callable[[int], Mapping[str, bytes]]) -> None:
         super().__init__()
@@ -212,9 +212,9 @@ class _Content(InputFile):
 _T = TypeVar("_T")
 
 _PATIENCE = 10
-"""How often a catalog that fails is asked again: with the default waits for about two minutes, as a restart takes."""
+"""Retries of a failing catalog: about two minutes with the default waits, enough for a restart."""
 _FIRST_PATIENCE = 3
-"""The same before anything is done: for about a second."""
+"""Retries before the work starts: about one second."""
 
 
 _PROPERTIES = (
@@ -226,7 +226,7 @@ _PROPERTIES = (
 
 
 def _optional(module: str, name: str) -> tuple[type[Exception], ...]:
-    """Find an exception of a package that comes with one kind of catalog only."""
+    """Return an exception class of an optional package, if installed."""
     try:
         return (getattr(import_module(module), name),)
     except ImportError:
@@ -245,7 +245,7 @@ _UNREACHED: tuple[type[Exception], ...] = (
 )
 _TRANSIENT = (*_UNREACHED, ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
 _LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
-"""Among the former: what is configured wrongly."""
+"""Those of the former that indicate a wrong configuration."""
 _STORAGE = {"file", "sqlite", "hdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "oss"}
 _REFUSED_BY_SQLITE = {
     *("database is locked", "database table is locked"),
@@ -258,15 +258,14 @@ _REFUSED_BY_DISKS = {
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known."""
+    """Return whether retrying may help after an error of a catalog; the request may have succeeded all the same."""
     return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)
 
 
 def is_not_committed(error: BaseException) -> bool:
-    """Tell whether a commit that failed so was not made, so that it may be tried again.
+    """Return whether a failed commit certainly did not happen, so that it may be retried.
 
-    The catalog says so, or it was not reached, or it is a file that could not be written, or the disk refused the
-    metadata file that it was to point to.
+    That is so if the catalog says so or was not reached, or if a catalog file or metadata file could not be written.
     """
     if isinstance(error, CommitFailedException | ConnectionRefusedError | requests.ConnectTimeout):
         return True
@@ -275,12 +274,12 @@ def is_not_committed(error: BaseException) -> bool:
         return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
     if isinstance(error, OSError):
         return error.errno in _REFUSED_BY_DISKS
-    # SQLite's own message, wrapped by SQLAlchemy: another connection was writing, or it may not write, or has no room.
+    # SQLite's messages, wrapped by SQLAlchemy: locked by another connection, read-only, or no space left.
     return str(getattr(error, "orig", "")) in _REFUSED_BY_SQLITE
 
 
 def why(error: BaseException) -> str:
-    """Write in a line why something failed; of a connection what its libraries have wrapped.
+    """Return the reason of an error in one line; for connections, the innermost reason.
 
     Examples
     --------
@@ -299,9 +298,9 @@ def why(error: BaseException) -> str:
 
 
 def masked_address(address: str) -> str:
-    """Return an address with dots in the place of its user and password; files and storage have none.
+    """Return an address with its user and password replaced by dots; addresses of files and storage stay.
 
-    A password may hold slashes and digits, so that all before the last @ is taken for it.
+    Everything before the last @ is masked, because passwords may hold slashes.
 
     Examples
     --------
@@ -319,7 +318,7 @@ def masked_address(address: str) -> str:
 
 @contextmanager
 def reaching(catalog: str, uri: object) -> Iterator[None]:
-    """Raise a CatalogUnreachedError of one line, without passwords, where a catalog is not reached.
+    """Turn connection errors into a CatalogUnreachedError of one line, without passwords.
 
     Examples
     --------
@@ -337,35 +336,32 @@ Connection refused
 
 
 def load_first(load: Callable[[], _T]) -> _T:
-    """Load a table, or what is known of it, for the first time; again if that fails, but not for long.
-
-    Nothing is lost yet.
-    """
+    """Load a table for the first time, with few retries, because no work would be lost."""
     return retrying({}, is_transient, _FIRST_PATIENCE)(load)
 
 
 def load(table: Table) -> Table:
-    """Load a table again from its catalog, and again if the catalog fails and may recover."""
+    """Reload a table from its catalog, with retries."""
     return retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
 
 
 def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:
-    """Try to commit, as often as a table allows."""
+    """Commit with the retries that the table's properties allow."""
     return retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
 
 
 def retrying(
     properties: Mapping[str, str], is_to_retry: Callable[[BaseException], bool], retries: int | None = None
 ) -> Retrying:
-    """Return what calls a function again, with growing waits: as often as asked for, else as a table's properties say.
+    """Return a retry policy with growing waits; the table's properties set the number of retries by default.
 
-    Raises InvalidInputError for properties ``commit.retry.*`` that are no whole numbers.
+    Raises InvalidInputError for properties ``commit.retry.*`` that are not whole numbers.
     """
-    # A negative wait would make sleep fail in the middle of a commit.
+    # A negative wait would raise in the middle of a commit.
     number, least, most, total = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_to_retry(error)),
-        # Writers that were refused together do not ask again together.
+        # Jitter keeps writers from retrying at the same moment.
         wait=wait_exponential(multiplier=least / 1000, max=most / 1000) + wait_random(0, least / 1000),
         stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total / 1000),
         before_sleep=before_sleep_log(logger, logging.INFO),
@@ -375,34 +371,34 @@ def retrying(
 
 _now = time.time
 _AHEAD_SECONDS = 300.0
-"""How long before they expire credentials are renewed, if they last twice as long: as Iceberg for Java does."""
+"""How long before their expiry credentials are renewed, if they last at least twice as long; as in Iceberg for Java."""
 _UNKNOWN_SECONDS = 300.0
-"""How often credentials are renewed that do not say when they expire."""
+"""Renewal interval of credentials without an expiry time."""
 _LEAST_SECONDS = 1.0
-"""From one renewal to the next, where a catalog gives credentials that have expired, or the same again."""
+"""Renewal interval if the catalog returns expired or unchanged credentials."""
 _EXPIRES = "expires-at"
-"""A part of the names of properties that say so, in milliseconds since 1970: ``s3.session-token-expires-at-ms``, ..."""
+"""Part of the names of expiry properties, in milliseconds since 1970, such as ``s3.session-token-expires-at-ms``."""
 _TEMPORARY = ("s3.session-token", "client.session-token", "gcs.oauth2.token", "adls.sas-token", "adls.token")
-"""What the names of properties begin with that are credentials for a time."""
+"""Prefixes of properties that hold temporary credentials."""
 
 
 def refresh(table: Table) -> None:
-    """Make a table what its catalog has now; a catalog that fails is asked again."""
+    """Refresh a table from its catalog, with retries."""
     if isinstance(table, StaticTable):
         raise InvalidInputError(
-            f"Cannot use {table.metadata_location}, because a table that is loaded from its metadata file has no "
-            "catalog: load it from one"
+            f"Cannot use {table.metadata_location}, because a table loaded from its metadata file has no "
+            "catalog: load it from a catalog"
         )
     fresh = load(table)
     if fresh.metadata.table_uuid != table.metadata.table_uuid:
         raise InvalidInputError(
-            f"Cannot rewrite {display_name(table)}, because it was dropped and another table has its name: load it"
+            f"Cannot rewrite {display_name(table)}, because it was dropped and another table has its name: reload it"
         )
     adopt(table, fresh)
 
 
 def adopt(table: Table, fresh: Table) -> None:
-    """Take over what a fresh load of the same table brought."""
+    """Update a table from a fresh load of the same table."""
     table.metadata = fresh.metadata
     table.metadata_location = fresh.metadata_location
     table.config = fresh.config
@@ -414,7 +410,7 @@ def adopt(table: Table, fresh: Table) -> None:
 
 @contextmanager
 def renewed(table: Table) -> Iterator[None]:
-    """Renew a table's credentials while a block runs."""
+    """Renew a table's credentials during a block."""
     renewing = RenewedIO(table)
     table.io = renewing
     try:
@@ -432,8 +428,8 @@ class RenewedIO(FileIO):
         self.adopt(table.io)
 
     def adopt(self, io: FileIO) -> None:
-        """Go on with another FileIO, whose credentials are new."""
-        # A catalog may hand out a table that it knows already.
+        """Continue with another FileIO, which has new credentials."""
+        # A catalog may return a cached table.
         self.current: FileIO = io.current if isinstance(io, RenewedIO) else io
         self.properties = self.current.properties
         times = [
@@ -442,11 +438,11 @@ class RenewedIO(FileIO):
             if _EXPIRES in name and str(value).strip().isdecimal()
         ]
         self._expires: float | None = min(times, default=None)
-        """When the first of the credentials expires, in seconds since 1970."""
+        """Earliest expiry of the credentials, in seconds since 1970."""
         self._renew_at = self._renewal()
 
     def _renewal(self) -> float | None:
-        """Tell when to ask the catalog for other credentials; never if they are not the catalog's, or last."""
+        """Return the time of the next renewal; None for credentials that are not the catalog's or do not expire."""
         now = _now()
         if self._expires is not None:
             left = self._expires - now
@@ -469,7 +465,7 @@ class RenewedIO(FileIO):
         except Exception:
             if self._expires is None or _now() < self._expires:
                 logger.warning(
-                    "Cannot renew the credentials of %s, and use those that are there",
+                    "Cannot renew the credentials of %s: continuing with the present ones",
                     display_name(self._table),
                     exc_info=True,
                 )

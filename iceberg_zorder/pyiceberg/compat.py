@@ -1,11 +1,10 @@
-"""All names of PyIceberg that are not public and that we use: only this module may break with a release.
+"""All private names of PyIceberg that we use: only this module can break with a new release.
 
-In this order: the configuration of catalogs and the request that commits; the evaluators of filters; manifests and
-manifest lists; schemas as Arrow has them, names of columns in files, transforms and paths of partitions.
+In this order: catalog configuration and the commit request; filter evaluators; manifests and manifest lists; Arrow
+schemas, column names in files, transforms and partition paths.
 
-Tried with PyIceberg 0.12. For a new release, run the tests with it: what has moved fails when it is imported, and each
-name here says what it is for and what to do then. ``tests/test_private_names.py`` holds the rest of the project to
-public names.
+Tested with PyIceberg 0.12. For a new release, run the tests: a moved name fails on import, and each name here documents
+its purpose and its replacement. ``tests/test_private_names.py`` keeps the other modules to public names.
 """
 
 from __future__ import annotations
@@ -96,9 +95,9 @@ __all__ = [
 
 @contextmanager
 def _reading_the_configuration() -> Iterator[None]:
-    """Tell whatever goes wrong as a failure to read the configuration.
+    """Turn any exception into an InvalidInputError about PyIceberg's configuration.
 
-    Its parser raises exceptions of a package that PyIceberg chooses, and this project does not depend on.
+    Its parser raises exceptions of a package that this project does not depend on.
     """
     try:
         yield
@@ -109,13 +108,13 @@ def _reading_the_configuration() -> Iterator[None]:
 
 
 with _reading_the_configuration():
-    # Importing this module reads the configuration already.
+    # Importing PyIceberg's module reads the configuration.
     from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
     from pyiceberg.catalog.rest import RestCatalog
 
 
 class Configured(NamedTuple):
-    """What PyIceberg's configuration says of a catalog: no properties where it does not know it; all known names."""
+    """A catalog's entry in PyIceberg's configuration: its properties, empty if unknown, and all known names."""
 
     name: str
     properties: RecursiveDict | None
@@ -123,7 +122,7 @@ class Configured(NamedTuple):
 
 
 def configured(name: str | None) -> Configured:
-    """Read ``.pyiceberg.yaml`` and ``PYICEBERG_CATALOG__`` variables, as they are now."""
+    """Read ``.pyiceberg.yaml`` and the ``PYICEBERG_CATALOG__`` variables, without a cache."""
     with _reading_the_configuration():
         config = Config()
         chosen = config.get_default_catalog_name() if name is None else name
@@ -131,22 +130,22 @@ def configured(name: str | None) -> Configured:
 
 
 def is_rest(catalog: Catalog) -> bool:
-    """Tell whether a catalog is one that is asked over REST."""
+    """Return whether a catalog is a REST catalog."""
     return isinstance(catalog, RestCatalog)
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
-    """Ask the catalog to make a new snapshot the head of a branch; the table object then has the new metadata."""
+    """Commit a new snapshot as the head of a branch, and update the table object."""
     move_branch(table, branch, snapshot.parent_snapshot_id, snapshot.snapshot_id, AddSnapshotUpdate(snapshot=snapshot))
 
 
 def move_branch(table: Table, branch: str, head: int | None, new_head: int, *before: AddSnapshotUpdate) -> None:
-    """Ask the catalog to move a branch to another snapshot, if its head is still the given one."""
+    """Move a branch to another snapshot, if its head is still ``head``."""
     ref = table.metadata.refs[branch]
-    # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
+    # An update without the branch's retention settings would remove them.
     update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": new_head}
     required = {"ref": branch, "snapshot-id": head}
-    # What a Transaction does at its end, after it has made up the updates itself.
+    # The last step of a Transaction, which builds the updates itself.
     table._do_commit(
         updates=(*before, SetSnapshotRefUpdate.model_validate(update)),
         requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
@@ -156,7 +155,7 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
 def _projected(
     spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
 ) -> BooleanExpression:
-    """Make of a filter of rows one of partitions, which leaves all where PyIceberg leaves the range of dates."""
+    """Project a row filter to partitions; it matches everything if a date leaves PyIceberg's range."""
     try:
         return inclusive_projection(schema, spec, case_sensitive)(row_filter)
     except OverflowError:
@@ -166,7 +165,7 @@ def _projected(
 def manifest_may_match(
     spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
 ) -> Callable[[ManifestFile], bool]:
-    """Tell which manifests of a spec may hold files with rows that match, by their partition summaries."""
+    """Return a test whether a spec's manifest may hold matching rows, by its partition summaries."""
     projected = _projected(spec, schema, row_filter, case_sensitive)
     found: Callable[[ManifestFile], bool] = manifest_evaluator(spec, schema, projected, case_sensitive)
     return found
@@ -175,7 +174,7 @@ def manifest_may_match(
 def partition_may_match(
     spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
 ) -> Callable[[DataFile], bool]:
-    """Tell which files of a spec may hold rows that match, by their partition."""
+    """Return a test whether a spec's file may hold matching rows, by its partition."""
     projected = _projected(spec, schema, row_filter, case_sensitive)
     if isinstance(projected, AlwaysTrue):
         return lambda _: True
@@ -185,13 +184,13 @@ def partition_may_match(
 
 
 def file_may_match(schema: Schema, row_filter: BooleanExpression, case_sensitive: bool) -> Callable[[DataFile], bool]:
-    """Tell which files may hold rows that match, by their metrics; a file without rows may not, but for no filter."""
+    """Return a test whether a file may hold matching rows, by its metrics; empty files match only without a filter."""
     if isinstance(row_filter, AlwaysTrue):
         return lambda _: True
     evaluate = _evaluation(_InclusiveMetricsEvaluator(schema, row_filter, case_sensitive).expr)
 
     def may_match(file: DataFile) -> bool:
-        # A count below 0 is not known.
+        # A negative count means unknown.
         rows = file.record_count
         return rows < 0 or (rows > 0 and evaluate(_InclusiveMetricsEvaluationVisitor(file)))
 
@@ -199,7 +198,7 @@ def file_may_match(schema: Schema, row_filter: BooleanExpression, case_sensitive
 
 
 def filtered_fields(schema: Schema, row_filter: BooleanExpression, case_sensitive: bool) -> list[int]:
-    """Find the ids of the fields that a filter looks at, increasing."""
+    """Return the ids of the fields in a filter, ascending."""
     return sorted(extract_field_ids(bind(schema, row_filter, case_sensitive)))
 
 
@@ -207,7 +206,7 @@ _Evaluation = Callable[[BoundBooleanExpressionVisitor[bool]], bool]
 
 
 def _evaluation(bound: BooleanExpression) -> _Evaluation:
-    """Go through a bound expression once: the function asks a visitor what going through it by that visitor would."""
+    """Compile a bound expression: the returned function evaluates it with a visitor, without another traversal."""
     found: _Evaluation = visit(bound, _Evaluations())
     return found
 
@@ -216,7 +215,7 @@ def _asked(name: str) -> Callable[..., _Evaluation]:
     return lambda _, **operands: methodcaller(name, *operands.values())
 
 
-# A method for each of the visitor's, which gives back what asks another visitor by the method of the same name.
+# One method for each of the visitor's methods; it returns a call of the same method on another visitor.
 _Evaluations: Any = type(
     "_Evaluations",
     (BoundBooleanExpressionVisitor,),
@@ -231,24 +230,23 @@ _Evaluations: Any = type(
 
 _T = TypeVar("_T")
 _AVRO_CODEC = "write.avro.compression-codec"
-# The fields of an entry's data file, by the newest format: their order is that of the values in a DataFile. When a
-# release gives DataFile.referenced_data_file for version 2, and equality ids as ints, all of this can go.
+# The fields of a DataFile record in the newest format, in their order. Once a release supports referenced_data_file in
+# version 2, and equality ids as ints, this can be removed.
 _FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
-# Optional since format version 2, but PyIceberg knows it from version 3 on.
+# Optional since format version 2, but PyIceberg writes it only from version 3.
 _REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
-# PyIceberg has them as longs, which the format has not, and Java cannot read.
+# PyIceberg writes them as longs, against the format; Java cannot read them.
 _EQUALITY_IDS = _FIELDS["equality_ids"].model_copy(
     update={"field_type": ListType(element_id=136, element_type=IntegerType(), element_required=True)}
 )
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
-    """Writes delete files, whose entries :func:`read_entries` has read, with the data file that each belongs to.
+    """Writes delete manifests from entries of :func:`read_entries`, keeping ``referenced_data_file``.
 
     It overrides ``content``, ``new_writer`` and ``_meta`` of PyIceberg's writer, and uses its ``_output_file``,
-    ``_spec`` and ``_schema``. When a release writes delete manifests, see whether they keep ``referenced_data_file``,
-    and use that.
+    ``_spec`` and ``_schema``. Use PyIceberg's own delete manifests once they keep ``referenced_data_file``.
     """
 
     def content(self) -> ManifestContent:
@@ -274,10 +272,9 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 class _EntriesFile(AvroFile[ManifestEntry]):
-    """Reads doubles as they are there: PyIceberg's compiled decoder rounds them to 32 bits.
+    """Reads doubles exactly: PyIceberg's compiled decoder rounds them to 32 bits.
 
-    A partition alone may have some. When a release's decoder is right (the tests of doubles pass without), ``AvroFile``
-    does.
+    Only partition values are doubles. Use ``AvroFile`` once the tests of doubles pass with it.
     """
 
     def __enter__(self) -> AvroFile[ManifestEntry]:
@@ -293,7 +290,7 @@ class _ExactDoubleReader(DoubleReader):
 
 
 def _exact(reader: Reader) -> Reader:
-    """Take readers of doubles for exact ones, in structs within structs."""
+    """Replace readers of doubles by exact ones, also in nested structs."""
     if isinstance(reader, DoubleReader):
         return _ExactDoubleReader()  # type: ignore[no-untyped-call]
     if isinstance(reader, OptionReader):
@@ -305,10 +302,10 @@ def _exact(reader: Reader) -> Reader:
 
 
 class _OptionalFields(PartitionSpec):
-    """A spec whose partitions may be NULL, as in Iceberg: PyIceberg's may not where the column may not.
+    """A spec whose partition values may be NULL, as in Iceberg; PyIceberg requires values for required columns.
 
-    So it could not write the partitions of a dropped field, which are NULL whatever the column is. When a release makes
-    partition fields optional, this can go.
+    Partitions of a dropped field are NULL and could not be written otherwise. Remove this once a release makes
+    partition fields optional.
     """
 
     def partition_type(self, schema: Schema) -> StructType:
@@ -317,7 +314,7 @@ class _OptionalFields(PartitionSpec):
 
 
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
-    """Read the live entries of a manifest, with everything that a version 2 table may keep of them."""
+    """Read the live entries of a manifest, with all fields of format version 2."""
     file = _EntriesFile(
         io.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[3],
@@ -325,27 +322,27 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     )
     with file:
-        # As ManifestFile.fetch_manifest_entry does: when a release moves it, it will show how there.
+        # As in ManifestFile.fetch_manifest_entry; see there if a release moves it.
         return [
             _inherit_from_manifest(entry, manifest) for entry in file if entry.status != ManifestEntryStatus.DELETED
         ]
 
 
 def read_in_threads(read: Callable[[ManifestFile], _T], manifests: Iterable[ManifestFile]) -> list[_T]:
-    """Read manifests in the threads that PyIceberg reads its own in, as many as its ``max-workers`` says.
+    """Read manifests in PyIceberg's thread pool, whose size is its ``max-workers``.
 
-    When a release moves ``ExecutorFactory``, a pool of a few threads does.
+    If a release moves ``ExecutorFactory``, use a pool of a few threads.
     """
     return list(ExecutorFactory.get_or_create().map(read, manifests))
 
 
 def referenced_data_file(delete_file: DataFile) -> str | None:
-    """Tell which data file a delete file says it belongs to."""
+    """Return the data file that a delete file refers to, if recorded."""
     return cast("str | None", _field_of(delete_file, _REFERENCED_DATA_FILE.name))
 
 
 def content_offset(delete_file: DataFile) -> int | None:
-    """Tell where in its file a deletion vector begins; None of other deletes."""
+    """Return the offset of a deletion vector in its file; None for other deletes."""
     return cast("int | None", _field_of(delete_file, "content_offset"))
 
 
@@ -365,7 +362,7 @@ def write_entries(
 ) -> ManifestFile:
     """Write a manifest."""
     spec = _OptionalFields.model_validate(metadata.specs()[spec_id].model_dump())
-    # A manifest of an old spec keeps its partition values, although a column they were made from may be dropped since.
+    # A manifest of an old spec keeps its partition values, also if their source column was dropped.
     needed = {field.source_id for field in spec.fields}
     newest_first = [metadata.schema(), *sorted(metadata.schemas, key=lambda each: each.schema_id, reverse=True)]
     schema = next((each for each in newest_first if needed <= set(each.field_ids)), metadata.schema())
@@ -386,10 +383,7 @@ def write_entries(
 
 
 def _enclose_zeros(summary: PartitionFieldSummary, kind: FloatType | DoubleType) -> None:
-    """Widen zero bounds of partitions to both zeros: for PyIceberg, unlike Iceberg, -0.0 is no less than 0.0.
-
-    A summary is a record, whose values are written by place.
-    """
+    """Widen zero bounds of partitions to both zeros: in Iceberg, -0.0 is less than 0.0, in PyIceberg it is not."""
     negative, positive = to_bytes(kind, -0.0), to_bytes(kind, 0.0)
     if summary.lower_bound == positive:
         summary[_SUMMARY_LOWER] = negative
@@ -409,14 +403,14 @@ def write_list(
         sequence_number=snapshot.sequence_number,
         avro_compression=avro_codec(metadata),
     ) as writer:
-        # The writer gives a new manifest its sequence number in place, which the next attempt's must not have.
+        # The writer sets the sequence number of new manifests in place, and the next attempt needs another one.
         writer.add_manifests(copy.deepcopy(list(manifests)))
 
 
 def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
-    """Find the compression of manifests."""
+    """Return the compression codec of manifests."""
     codec = metadata.properties.get(_AVRO_CODEC, "gzip").lower()
-    # PyIceberg's writer knows all of Iceberg's names but this one.
+    # The only one of Iceberg's names that PyIceberg's writer does not know.
     known = "null" if codec == "uncompressed" else codec
     if CODEC_MAPPING_ICEBERG_TO_AVRO.get(known, known) not in KNOWN_CODECS:
         raise InvalidInputError(f"Cannot set {_AVRO_CODEC} to '{codec}', because PyIceberg has no such codec")
@@ -424,7 +418,7 @@ def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
 
 
 def list_files(io: FileIO, root: str) -> Iterator[str]:
-    """List the files under a location."""
+    """Yield the files under a location."""
     scheme, netloc, path = PyArrowFileIO.parse_location(root, io.properties)
     if isinstance(io, PyArrowFileIO):
         filesystem = cast(Any, io.fs_by_scheme)(scheme, netloc)
@@ -437,34 +431,32 @@ def list_files(io: FileIO, root: str) -> Iterator[str]:
         for name in found.find(root) if found.exists(root) else ():
             yield root + name[name.index(path) + len(path) :]
     else:
-        raise InvalidInputError(
-            f"Cannot list the files under {root}, because a FileIO of the kind {type(io).__name__} lists none"
-        )
+        raise InvalidInputError(f"Cannot list the files under {root}, because {type(io).__name__} cannot list files")
 
 
 def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callable[[Any], Any] | None:
-    """Find a transform over Arrow arrays, or nothing where the optional package pyiceberg-core is missing."""
+    """Return a transform of Arrow arrays; None without the optional package pyiceberg-core."""
     try:
         found: Callable[[Any], Any] = transform.pyarrow_transform(source_type)
     except (NotInstalledError, NotImplementedError):
         return None
     if isinstance(source_type, BinaryType):
-        # pyiceberg-core 0.10 truncates binary, and not what has large offsets; rows come in batches that fit either.
+        # pyiceberg-core 0.10 truncates binary but not large_binary; batches are small enough for both.
         return lambda column: found(column.cast(pa.binary()))
     return found
 
 
 def partition_path(spec: PartitionSpec, partition: Record, schema: Schema) -> PartitionKey:
-    """Make a key whose path is that of a partition's values as a manifest has them."""
+    """Return a partition key with the path of a manifest's partition values."""
     return _RecordedPartition([], spec, schema, partition)
 
 
 @dataclass(frozen=True)
 class _RecordedPartition(PartitionKey):
-    """A partition whose values are transformed already; PyIceberg's own refuses two transforms of one column.
+    """A partition key with transformed values; PyIceberg's own refuses two transforms of one column.
 
-    A location provider takes a key and asks it for ``to_path()`` only, which is made of ``partition``. When a release
-    takes a record, or ``PartitionKey`` two transforms of a column, this can go.
+    Location providers only call ``to_path()``, which uses ``partition``. Remove this once a release accepts a record,
+    or two transforms of a column.
     """
 
     record: Record

@@ -33,28 +33,28 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 def display_name(table: Table) -> str:
-    """Name a table as Iceberg for Java does: the catalog's name, the namespace, the table."""
+    """Return a table's name as Iceberg for Java prints it: catalog, namespace, table."""
     return ".".join((table.catalog.name, *table.name()))
 
 
 def sql_name(table: Table) -> str:
-    """Name a table as ``ALTER TABLE`` takes it."""
+    """Return a table's quoted name for SQL."""
     return quoted_name((table.catalog.name, *table.name()))
 
 
 PLAN, SAMPLE, READ, WRITE = "plan", "sample", "read", "write"
-"""The stages of a rewrite, in order; the first tells once how much there is of each of the others."""
+"""The stages of a rewrite, in order; the first reports the total of all others."""
 
 
 class Progress(Protocol):
-    """Is told of every piece of work when it is done, maybe from several threads."""
+    """Receives each finished piece of work; several threads may call it."""
 
     def __call__(self, stage: str, rows: int, size: int, /) -> None:
-        """Take note of some work."""
+        """Receive finished work."""
 
 
 def silent(stage: str, rows: int, size: int) -> None:
-    """Take no note."""
+    """Ignore progress."""
 
 
 _Kept = TypeVar("_Kept")
@@ -62,17 +62,17 @@ PATH_FIELD = 2147483546
 """Field id of ``file_path`` in a position delete file."""
 
 Partition = tuple[Hashable, ...]
-"""A partition spec's id and the values of a partition: hashable, and equal for what Iceberg takes as one partition."""
+"""A spec's id and a partition's values: hashable, and equal exactly if Iceberg considers the partitions equal."""
 
 
 def partition_of(file: DataFile) -> Partition:
-    """Return a file's partition, so that it can be compared."""
+    """Return a file's partition in comparable form."""
     values = file.partition
     return (file.spec_id, *[identity(values[place]) for place in range(len(values))])
 
 
 def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
-    """Find the places of the files of each partition."""
+    """Return the places of each partition's files."""
     places: dict[Partition, list[int]] = {}
     for place, file in enumerate(files):
         places.setdefault(partition_of(file), []).append(place)
@@ -80,17 +80,17 @@ def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
 
 
 def identity(value: Hashable) -> Hashable:
-    """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0."""
+    """Return a partition value that Python compares as Iceberg does: NaN equals NaN, and -0.0 differs from 0.0."""
     return value.hex() if isinstance(value, float) else value
 
 
 def is_unpartitioned(spec: PartitionSpec) -> bool:
-    """Tell whether a spec has no partitions, which is when its equality deletes apply to all data files."""
+    """Return whether a spec is unpartitioned; its equality deletes then apply to all data files."""
     return all(isinstance(field.transform, VoidTransform) for field in spec.fields)
 
 
 def single_path(delete_file: DataFile) -> str | None:
-    """Tell which one data file a position delete file names."""
+    """Return the only data file that a position delete file refers to; None for several."""
     if delete_file.content != DataFileContent.POSITION_DELETES:
         return None
     if path := referenced_data_file(delete_file):
@@ -100,7 +100,7 @@ def single_path(delete_file: DataFile) -> str | None:
 
 
 def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
-    """Read the lower and the upper bound that a file's manifest keeps of a column; None where it keeps none."""
+    """Return a column's lower and upper bound in a file's manifest entry; None if missing."""
     lower, upper = _encoded_bounds(file, field.field_id)
     return _decoded(lower, field), _decoded(upper, field)
 
@@ -110,8 +110,8 @@ def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes 
 
 
 def of_field(kept: Mapping[int, _Kept] | None, field_id: int, otherwise: _Kept) -> _Kept:
-    """Look up what a manifest keeps of a field, which may be nothing of any."""
-    # Manifests are read into mappings that are slow to ask whether they are empty.
+    """Return a field's entry in a manifest's mapping, which may be None."""
+    # bool() of PyIceberg's mappings is slow.
     return otherwise if kept is None else kept.get(field_id, otherwise)
 
 
@@ -121,19 +121,19 @@ def _decoded(encoded: bytes | None, field: NestedField) -> Any:
     try:
         value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
     except (ValueError, struct.error):
-        # What is no value of the type bounds nothing.
+        # Invalid bytes are no bound.
         return None
-    # Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
+    # Old writers left NaN in bounds; it compares with nothing, so it is no bound.
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def sequence_number(entry: ManifestEntry) -> int:
-    """Return an entry's data sequence number; those of a version 1 table are 0."""
+    """Return an entry's data sequence number; 0 in format version 1."""
     return entry.sequence_number or 0
 
 
 def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> DataFile:
-    """Describe data files as one that holds their rows, by their manifest entries.
+    """Return a data file entry that describes the rows of several data files together.
 
     Examples
     --------
@@ -181,23 +181,23 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
 
 
 def new_file_name(stem: str, write_id: str, ending: str) -> str:
-    """Return a name that no other file has; :func:`is_of_write` tells by it which write a file is of."""
+    """Return a unique file name, which :func:`is_of_write` can attribute to its write."""
     return f"{stem}-{write_id}{'-' if write_id else ''}{uuid.uuid4()}{ending}"
 
 
 def is_of_write(name: str, write_ids: Collection[str]) -> bool:
-    """Tell whether a file was written by one of some writes, by its name."""
+    """Return whether a file belongs to one of these writes, by its name."""
     found = _OF_WRITE.fullmatch(name)
     return found is not None and found["id"] in write_ids
 
 
 def new_write_id(address: str) -> str:
-    """Make an id that no other write has, for one of a table that is found at an address: 8 hexadecimal digits."""
+    """Return a unique id for a write of the table at an address of 8 hexadecimal digits."""
     return f"w{address}{uuid.uuid4().hex}"
 
 
 def is_leased(write_id: str) -> bool:
-    """Tell whether a write is one of maintenance, which needs a lease.
+    """Return whether a write belongs to maintenance, which needs a lease.
 
     Examples
     --------
@@ -208,19 +208,19 @@ def is_leased(write_id: str) -> bool:
 
 
 def is_written_at(write_id: str, address: str) -> bool:
-    """Tell whether a write was one of the table at an address."""
+    """Return whether a write belongs to the table at an address."""
     return re.fullmatch(f"w{re.escape(address)}[0-9a-f]{{32}}", write_id) is not None
 
 
 def delete_files(table: Table, paths: Iterable[str]) -> None:
-    """Delete files that no snapshot will have; what cannot be deleted is logged."""
+    """Delete files that no snapshot refers to; failures are logged."""
     for path in paths:
         try:
             table.io.delete(path)
-        except FileNotFoundError:  # noqa: PERF203 - it was to be written next
+        except FileNotFoundError:  # noqa: PERF203 - it was not written yet
             continue
         except Exception:
-            _LOG.warning("Cannot delete %s, which is not needed: remove_orphan_files does", path, exc_info=True)
+            _LOG.warning("Cannot delete unneeded file %s: run remove_orphan_files", path, exc_info=True)
 
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -229,45 +229,44 @@ _OF_WRITE = re.compile(rf".*-(?P<id>\w+)-{_UUID}(?:-zorder\.parquet|\.avro)")
 
 @dataclass(frozen=True, eq=False)
 class DataFileTask:
-    """A data file to be rewritten, with the delete files that apply to it."""
+    """A data file with the delete files that apply to it."""
 
     data_file: DataFile
     data_sequence_number: int
     position_deletes: tuple[DataFile, ...] = ()
     equality_deletes: tuple[DataFile, ...] = ()
-    added_by: int | None = None  # the snapshot that added it, if the manifest tells
+    added_by: int | None = None  # the snapshot that added it, if recorded
 
     @property
     def delete_paths(self) -> tuple[str, ...]:
-        """Paths of the delete files, sorted; those of deletion vectors with their offsets."""
+        """Sorted paths of the delete files; deletion vectors with their offsets."""
         found = ((file.file_path, content_offset(file)) for file in (*self.position_deletes, *self.equality_deletes))
         return tuple(sorted(path if offset is None else f"{path}#{offset}" for path, offset in found))
 
 
 @dataclass(frozen=True, eq=False)
 class FileGroup:
-    """Data files of a partition that are rewritten together, or left, at least one; and why."""
+    """Data files of a partition that are rewritten together, or left, with the reasons; at least one file."""
 
-    # The values of the partition that they share, by which other plans find the group again; empty where they have
-    # none, or are of other specs than the table's current one.
+    # The partition values, by which other plans find the group; empty without partitions or with old specs.
     key: Partition
-    tasks: tuple[DataFileTask, ...]  # empty in a plan that was read, until they are listed
+    tasks: tuple[DataFileTask, ...]  # empty in a plan read from JSON, until listed
     reasons: tuple[Reason, ...] = ()
-    saved_bytes_per_byte: float = 0.0  # that a filter is expected to read less; 0 if it is not known
-    uses_smaller_target: bool = False  # whether it is written to half as many files again as usual
-    partition_path: str = ""  # as day=2026-01-01; empty where the key is
-    # Of a group that is rewritten:
-    index: int = 0  # its place in the plan, from 1
-    spec_id: int = 0  # the partition spec of the files to be written
+    saved_bytes_per_byte: float = 0.0  # predicted savings of a filter; 0 if unknown
+    uses_smaller_target: bool = False  # whether it is written to 1.5 times as many files as usual
+    partition_path: str = ""  # such as day=2026-01-01; empty if the key is
+    # For groups to rewrite:
+    index: int = 0  # number in the plan, from 1
+    spec_id: int = 0  # partition spec of the new files
     expected_output_files: int = 1
-    max_output_file_size: int = 0  # bytes above which a file is not planned to be
-    must_rewrite: bool = False  # whether one of its files is rewritten for its deletes or its spec, whatever is gained
-    data_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by path, the paths of their deletes
-    counts: tuple[int, int, int] | None = None  # files, bytes and rows, in a plan that was read
+    max_output_file_size: int = 0  # largest planned file, in bytes
+    must_rewrite: bool = False  # whether deletes or an old spec demand the rewrite, regardless of the gain
+    data_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # delete files by data file, as paths
+    counts: tuple[int, int, int] | None = None  # files, bytes and rows, in a plan read from JSON
 
     @property
     def data_files_count(self) -> int:
-        """How many data files there are."""
+        """Number of data files."""
         return self.counts[0] if self.counts else len(self.tasks)
 
     @property
@@ -282,19 +281,19 @@ class FileGroup:
 
     @property
     def reason(self) -> str:
-        """Why, in words that name options and their values."""
+        """The reasons as text, with options and their values."""
         return words(self.reasons)
 
     @cached_property
     def partition(self) -> Record | None:
-        """The partition of the new files; None where rows of several come together: the files are of other specs."""
+        """The partition of the new files; None if the old files are of other specs, so rows go to several."""
         first = self.tasks[0].data_file
         is_same = first.spec_id == self.spec_id and len({partition_of(task.data_file) for task in self.tasks}) == 1
         return first.partition if is_same else None
 
     @property
     def like(self) -> DataFile | None:
-        """A data file that is in the partition of the new ones; None where that is not known."""
+        """A data file in the partition of the new files; None if unknown."""
         return None if self.partition is None else self.tasks[0].data_file
 
     @property
@@ -304,7 +303,7 @@ class FileGroup:
 
 
 class BytesRead(NamedTuple):
-    """The bytes of a set of files, and the bytes and the number of those that each query does not rule out."""
+    """The bytes of a set of files, and the bytes and number of files that each query reads."""
 
     all: int
     read: npt.NDArray[np.int64]
@@ -313,28 +312,24 @@ class BytesRead(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SampledGroup:
-    """A file group with its layout, what that is predicted to be worth, and what both are measured by.
+    """A file group with its layout, the layout's predictions, and the sample behind both.
 
-    By column, the predicted scan fraction of ``column = value`` is the share of the group's new files, in bytes, whose
-    lower/upper bounds will not rule it out, on average over the values of the rows, in [0, 1]; a column without a value
-    is left out. Beside it stands the same of its data files as they are.
-
-    Rows whose values are looked for have not made the layout, where there are others. Of all file groups together they
-    are about as many as are sampled (``sample-rows``, and one a group), and their keys take at most about 128 MiB a
-    column.
+    The values that predictions search for come from held-out rows, unless all rows were sampled for the layout. All
+    groups together hold out about as many rows as they sample (``sample-rows``, at least one a group); their keys take
+    at most about 128 MiB a column.
     """
 
     group: FileGroup
     layout: Layout
-    values: Sample  # of the rows whose values are looked for
+    values: Sample  # held-out rows, whose values predictions search for
     today: DataFiles
     planned: DataFiles
     read_today: BytesRead | None = None  # by the queries of a workload
     read_planned: BytesRead | None = None
     scan_fractions: Mapping[str, float] = field(default_factory=dict)
     scan_fractions_before: Mapping[str, float] = field(default_factory=dict)
-    costs: tuple[float, float] | None = None  # of a filter, today and as judged; None if no sampled row has a value
-    gains: bool = True  # whether filters are predicted to cost less; or nothing is known
+    costs: tuple[float, float] | None = None  # of a filter, today and as judged; None without values
+    gains: bool = True  # whether filters are predicted to cost less; True if unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,5 +343,5 @@ class GroupResult:
 
 
 def size_of(tasks: Iterable[DataFileTask]) -> int:
-    """Add up the bytes of data files."""
+    """Return the bytes of data files."""
     return sum(task.data_file.file_size_in_bytes for task in tasks)

@@ -1,4 +1,4 @@
-"""Compute the partitions of rows by another spec than that of their data files."""
+"""Compute the partitions of rows by a new partition spec."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ from iceberg_zorder.sort.equal_rows import comparable
 
 
 class Partitions:
-    """Numbers the partitions of rows in the order in which they come, and finds the keys that rows are cut by.
+    """Numbers the partitions of rows in order of appearance, and returns the keys that rows are cut by.
 
-    The batches are of an Arrow schema with field ids. Raises InvalidInputError when the spec has a transform that
-    PyIceberg does not know.
+    Batches have an Arrow schema with field ids. Raises InvalidInputError for transforms that PyIceberg does not know.
     """
 
     def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
         self.records: list[Record] = []
-        """The partitions, by their number."""
+        """The partitions, by number."""
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._lock = Lock()
         self._fields = [_Field(field, schema, arrow) for field in spec.fields]
@@ -44,7 +43,7 @@ class Partitions:
         self._keyed = [(place, kinds[f.field_id]) for place, f in enumerate(spec.fields) if f.field_id in kinds]
 
     def transformed(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Transform the rows' source columns, field by field: what the other methods take."""
+        """Return the transformed source columns by field, as the other methods take them."""
         return [field.partition(batch) for field in self._fields]
 
     @property
@@ -53,20 +52,20 @@ class Partitions:
         return [pa.int64() if domain(kind) == "long" else pa.large_binary() for _, kind in self._keyed]
 
     def keys(self, transformed: Sequence[pa.Array]) -> list[pa.Array]:
-        """Find the keys of rows, field by field: two rows have the same only if they share the partition."""
+        """Return the keys of rows by field; rows have equal keys only if they share the partition."""
         return [_keys(transformed[place], kind) for place, kind in self._keyed]
 
     def number(self, transformed: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-        """Find the number of every row's partition."""
+        """Return the partition number of each row."""
         values: list[list[Any]] = []
-        # By field, the places of the values that rows have; by row, which combination of the fields so far.
+        # Per field, the places of distinct values; per row, the number of its combination of fields so far.
         places = np.empty((0, 1), np.int64)
         combination = np.zeros(rows, np.int64)
         for field, array in zip(self._fields, transformed, strict=True):
             encoded = comparable(array).dictionary_encode(null_encoding="encode")
             distinct = encoded.dictionary
             values.append(field.values(distinct.view(array.type) if pa.types.is_floating(array.type) else distinct))
-            # Numbered anew after each field: the product of all fields' numbers of values may pass 64 bits.
+            # Renumbered after each field, because the product of all counts may exceed 64 bits.
             code = combination * max(1, len(values[-1])) + encoded.indices.to_numpy(zero_copy_only=False)
             found, combination = np.unique(code, return_inverse=True)
             before, place = np.divmod(found, max(1, len(values[-1])))
@@ -107,7 +106,7 @@ class _Field:
         self._is_uuid = isinstance(source, UUIDType) and isinstance(field.transform, IdentityTransform)
 
     def partition(self, batch: pa.RecordBatch) -> pa.Array:
-        """Transform the source column."""
+        """Return the transformed source column."""
         if self._path is None:
             return pa.nulls(batch.num_rows, pa.int32())
         array = leaf(batch, self._path)
@@ -120,14 +119,14 @@ class _Field:
         return array.storage if isinstance(array, pa.ExtensionArray) else array
 
     def values(self, distinct: pa.Array) -> list[Any]:
-        """Take transformed values as a partition holds them: times as numbers."""
+        """Return transformed values as partitions hold them, with times as numbers."""
         if pa.types.is_temporal(distinct.type):
             distinct = distinct.view(pa.int32() if distinct.type.bit_width == 32 else pa.int64())
         values: list[Any] = distinct.to_pylist()
         return [value and UUID(bytes=value) for value in values] if self._is_uuid else values
 
     def _of_distinct(self, array: pa.Array) -> pa.Array:
-        """Transform each distinct value, one by one."""
+        """Transform the distinct values one by one."""
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if pa.types.is_temporal(array.type):
@@ -138,7 +137,7 @@ class _Field:
 
 
 def partition_fields(schema: Schema, spec: PartitionSpec) -> list[PartitionField]:
-    """List the fields of a spec that can differ from row to row."""
+    """Return a spec's fields that can differ between rows."""
     return [
         field
         for field in spec.fields
@@ -147,12 +146,12 @@ def partition_fields(schema: Schema, spec: PartitionSpec) -> list[PartitionField
 
 
 def identity_sources(spec: PartitionSpec) -> set[int]:
-    """Find the ids of the columns that are the same in all rows of a partition."""
+    """Return the ids of the columns that are constant within a partition."""
     return {field.source_id for field in spec.fields if isinstance(field.transform, IdentityTransform)}
 
 
 def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringColumn, ...]:
-    """Describe the keys of a spec's fields as columns to cut by."""
+    """Return a spec's fields as columns to cut by."""
     return tuple(
         ClusteringColumn((field.name,), "long" if domain(_result_type(schema, field)) == "long" else "binary")
         for field in partition_fields(schema, spec)
@@ -163,7 +162,7 @@ def _keys(values: pa.Array, kind: str) -> pa.Array:
     column = encode(values, kind)
     null = column.states == NULL
     if kind in ("float", "double"):
-        # Unlike the key of a clustering column, -0.0 is not 0.0: they are two partitions.
+        # Unlike in clustering keys, -0.0 and 0.0 differ: they are two partitions.
         numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         bits = np.where(np.isnan(numbers), np.float64("nan"), numbers).view(np.int64)
         return pa.array(np.where(bits >= 0, bits, bits ^ np.int64(np.iinfo(np.int64).max)), mask=null)

@@ -1,13 +1,13 @@
-"""Rewrite a table along a z-order curve from a PyIceberg script, without a JVM.
+"""Rewrite a table from a PyIceberg script, without a JVM.
 
-The whole of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`; each step is a function of values:
+All steps of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`:
 
-    list     plan_spec      what a spec names on the table as it is: columns, filter, branch, queries, files
-    select                  choose data files by sizes, deletes, age and by what filters gain: a RewritePlan
-    sample   fit_plan       read a sample of the clustering columns of every file group
-    fit                     fit its layout, and leave what is not predicted to gain: a SampledPlan
-    write    run.write      read each file group once, send its rows to their files, sort and write them
-    commit                  one replace snapshot, or several with partial progress; returns what conflicts took
+    list     plan_spec      resolve a spec on the table: columns, filter, branch, queries, data files
+    select                  choose data files by size, deletes, age and gain: a RewritePlan
+    sample   fit_plan       read a sample of each file group's clustering columns
+    fit                     fit its layout, and drop groups without predicted gain: a SampledPlan
+    write    run.write      read each file group once, route its rows to their files, sort and write them
+    commit                  one replace snapshot, or several with partial progress; returns groups lost to conflicts
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger("iceberg_zorder")
 _ATTEMPTS = 3
-"""How often a file group is rewritten, when other operations change its files meanwhile."""
+"""Attempts to rewrite a file group that loses to concurrent operations."""
 
 
 def rewrite_data_files(
@@ -61,8 +61,8 @@ def rewrite_data_files(
     table : pyiceberg.table.Table
         A table of format version 1 or 2 with Parquet files. The call refreshes its metadata.
     columns : sequence of str, or str, optional
-        The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
+        The clustering columns, with dots for nested fields and backticks around special characters. Or a sort order as
+        in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float, str or mapping, optional
@@ -235,13 +235,13 @@ def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> 
 
 
 def execute_with(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
-    """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends."""
+    """Execute a plan as :func:`execute` does; ``run`` shows what was committed, also after an error."""
     with renewed(run.table):
         return run_plan(run, *current(run.table, plan))
 
 
 def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
-    """Sample, fit, write and commit, and plan again what conflicts take; raises as :func:`rewrite_data_files`."""
+    """Sample, fit, write and commit; plan groups lost to conflicts again. Raises as :func:`rewrite_data_files`."""
     if work.options.layout.dry_run:
         return _dry_run_result(_sampled(work, plan, run.progress))
     if not plan.groups:
@@ -286,7 +286,7 @@ def _spec(
 
 
 def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> SampledPlan:
-    """Sample a plan for its user to look at, unless it is sampled."""
+    """Sample a plan for display, unless it is sampled."""
     if isinstance(plan, SampledPlan):
         return plan
     try:
@@ -301,7 +301,7 @@ def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> Sampl
 
 
 def _dry_run_result(plan: SampledPlan) -> RewriteResult:
-    """Tell what a sampled plan would do."""
+    """Return the expected result of a sampled plan."""
     return RewriteResult(
         sum(group.data_files_count for group in plan.groups),
         sum(each.layout.files for each in plan.sampled_groups),

@@ -520,7 +520,7 @@ class RewriteRun:
         """Return the error that ends the rewrite, with the reason and what was committed."""
         count = self.commits.count
         left = (
-            f"What {count} commits have rewritten stands, and the other new files were deleted."
+            f"{count} commits remain, and the other new files were deleted."
             if count
             else f"Nothing was committed{', and the new files were deleted' if self._has_written else ''}."
         )

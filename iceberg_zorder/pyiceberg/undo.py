@@ -68,8 +68,8 @@ class UndoResult:
             f"branch {self.branch} {'would be' if self.dry_run else 'is'} at snapshot {self.snapshot_id}"
             f"{f', with {of_files}' if self.files else ''}.\n"
             + (f"The share of the table that column = value reads: {reads}.\n" if reads else "")
-            + "The next rewrite by the same columns and options does the same again, and so does the next pass of "
-            "maintenance: change columns or options first, or set the table's property maintenance.disabled = 'true'."
+            + "The next rewrite by the same columns and options, or the next maintenance pass, repeats it: change the "
+            "columns or options, or set the table's property maintenance.disabled = 'true'."
         )
 
 
@@ -99,8 +99,8 @@ def undo(
     Raises
     ------
     InvalidInputError
-        When there is no such rewrite, or the snapshot before it has expired. Also when snapshots by others have come
-        since the rewrite: the message then says what a rollback would lose, and has the SQL that does it anyway.
+        When there is no such rewrite, or the snapshot before it has expired. Also when others have written since the
+        rewrite; the message then lists what a rollback would lose, and has the SQL to roll back anyway.
     RewriteConflictError
         When another operation commits at the same time; nothing was undone then.
     UnknownOutcomeError
@@ -147,8 +147,8 @@ def _rewrite_to_undo(
     if snapshot_id is None:
         if not rewrites:
             raise InvalidInputError(
-                f"Cannot undo a rewrite of {name}, because no snapshot of branch {branch} that is kept is of a rewrite "
-                "by iceberg-zorder"
+                f"Cannot undo a rewrite of {name}, because branch {branch} has no snapshot of a rewrite by "
+                "iceberg-zorder"
             )
         return rewrites[-1]
     found = [each for each in rewrites if snapshot_id in (commit.snapshot_id for commit in each.commits)]
@@ -158,7 +158,7 @@ def _rewrite_to_undo(
     why = (
         f"the history of branch {branch} has no such snapshot"
         if operation is None
-        else f"it is no rewrite by iceberg-zorder (its operation is {operation})"
+        else f"it is not a rewrite by iceberg-zorder (its operation is {operation})"
     )
     raise InvalidInputError(f"Cannot undo snapshot {snapshot_id} of {name}, because {why}: see iceberg-zorder history")
 
@@ -171,7 +171,7 @@ def _snapshot_before(table: Table, branch: str, snapshots: Sequence[SnapshotFact
     since = snapshots[snapshots.index(rewrite.first) :]
     if others := [each for each in since if not each.is_rewrite]:
         raise InvalidInputError(
-            f"{what}, because {_lost_changes(others)}. This rolls back all the same, and loses these snapshots: "
+            f"{what}, because {_lost_changes(others)}. To roll back anyway, and lose these snapshots, run: "
             f"{rollback_sql(table, branch, target)}"
         )
     return target

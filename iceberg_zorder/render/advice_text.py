@@ -14,13 +14,13 @@ from iceberg_zorder.printable import all_printable, printable_lines
 from iceberg_zorder.render.figures import files_read, less, rewrite_text
 
 _SHOWN = 8
-"""So many of the candidates are shown, beside the best of each kind."""
+"""Most candidates that are shown, besides the best of each kind."""
 
 
 def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show advice."""
     pasted = (
-        ("First, to write the workload to the file that is named below:", advice["preparation"]),
+        ("First, write the workload file that the statement names:", advice["preparation"]),
         ("To paste into Spark SQL:", advice["statement"]),
         ("Or on the command line:", advice["command"]),
     )
@@ -45,12 +45,12 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def _to_paste(text: str) -> Text:
-    # A line that is wrapped cannot be pasted.
+    # Wrapped lines cannot be pasted.
     return Text(printable_lines(text), no_wrap=True)
 
 
 def answer(advice: Mapping[str, Any]) -> str:
-    """Say in a sentence or two what to do, and what queries read.
+    """Return the advice in a sentence, with the reads of a query.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def answer(advice: Mapping[str, Any]) -> str:
 
 
 def read_text(layout: Mapping[str, Any]) -> str:
-    """Write what a query reads of a layout on average."""
+    """Return the average reads of a query as text."""
     return files_read(layout["bytes_per_query"], layout["files_per_query"], layout["files"])
 
 
 def layout_text(layout: Mapping[str, Any]) -> str:
-    """Name a layout.
+    """Return the name of a layout.
 
     Examples
     --------
@@ -95,20 +95,20 @@ def layout_text(layout: Mapping[str, Any]) -> str:
 
 
 def basis(advice: Mapping[str, Any]) -> list[str]:
-    """Say what the figures rest on."""
+    """Return the basis of the figures as lines of text."""
     full = f", and {advice['full_scans']:,.0f} without" if advice["full_scans"] else ""
     lines = [f"{advice['scans']:,.0f} scans with filters{full}; {decimal(advice['table_bytes'])} in data files"]
     choosing, judging, both = (advice[f"{each}"] for each in ("choosing_queries", "judging_queries", "in_both_halves"))
     if both < judging:
-        others = f"; {both:,} that come again are among both" if both else ""
+        others = f"; {both:,} frequent ones do both" if both else ""
         lines.append(f"{choosing:,} different filters chose, {judging:,}{'' if both else ' others'} judge{others}")
     elif choosing:
-        lines.append("the filters that chose judge themselves: none is like another")
+        lines.append("the same filters chose and judge, because no two filters are similar")
     return lines
 
 
 def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Choose the layouts that are shown: today's, the pick, the best of each kind and of each number of columns."""
+    """Return the layouts to show: today's, the pick, the best of each kind and of each number of columns."""
     candidates: Sequence[Mapping[str, Any]] = advice["candidates"]
     shown = [advice["pick"]] if advice["pick"] else []
     seen: set[tuple[str, int]] = set()
@@ -124,7 +124,7 @@ def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def cost_text(advice: Mapping[str, Any]) -> str:
-    """Say what the rewrite costs, and when it has paid.
+    """Return the cost of the rewrite, and when it pays, as text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Figures as people write them, the same in texts, on pages and in notebooks.
+"""Figures as text, equal in terminals, pages and notebooks.
 
 Examples
 --------
@@ -32,7 +32,7 @@ def percent(share: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Write an average: below ten with one decimal, unless it is whole."""
+    """Return an average as text: below ten with one decimal, unless it is whole."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if value >= 10 or round(value, 1) % 1 == 0 else f"{value:.1f}"
@@ -44,12 +44,12 @@ def count(value: int, what: str, several: str | None = None) -> str:
 
 
 def files_read(read: float, files: float, of: int) -> str:
-    """Write what a filter reads of a table."""
+    """Return a filter's reads of a table as text."""
     return f"{size(read)} in {number(files)} of {count(of, 'file')}"
 
 
 def rewrite_text(read: int, written: int, cpu_seconds: Mapping[str, float]) -> str:
-    """Write what a rewrite is expected to read, to write and to take, by engine.
+    """Return the expected cost of a rewrite as text, by engine.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def scan_row(scan: Mapping[str, Any], before: Mapping[str, int], after: Mapping[
 
 
 def less(now: float, before: float) -> str:
-    """Write how much less is read than before."""
+    """Return the relative change as text."""
     change = now / before - 1 if before else 0.0
     return f"{percent(abs(change))} {'more' if change > 0 else 'less'}"
 

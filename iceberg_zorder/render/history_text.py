@@ -17,7 +17,7 @@ _BAR_WIDTH = 12
 
 
 def history_renderable(history: Mapping[str, Any]) -> RenderableType:
-    """Show the rewrites of a table, the newest last, and how much filters read of the whole table around each.
+    """Show a table's rewrites, newest last, with the share of the table that filters read before and after each.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def history_renderable(history: Mapping[str, Any]) -> RenderableType:
     """
     history = all_printable(history)
     if not history["rewrites"]:
-        return Text(f"No snapshot of {history['table']} that is kept is of a rewrite by iceberg-zorder")
+        return Text(f"{history['table']} has no snapshot of a rewrite by iceberg-zorder")
     title = f"{history['table']} (branch {history['branch']}): a filter column = value reads, of the whole table\n"
     heading = f"{'when (UTC)':16}  {'snapshot':>19}  {'files':>7}  {'size':>8}  reads"
     return Group(Text(title, style="bold"), Text(heading, style="dim"), *_lines(history))
@@ -49,7 +49,7 @@ def history_renderable(history: Mapping[str, Any]) -> RenderableType:
 def _lines(history: Mapping[str, Any]) -> Iterator[RenderableType]:
     last = None
     for each in history["rewrites"]:
-        # What one rewrite left is what the next one finds, unless others have written since.
+        # The state after a rewrite is the state before the next one, unless others have written since.
         if each["parent_id"] != last:
             yield _state("before", each["parent_id"], each["before"])
         last = each["snapshot_id"]

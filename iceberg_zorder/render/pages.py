@@ -1,4 +1,4 @@
-"""Reports and advice as pages for a browser, with everything inside."""
+"""Reports and advice as self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _read(name: str) -> str:
 
 
 class Bar(NamedTuple):
-    """A bar: its name, its length as a share of the longest there may be, its text, its class and a remark."""
+    """A bar: name, length as a share of the longest possible, text, class and remark."""
 
     name: str
     share: float
@@ -55,7 +55,7 @@ class Bar(NamedTuple):
 _MOST_PARTITIONS = 30
 _SIZE_CLASSES = 12
 _NEARLY = 0.98
-"""Above this ratio to the other figure none is marked as the better one."""
+"""Ratio of two figures above which neither is marked as better."""
 
 
 def report_page(reports: Sequence[tuple[Mapping[str, Any], Any | None]]) -> str:
@@ -70,7 +70,7 @@ def report_page(reports: Sequence[tuple[Mapping[str, Any], Any | None]]) -> str:
         snapshots=[(name, snapshot_text(report)) for name, report in sides],
         sides=sides,
         reads=list(_reads(sides)),
-        # One scale for all, by the rows of the newest.
+        # One scale for all, from the rows of the newest report.
         pictures=[(name, replace(each, rows=[*boxes.values()][-1].rows).axes) for name, each in boxes.items()],
         charts=[_depths(sides), _sizes(boxes, newest["file_sizes"]["target_file_size_bytes"])] if boxes else [],
         most_partitions=_MOST_PARTITIONS,

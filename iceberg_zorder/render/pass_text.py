@@ -1,4 +1,4 @@
-"""A pass of maintenance as text for terminals."""
+"""A maintenance pass as text for terminals."""
 
 from __future__ import annotations
 

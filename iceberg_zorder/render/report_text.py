@@ -22,7 +22,7 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 def report_text(report: Mapping[str, Any]) -> str:
-    """Write a report as plain text."""
+    """Return a report as plain text."""
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     console.print(report_renderable(report), crop=False)
     written: str = console.file.getvalue()  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def report_text(report: Mapping[str, Any]) -> str:
 
 
 def snapshot_text(report: Mapping[str, Any]) -> str:
-    """Name the snapshot of a report, with its time."""
+    """Return the snapshot of a report with its time."""
     if report["snapshot_id"] is None:
         return "no snapshot"
     when = report["snapshot_timestamp_ms"]
@@ -38,7 +38,7 @@ def snapshot_text(report: Mapping[str, Any]) -> str:
 
 
 def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
-    r"""Say in a sentence what filters read, and what they read before or would read after a rewrite.
+    r"""Return the reads of filters in a sentence, compared with an earlier report or with a full rewrite.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
 
 
 def _mean_read(report: Mapping[str, Any], share: str, files: str, of: int) -> tuple[float, str] | None:
-    """Average over the columns the bytes that a filter reads, with text."""
+    """Return the bytes that a filter reads, averaged over columns, with their text."""
     found = [(each[share], each[files]) for each in report["columns"] if each[share] is not None]
     if not found:
         return None
@@ -82,7 +82,7 @@ def _mean_read(report: Mapping[str, Any], share: str, files: str, of: int) -> tu
 
 
 def report_renderable(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> RenderableType:
-    """Make of a report what rich shows, with an earlier one beside it."""
+    """Return a report as a rich renderable, compared with an earlier one if given."""
     report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
@@ -95,7 +95,7 @@ def report_renderable(report: Mapping[str, Any], before: Mapping[str, Any] | Non
 
 
 def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -> RenderableType:
-    """Make of two reports on the same columns a table that rich shows."""
+    """Return two reports on the same columns as a rich table."""
     before, after = all_printable(before), all_printable(after)
     table = _table(f"compared with snapshot {before['snapshot_id']}", "before", "now")
     both = (before, after)
@@ -144,7 +144,7 @@ COLUMN_HEADINGS = ("a filter on", "reads", "of all", "files", "attainable", "of 
 
 
 def column_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Return what a filter on each column reads, by :data:`COLUMN_HEADINGS`."""
+    """Yield the reads of a filter on each column, as cells of :data:`COLUMN_HEADINGS`."""
     for column in report["columns"]:
         share, attainable = column["scan_fraction"], column["attainable"]
         yield (
@@ -254,7 +254,7 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]
         text.append(f": {each['message']}")
         yield text
         if each["command"]:
-            # A command that is wrapped cannot be copied.
+            # Wrapped commands cannot be copied.
             yield Text(f"  {each['command']}", style="bold", no_wrap=True, overflow="ignore")
 
 

@@ -151,10 +151,10 @@ def costs_less(before: float, predicted: float) -> bool:
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
     """Return messages about ignored clustering columns: partition columns, and columns of one value."""
-    why = "it has one value only, only NULLs, or long values that begin alike"
+    why = "it has only one value, only NULLs, or long values with the same prefix"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
-        *(f"Left clustering column {each} of {table} out: {why}." for each in alike),
+        *(f"Ignored clustering column {each} of {table}: {why}." for each in alike),
     ]
 
 

@@ -14,7 +14,7 @@ _LOG = logging.getLogger(__name__)
 _WEIGHTS = "column-weights"
 _DRY_RUN = "dry-run"
 _WORKLOAD, _WORKLOAD_SHARE = "workload", "workload-share"
-_OF_ONE_CALL = "is for one call: none would write anything then"
+_OF_ONE_CALL = "is for a single call: no later call would write anything"
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -136,8 +136,8 @@ def options_property(options: Mapping[str, str]) -> str:
     'rewrite-all=true; cuts=even'
     >>> options_property({"dry-run": "true"})
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot have a table remember dry-run, because that is for one \
-call: none would write anything then
+    iceberg_zorder.errors.InvalidInputError: Cannot have a table remember dry-run, because that is for a \
+single call: no later call would write anything
     """
     for name, value in options.items():
         if name == _DRY_RUN:

@@ -1,4 +1,4 @@
-"""CALLs of the plugin: their text, their failures, and a thread of its own that can be cancelled from the main one."""
+"""CALLs of the plugin: their text, their failures, and a cancellable thread that runs them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from iceberg_zorder.errors import (
 from iceberg_zorder.layout.columns import quoted_identifier, quoted_text
 from iceberg_zorder.rewrite.options import name_parts
 
-# The class of a Java exception that Spark Connect has no Python class for.
+# Class of Java exceptions without a Python class in Spark Connect.
 _JAVA_CLASS = re.compile(r"^\([\w.$]+\) ")
 
 
 def failure_message(error: Exception) -> str:
-    """Tell the cause of a failure.
+    """Return the cause of a failure as text.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def failure_message(error: Exception) -> str:
 
 
 def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
-    """Find the error that tells whether a rewrite had begun, and what became of it.
+    """Return the error class for a failed CALL: refused, failed, in conflict, or unknown.
 
-    Over Spark Connect there is little more than the message, so that it is what decides.
+    The message decides, because Spark Connect transmits little else.
 
     Examples
     --------
@@ -86,12 +86,12 @@ def _messages(error: BaseException) -> list[str]:
 
 
 SESSION_CATALOG = "spark_catalog"
-# A dollar before a brace is split off: Spark would put the value of a variable in the place of ${...}.
+# A dollar before a brace is split off, because Spark substitutes ${...}.
 _NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")
 
 
 def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
-    r"""Write a text as an expression of Spark SQL that has this value.
+    r"""Return a Spark SQL expression whose value is a text.
 
     Examples
     --------
@@ -115,13 +115,13 @@ def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
 
 
 def procedure_call(catalog: str, procedure: str, arguments: Mapping[str, str]) -> str:
-    """Write a CALL with named arguments."""
+    """Return a CALL with named arguments."""
     named = ", ".join(f"{name} => {expression}" for name, expression in arguments.items())
     return f"CALL {quoted_identifier(catalog)}.system.{procedure}({named})"
 
 
 def rows_of(spark: SparkSession, call: str) -> list[Row]:
-    """Run a CALL, and return the rows that it gives."""
+    """Run a CALL, and return its rows."""
     try:
         return spark.sql(call).collect()
     except (PySparkException, Py4JError) as error:
@@ -129,7 +129,7 @@ def rows_of(spark: SparkSession, call: str) -> list[Row]:
 
 
 def catalog_of(spark: SparkSession, table: str, act: str = "rewrite") -> str:
-    """Find the catalog of a table: the first part of its name if that is one, else the current catalog."""
+    """Return the catalog of a table: the first part of its name if that is a catalog, else the current one."""
     first, *rest = name_parts(table)
     if rest and (first == SESSION_CATALOG or spark.conf.get(f"spark.sql.catalog.{first}", None) is not None):
         catalog = first
@@ -137,14 +137,14 @@ def catalog_of(spark: SparkSession, table: str, act: str = "rewrite") -> str:
         catalog = spark.catalog.currentCatalog()
     if catalog == SESSION_CATALOG and spark.conf.get(f"spark.sql.catalog.{catalog}", "builtin") == "builtin":
         raise InvalidInputError(
-            f"Cannot {act} {table}, because its catalog would be Spark's built-in one, which is no Iceberg catalog: "
-            "put the name of a configured catalog in front"
+            f"Cannot {act} {table}, because its catalog would be Spark's built-in one, which is not an Iceberg "
+            "catalog: put the name of a configured catalog in front"
         )
     return catalog
 
 
 def escapes_string_literals(spark: SparkSession) -> bool:
-    """Tell whether the session's parser takes a backslash in a literal for itself."""
+    """Return whether the session's parser keeps backslashes in literals unchanged."""
     return spark.conf.get("spark.sql.parser.escapedStringLiterals", "false") == "true"
 
 
@@ -154,11 +154,10 @@ _SECONDS_BETWEEN_CANCELLATIONS = 0.1
 
 
 class SparkCall(Generic[_T]):
-    """A call that has begun.
+    """A call running in its own thread.
 
-    Signals reach the main thread, and their exceptions would tear apart what it has to say to the JVM at that moment:
-    each thread has a connection of its own, for one request and its answer after the other. So the main thread only
-    waits.
+    Signals raise in the main thread. If that thread were talking to the JVM, the exception would break the connection
+    between a request and its answer. So the main thread only waits.
     """
 
     def __init__(self, session: AbstractContextManager[SparkSession], call: Callable[[SparkSession], _T]) -> None:
@@ -169,11 +168,11 @@ class SparkCall(Generic[_T]):
         self._spark: SparkSession | None = None
         self._is_begun = False
         self._is_cancelled = False
-        # A command that was told to end while Spark starts does not wait for that: there is nothing yet to clean up.
+        # A daemon thread: a command that is cancelled while Spark starts has nothing to clean up, and does not wait.
         Thread(target=self._run, daemon=True).start()
 
     def result(self) -> _T:
-        """Wait for the call, and for Spark to stop; raises whatever they raise."""
+        """Wait for the call and for Spark to stop; raises their errors."""
         return self._result.result()
 
     def cancel(self) -> _T | None:
@@ -187,7 +186,7 @@ class SparkCall(Generic[_T]):
         return self._result.result()
 
     def _cancel_jobs(self) -> None:
-        """Cancel jobs until the call is over, also those that start later: between two there is none to cancel."""
+        """Cancel jobs repeatedly until the call is over, because further jobs may start between two attempts."""
         while not self._result.done():
             with self._lock:
                 if self._spark is not None:
@@ -213,6 +212,6 @@ class SparkCall(Generic[_T]):
         try:
             return self._call(spark)
         finally:
-            # Of a Spark that is being stopped nothing can be asked.
+            # A stopping Spark answers no request.
             with self._lock:
                 self._spark = None

@@ -1,15 +1,15 @@
 """Translate PyIceberg's configuration of a catalog into Spark settings for the same catalog.
 
-A pure function of the properties: nothing is opened or asked.
+A pure function of the properties, without any connection.
 
     sql    sqlite and postgresql   -> type=jdbc and the JDBC driver
     rest                           -> type=rest, the same OAuth2 properties, header.*
     hive                           -> type=hive
     glue                           -> type=glue
 
-Storage: ``s3.*`` and ``client.*`` become Iceberg Java's names, with S3FileIO and the AWS bundle. A property that both
-sides call the same is handed on, one that only PyIceberg knows is left out, and one that says who is asking but that
-Java cannot be told is refused. Sources: PyIceberg 0.12 (``pyiceberg.io``, ``pyiceberg.catalog``), Iceberg 1.12
+Storage: ``s3.*`` and ``client.*`` become Iceberg Java's names, with S3FileIO and the AWS bundle. Properties with equal
+names are passed on, those that only PyIceberg knows are left out, and credentials without a counterpart in Java are
+refused. Sources: PyIceberg 0.12 (``pyiceberg.io``, ``pyiceberg.catalog``), Iceberg 1.12
 (``S3FileIOProperties``, ``AwsProperties``, ``AwsClientProperties``, ``OAuth2Properties``, ``AuthProperties``).
 """
 
@@ -28,7 +28,7 @@ POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.14"
 
 _S3_SCHEMES = ("s3", "s3a", "s3n")
 
-# PyIceberg's name -> Iceberg Java's name, where the value stays as it is. Later lines give way to earlier ones.
+# PyIceberg's name -> Iceberg Java's name, with equal values. Earlier lines win.
 _RENAMED = {
     "s3.region": "client.region",
     "glue.region": "client.region",
@@ -43,7 +43,7 @@ _RENAMED = {
     "client.role-session-name": "client.assume-role.session-name",
 }
 
-# Properties that only PyIceberg has a use for.
+# Properties that only PyIceberg uses.
 _PYTHON_ONLY = {
     "type",
     "uri",
@@ -68,7 +68,7 @@ _PYTHON_ONLY = {
     "rest.sigv4-enabled",
 }
 
-# Whose identity these give can be told to Iceberg Java only outside of the catalog's properties.
+# Credentials that Iceberg Java reads only outside of the catalog's properties.
 _ENVIRONMENT_INSTEAD = {
     "client.profile-name": "AWS_PROFILE",
     "s3.profile-name": "AWS_PROFILE",
@@ -95,14 +95,14 @@ _POSTGRESQL_PARAMETERS = {
 
 @dataclass(frozen=True)
 class SparkCatalog:
-    """A catalog as Spark is told of it."""
+    """The Spark settings of a catalog."""
 
     name: str
-    """Its name in Spark, the same as in PyIceberg: both write it into the rows of a SQL catalog."""
+    """Name in Spark, equal to PyIceberg's, because both write it into the rows of a SQL catalog."""
     settings: dict[str, str]
     """The settings ``spark.sql.catalog.<name>`` and ``spark.sql.catalog.<name>.<property>``."""
     packages: tuple[str, ...]
-    """Maven coordinates that the catalog needs beside Iceberg's runtime."""
+    """Maven coordinates that the catalog needs in addition to Iceberg's runtime."""
 
 
 def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
@@ -122,16 +122,16 @@ def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
     ('org.xerial:sqlite-jdbc:3.50.3.0',)
     """
     if not name or "." in name:
-        raise _refusal(name, "Spark takes no catalog name that is empty or has a dot")
+        raise _refusal(name, "Spark refuses catalog names that are empty or contain a dot")
     if "py-catalog-impl" in properties:
-        raise _refusal(name, f"it is the Python class {properties['py-catalog-impl']}, which Java has not")
+        raise _refusal(name, f"it is the Python class {properties['py-catalog-impl']}, which has no Java counterpart")
     for key, variable in _ENVIRONMENT_INSTEAD.items():
         if key in properties:
             raise _refusal(name, f"Iceberg Java has no '{key}': leave it out and set {variable} in the environment")
     catalog_type = str(properties.get("type", "")).lower()
     translate = _TYPES.get(catalog_type)
     if translate is None:
-        raise _refusal(name, f"its type is '{catalog_type}', and only {', '.join(_TYPES)} can be shared with Spark")
+        raise _refusal(name, f"its type is '{catalog_type}', but Spark supports only {', '.join(_TYPES)}")
 
     texts = {key: _text(value) for key, value in properties.items() if isinstance(value, str | int | float)}
     java, packages = translate(name, texts)
@@ -166,7 +166,7 @@ def _sql(name: str, properties: Mapping[str, str]) -> Translation:
     elif scheme.partition("+")[0] == "postgresql":
         java, driver = _postgresql(name, urlsplit(uri)), POSTGRESQL_DRIVER
     else:
-        raise _refusal(name, f"its uri starts with '{scheme}:', and only sqlite and postgresql are known")
+        raise _refusal(name, f"its uri starts with '{scheme}:', but only sqlite and postgresql are supported")
     warehouse = _required(name, properties, "warehouse")
     return {"type": "jdbc", **java, "jdbc.schema-version": "V1", "warehouse": file_uri(warehouse)}, (driver,)
 
@@ -185,7 +185,7 @@ def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
         if key not in _POSTGRESQL_PARAMETERS:
             raise _refusal(name, f"the JDBC driver has no counterpart of '{key}' in its uri")
         query[_POSTGRESQL_PARAMETERS[key]] = value
-    # Only the part behind the last @ holds no password.
+    # The part before the last @ may hold a password.
     address = uri.netloc.rpartition("@")[2] or "localhost"
     java = {"uri": f"jdbc:postgresql://{address}{uri.path or '/'}" + (f"?{urlencode(query)}" if query else "")}
     if uri.username is not None:
@@ -196,11 +196,11 @@ def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
 
 
 def _rest(name: str, properties: Mapping[str, str]) -> Translation:
-    # A REST catalog's warehouse is a name that its server knows, so it is no path to complete.
+    # A REST catalog's warehouse is a name on its server, not a path to complete.
     java = {"type": "rest", "uri": _required(name, properties, "uri")}
     if "warehouse" in properties:
         java["warehouse"] = properties["warehouse"]
-    # PyIceberg asks for credentials of the storage unless told otherwise; Java asks only when told.
+    # PyIceberg requests storage credentials by default, Java only if configured.
     if not any(key.lower() == "header.x-iceberg-access-delegation" for key in properties):
         java["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
     return java, ()
@@ -235,7 +235,7 @@ def _warehouse(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def file_uri(location: str) -> str:
-    """Make a plain path a ``file://`` URI; anything with a scheme stays."""
+    """Return a plain path as a ``file://`` URI; locations with a scheme stay."""
     return location if urlsplit(location).scheme else f"file://{Path(location).absolute()}"
 
 
@@ -282,7 +282,7 @@ def _is_on_s3(catalog_type: str, properties: Mapping[str, str]) -> bool:
         return True
     warehouse = properties.get("warehouse", "")
     scheme = urlsplit(warehouse).scheme
-    # S3FileIO cannot read local files, so the settings of S3 mean nothing to a warehouse that is elsewhere.
+    # S3FileIO cannot read local files, so S3 settings are dropped for other warehouses.
     if scheme in _S3_SCHEMES:
         return True
     if scheme or (warehouse and catalog_type != "rest"):
@@ -292,7 +292,7 @@ def _is_on_s3(catalog_type: str, properties: Mapping[str, str]) -> bool:
 
 def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     java = {"io-impl": properties.get("io-impl", "org.apache.iceberg.aws.s3.S3FileIO")}
-    # PyArrow addresses buckets by path as soon as there is an endpoint; S3FileIO has to be told.
+    # PyArrow uses path-style access if an endpoint is set; S3FileIO needs a setting.
     virtual = properties.get("s3.force-virtual-addressing", "false").lower() in ("true", "1", "t", "y", "yes", "on")
     if "s3.endpoint" in properties and "s3.path-style-access" not in properties:
         java["s3.path-style-access"] = _text(not virtual)
@@ -322,4 +322,4 @@ def _number(name: str, key: str, value: str) -> float:
     try:
         return float(value)
     except ValueError as error:
-        raise _refusal(name, f"'{key}' is '{value}', which is no number of seconds") from error
+        raise _refusal(name, f"'{key}' is '{value}', which is not a number of seconds") from error

@@ -1,4 +1,4 @@
-"""Report how well a table is clustered from PySpark, classic or Spark Connect."""
+"""Report how well a table is clustered, from PySpark, classic or Spark Connect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def report(
     spark : SparkSession
         A session with the plugin, see :func:`iceberg_zorder.spark.configure_spark`; Spark Connect works too.
     table : str
-        Its name, with the catalog in front or in the current catalog.
+        Table name, with a catalog or in the current catalog.
     columns, where, branch, snapshot_id, predicates, workload
         As for :func:`iceberg_zorder.pyiceberg.report`.
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark.session import jar_settings
 
-# Lines of the plugin carry a mark of their own, so that they can be told from Spark's.
+# The plugin's log lines are marked, to tell them from Spark's.
 PLUGIN_MARK = "iceberg-zorder: "
 
 _DEFAULTS = {
@@ -50,20 +50,20 @@ def local_session(
 ) -> Iterator[SparkSession]:
     """Start Spark with the plugin, and stop it afterwards.
 
-    The master is the one Spark's own configuration names, and ``local[*]`` if it names none.
+    The master is that of Spark's own configuration, else ``local[*]``.
     """
     log4j = directory / "log4j2.properties"
     log4j.write_text(_LOG4J)
     conf = SparkConf()
     for key, value in {**_DEFAULTS, **settings, **jar_settings(settings, extra_packages=packages)}.items():
         conf.set(key, value)
-    # PySpark prints a JSON line for every failed query, which is raised all the same.
+    # PySpark prints a JSON line for every failed query, although it also raises.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     with (directory / "spark.log").open("w") as log:
         try:
             given = os.environ.get("SPARK_SUBMIT_OPTS", "")
             with _environment("SPARK_SUBMIT_OPTS", f"{given} -Dlog4j2.configurationFile={log4j.as_uri()}".lstrip()):
-                # In a session of its own: a signal to a terminal's processes, or to a group, is for this one to obey.
+                # In its own session, so that signals to the terminal's process group reach only this process.
                 streams = {"stdout": log, "stderr": log, "start_new_session": True}
                 gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
@@ -79,7 +79,7 @@ def local_session(
 
 
 def plugin_lines(directory: Path) -> list[str]:
-    """Return what the plugin warned of, line by line, from the log of :func:`local_session`."""
+    """Return the plugin's warnings in the log of :func:`local_session`, line by line."""
     log = directory / "spark.log"
     if not log.is_file():
         return []
@@ -88,19 +88,19 @@ def plugin_lines(directory: Path) -> list[str]:
 
 
 def _reason(directory: Path) -> str:
-    """Find why the JVM did not start: what it threw, else the last it said."""
+    """Return why the JVM did not start: its exception, else its last lines."""
     log = (directory / "spark.log").read_text(errors="replace")
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     if "getSubject is not supported" in log:
-        # HADOOP-19212: the Hadoop inside Spark 4.1 calls what Java has taken away.
+        # HADOOP-19212: the Hadoop inside Spark 4.1 calls a method that newer Java versions removed.
         return "Java is too new for Spark 4.1: set JAVA_HOME to a JDK from 17 to 22"
     thrown = [line for line in lines if line.startswith("Exception in thread")]
-    return thrown[0] if thrown else " ".join(lines[-3:]) or "the JVM stopped without a word"
+    return thrown[0] if thrown else " ".join(lines[-3:]) or "the JVM stopped without output"
 
 
 @contextmanager
 def _environment(variable: str, addition: str) -> Iterator[None]:
-    """Add to an environment variable of the processes started meanwhile."""
+    """Extend an environment variable for processes started in the block."""
     before = os.environ.get(variable)
     os.environ[variable] = addition if before is None else f"{before} {addition}"
     try:

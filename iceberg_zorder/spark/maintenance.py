@@ -31,9 +31,9 @@ _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
 class SparkMaintenance:
-    """Works through a Spark of its own, which is started for the first table that asks for it.
+    """Runs Spark's part of maintenance in its own Spark session, started on first use.
 
-    ``catalogs`` gives the catalogs of a policy, as Spark takes them, and ``conf`` has settings of Spark.
+    ``catalogs`` returns the Spark settings of a policy's catalogs; ``conf`` has further Spark settings.
     """
 
     def __init__(self, catalogs: Callable[[], Iterable[SparkCatalog]], conf: Mapping[str, str]) -> None:
@@ -66,14 +66,14 @@ class SparkMaintenance:
         return self._in_spark(work)
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
-        """Carry out a follow-up; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
+        """Run a follow-up; see :class:`iceberg_zorder.pyiceberg.maintain.maintained_tables.SparkWork`."""
         procedure, arguments = procedure_of(name, what, now)
 
         def work(spark: SparkSession) -> Row | None:
             try:
                 _refresh(spark, name)
                 rows = spark.sql(procedure_call(name.catalog, procedure, arguments)).collect()
-            except Exception as error:  # whatever Spark raises ends in a message
+            except Exception as error:  # every Spark failure ends in a message
                 raise RewriteFailedError(f"Cannot call {procedure}, because {failure_message(error)}") from error
             return None if procedure == "remove_orphan_files" or not rows else rows[0]
 
@@ -83,13 +83,13 @@ class SparkMaintenance:
         return f"{procedure}: {said or 'done'}"
 
     def _in_spark(self, work: Callable[[SparkSession], _T]) -> _T:
-        """Do some work; whoever interrupts it waits until Spark has let it be."""
+        """Run work in Spark; an interrupt waits until Spark has cancelled it."""
         call = SparkCall(nullcontext(self._session()), work)
         try:
             return call.result()
         except BaseException as error:
-            # What interrupts is no Exception: Ctrl-C, or a scheduler whose limit of time has come. That is raised, and
-            # not what became of the call: a pass goes on after a table that fails.
+            # Interrupts (Ctrl-C, a scheduler's timeout) are no Exceptions. They are raised in place of the call's
+            # error, because a pass continues after a failed table.
             if not isinstance(error, Exception):
                 with suppress(Exception):
                     call.cancel()
@@ -108,7 +108,7 @@ class SparkMaintenance:
 
 
 def procedure_of(name: TableName, what: FollowUp, now: datetime) -> tuple[str, dict[str, str]]:
-    """Find Iceberg's procedure for a follow-up, and its arguments as expressions of SQL.
+    """Return Iceberg's procedure for a follow-up, with its arguments as SQL expressions.
 
     Examples
     --------
@@ -142,13 +142,13 @@ def _full_name(name: TableName) -> str:
 
 
 def _refresh(spark: SparkSession, name: TableName) -> None:
-    """Have Spark look at a table anew: it keeps tables for a while as it has loaded them."""
+    """Refresh a table in Spark, which caches loaded tables."""
     spark.sql(f"REFRESH TABLE {_full_name(name)}")
 
 
 @contextmanager
 def _told(spark: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
-    """Have the summaries of snapshots say something besides."""
+    """Add properties to the summaries of snapshots committed in the block."""
     for key, value in properties.items():
         spark.conf.set(f"{_SNAPSHOT_PROPERTY}{key}", value)
     try:

@@ -1,7 +1,7 @@
 """Rewrite a table, or plan it, from PySpark, classic or Spark Connect.
 
-A CALL of ``zorder_rewrite`` does what ``rewrite_data_files`` does with ``strategy => 'zorder'``, and returns JSON.
-Everything goes through ``spark.sql``, so no access to the JVM is needed.
+``CALL zorder_rewrite`` equals ``rewrite_data_files`` with ``strategy => 'zorder'``, but returns JSON. Everything goes
+through ``spark.sql``, so no access to the JVM is needed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def describe_plan(
     predicates: Sequence[str] = (),
     **asked: Any,
 ) -> dict[str, Any]:
-    """Plan what :func:`iceberg_zorder.spark.rewrite_data_files` would do with the same arguments.
+    """Return the plan of :func:`iceberg_zorder.spark.rewrite_data_files` with the same arguments.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def describe_plan(
     ['6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5']
     """
     if predicates and not sampled:
-        raise InvalidInputError("Cannot use predicates, because it is for sampled")
+        raise InvalidInputError("Cannot use predicates, because it needs sampled")
     call = checked_call(table, columns, **asked)
     try:
         plan = _plan(spark, call)
@@ -69,7 +69,7 @@ def dry_run(
     predicates: Sequence[str] = (),
     **asked: Any,
 ) -> RewriteResult:
-    """Tell what a rewrite would do, and what conditions would read; nothing is written.
+    """Return the expected result of a rewrite, and the predicted reads of conditions; writes nothing.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def dry_run(
 
 
 def _plan(spark: SparkSession, call: RewriteCall) -> Any:
-    """Plan a checked request; raises what PySpark and Py4J do."""
+    """Plan a checked request; raises the errors of PySpark and Py4J."""
     jvm: Any = spark.sparkContext._jvm
     builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, call.table)
     builder.sortOrder(call.sort_order).where(call.where).branch(call.branch)
@@ -111,10 +111,10 @@ def rewrite_data_files(
     spark : SparkSession
         A session with the plugin, see :func:`configure_spark`; Spark Connect works too.
     table : str
-        Its name, with the catalog in front or in the current catalog.
+        Table name, with a catalog or in the current catalog.
     columns : sequence of str, or str, optional
-        The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
+        The clustering columns, with dots for nested fields and backticks around special characters. Or a sort order as
+        in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition of Spark SQL is true.
     options : mapping of str to bool, int, float, str or mapping, optional
@@ -154,7 +154,7 @@ def rewrite_data_files(
 
 
 def execute_plan(spark: SparkSession, table: str, plan: str) -> RewriteResult:
-    """Rewrite what a plan in JSON says, which either engine wrote; raises what :func:`rewrite_data_files` does."""
+    """Execute a plan in JSON, made by either engine; raises as :func:`rewrite_data_files`."""
     escapes = escapes_string_literals(spark)
     arguments = {"table": quoted_name(tuple(name_parts(table))), "plan": plan}
     literals = {name: string_literal(text, escaped_string_literals=escapes) for name, text in arguments.items()}
@@ -163,7 +163,7 @@ def execute_plan(spark: SparkSession, table: str, plan: str) -> RewriteResult:
 
 
 def told_result(text: str) -> RewriteResult:
-    """Read a result from the plugin's JSON, and log its message.
+    """Parse a result from the plugin's JSON, and log its message.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def checked_call(
 
 
 def rewrite_statement(call: RewriteCall, catalog: str, *, escaped_string_literals: bool = False) -> str:
-    """Write the CALL of ``zorder_rewrite``.
+    """Return the CALL of ``zorder_rewrite``.
 
     Examples
     --------

@@ -28,9 +28,9 @@ ICEBERG_VERSIONS = {
 
 EXTENSIONS = "spark.sql.extensions"
 
-# Its own sort strategies need it, and ALTER TABLE ... WRITE ORDERED BY; on Spark 3.5 every CALL.
+# Iceberg's sort strategies and ALTER TABLE ... WRITE ORDERED BY need it; on Spark 3.5, every CALL does.
 _ICEBERGS_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-# On Spark 3.5, PySpark does not look for extensions by itself. After Iceberg's, ours has the last word on a CALL.
+# On Spark 3.5, PySpark does not discover extensions. Ours must come after Iceberg's, to see a CALL last.
 _OUR_EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 
 
@@ -68,19 +68,19 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
     >>> builder = configure_spark(SparkSession.builder.master("local[2]"))  # doctest: +SKIP
     >>> spark = builder.getOrCreate()  # doctest: +SKIP
     """
-    # The builder has no public way to read what was set on it.
+    # The builder has no public way to read its settings.
     options: Mapping[str, object] = getattr(builder, "_options", {})
     remote = str(options.get("spark.remote", ""))
     if remote.startswith("sc://"):
         raise InvalidInputError(
-            f"Cannot add jars to the Spark Connect server {remote.split(';')[0]}, because a server takes its jars "
+            f"Cannot add jars to the Spark Connect server {remote.split(';')[0]}, because a server loads its jars "
             f"when it starts: start it with {JARS}={PLUGIN_JAR}"
         )
     settings = jar_settings({key: str(value) for key, value in options.items()}, extra_packages=extra_packages)
     for key, value in settings.items():
         builder.config(key, value)
     if remote:
-        # A server on this machine starts with them; PySpark then sets them again, in vain, and warns of each.
+        # A local server starts with these settings; PySpark then tries to set them again and warns.
         names = "|".join(map(re.escape, settings))
         warnings.filterwarnings("ignore", rf"Failed to set ({names}) to ", UserWarning, r"pyspark\.sql\.connect")
     return builder
@@ -89,7 +89,7 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
 def jar_settings(
     settings: Mapping[str, str], *, extra_packages: Iterable[str] = (), plugin_jar: Path = PLUGIN_JAR
 ) -> dict[str, str]:
-    """Work out ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session."""
+    """Return ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session."""
     runtime = iceberg_runtime(pyspark.__version__, _scala_version())
     if not plugin_jar.is_file():
         raise FileNotFoundError(
@@ -113,7 +113,7 @@ def jar_settings(
 
 
 def iceberg_runtime(pyspark_version: str, scala_version: str) -> str:
-    """Name the Iceberg runtime for a version of PySpark."""
+    """Return the Iceberg runtime for a version of PySpark."""
     major, minor = _minor_version(pyspark_version)
     version = ICEBERG_VERSIONS.get(((major, minor), scala_version))
     if version is None:
@@ -130,7 +130,7 @@ def _minor_version(version: str) -> tuple[int, int]:
 
 
 def _scala_version() -> str:
-    """Look at the jars of the Spark that would start; PySpark does not tell."""
+    """Return the Scala version, from the names of Spark's jars, because PySpark does not expose it."""
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     names = [path.name for path in (home / "jars").glob("scala-library-*.jar")]
     return "2.12" if any(name.startswith("scala-library-2.12") for name in names) else "2.13"

@@ -1,5 +1,5 @@
-"""Workloads: the filters that queries have on a table, and how often, read from SQL and logs. No engine is needed.
+"""Workloads: a table's filters and their frequency, read from SQL and logs, without an engine.
 
-``readers/`` reads files, ``scans.py`` finds the conditions of each scan of the table in SQL, ``conditions.py`` turns
-them into predicates, ``workload.py`` holds the result, ``workload_json.py`` writes it.
+``readers/`` reads files, ``scans.py`` finds the conditions of each scan in SQL, ``conditions.py`` converts them to
+predicates, ``workload.py`` holds the result, and ``workload_json.py`` writes it.
 """

@@ -46,7 +46,7 @@ class Box:
     Parameters
     ----------
     ranges : tuple of (tuple of str, KeyRange)
-        Of each column that is limited its range, which is not empty; in the order of their names.
+        Non-empty range of each limited column, sorted by name.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Box:
 
     @staticmethod
     def of(ranges: Mapping[Name, KeyRange]) -> Box:
-        """Make a box; ranges of everything are left out."""
+        """Return a box; unlimited ranges are left out."""
         return Box(tuple(sorted((name, each) for name, each in ranges.items() if each != EVERYTHING)))
 
     def range(self, name: Name) -> KeyRange:
@@ -69,7 +69,7 @@ class Box:
         return next((each for column, each in self.ranges if column == name), EVERYTHING)
 
     def met(self, other: Box) -> Box | None:
-        """Return what is in both; None if that is nothing."""
+        """Return the intersection; None if it is empty."""
         found = dict(self.ranges)
         for name, each in other.ranges:
             found[name] = found[name].met(each) if name in found else each
@@ -84,7 +84,7 @@ class Box:
 
 
 def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
-    """Cover boxes by fewer ones: neighbours are joined.
+    """Return at most ``most`` boxes that cover the given ones, by joining neighbours.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
 
 
 def place(box: Box) -> tuple[tuple[Name, ...], tuple[tuple[Edge, Edge], ...]]:
-    """Sort boxes by the names of their columns, then by their ranges.
+    """Return the sort key of a box: the names of its columns, then its ranges.
 
     Examples
     --------
@@ -119,17 +119,17 @@ def place(box: Box) -> tuple[tuple[Name, ...], tuple[tuple[Edge, Edge], ...]]:
 END = 3
 
 Edge = tuple[int] | tuple[int, int | bytes]
-"""A state, and maybe a key of it."""
+"""A state, with a key for edges before a value."""
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Rows from an edge up to another.
+    """A range of keys from one edge to another.
 
     Parameters
     ----------
     start, stop : tuple
-        The edges; there is nothing in the range unless the first is the smaller one.
+        The edges; the range is empty unless the first is smaller.
 
     Examples
     --------
@@ -145,11 +145,11 @@ class KeyRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Whether the range is empty."""
         return self.start >= self.stop
 
     def met(self, other: KeyRange) -> KeyRange:
-        """Return what is in both."""
+        """Return the intersection."""
         return KeyRange(max(self.start, other.start), min(self.stop, other.stop))
 
     def hull(self, other: KeyRange) -> KeyRange:
@@ -171,9 +171,9 @@ _TOP_OF_INT, _TOP_OF_LONG, _TOP_OF_DECIMAL = 1 << 31, 1 << 63, 1 << 127
 
 
 def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...]:
-    r"""Return the keys of which a comparison is true.
+    r"""Return the keys for which a comparison is true.
 
-    Numbers are compared exactly, and NaN lies above all of them, as Spark has it.
+    Numbers are compared exactly, and NaN is above all numbers, as in Spark.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
 
 
 def prefixed(type_name: str, prefix: str) -> KeyRange:
-    """Return the keys of the values that begin with a prefix.
+    """Return the keys of values with a prefix.
 
     Examples
     --------
@@ -215,12 +215,12 @@ def prefixed(type_name: str, prefix: str) -> KeyRange:
     encoded = _encoded(prefix)
     if type_name != "string" or not encoded:
         return NOT_NULL
-    # No byte of UTF-8 is 255.
+    # UTF-8 has no byte 255.
     return KeyRange((VALUE, encoded), (VALUE, encoded[:-1] + bytes([encoded[-1] + 1])))
 
 
 def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
-    """Return the edges before and behind a value; None if keys do not show how it is compared."""
+    """Return the edges before and after a value; None if its comparison does not follow the keys."""
     if type_name in ("float", "double"):
         return _of_floating(value)
     if type_name in ("string", "binary", "uuid") or type_name.startswith("fixed"):
@@ -258,7 +258,7 @@ def _of_floating(value: Value) -> tuple[Edge, Edge] | None:
 
 
 def _units(type_name: str, value: Value) -> Fraction | None:
-    """Return a value as a number of what the keys of a type count."""
+    """Return a value in the units of a type's keys."""
     content = value.content
     if type_name in ("int", "long") or type_name.startswith("decimal"):
         scale = int(type_name.rstrip(")").split(",")[1]) if type_name.startswith("decimal") else 0
@@ -282,7 +282,7 @@ def _units(type_name: str, value: Value) -> Fraction | None:
 def _number(content: object, *, is_int: bool) -> Fraction | None:
     if isinstance(content, int | Decimal) and not isinstance(content, bool):
         return Fraction(content) if isinstance(content, int) or content.is_finite() else None
-    # Every int is a double, but not every long, nor every decimal.
+    # A double represents every int, but not every long or decimal.
     return Fraction(content) if is_int and isinstance(content, float) and math.isfinite(content) else None
 
 
@@ -322,15 +322,15 @@ def _microseconds(moment: date) -> int:
 
 MOST_BOXES = 64
 IN_LIMIT = 200
-"""Of longer lists Iceberg's evaluator of metrics does not look at the values (``IN_PREDICATE_LIMIT``)."""
+"""Iceberg's metrics evaluator ignores the values of longer lists (``IN_PREDICATE_LIMIT``)."""
 _NOT_IN_LIMIT = 20
 
 
 def boxes_of(predicate: Predicate, types: Mapping[Name, str], most: int = MOST_BOXES) -> tuple[Box, ...]:
     """Return boxes that hold every row for which a condition is true.
 
-    They hold no other row, unless the condition has a list of more than 200 values, NOT IN of more than 20, a value of
-    a type that is compared in a way that keys do not show, or comes to more than ``most`` boxes.
+    They hold other rows only if the condition has a list of more than 200 values, a NOT IN of more than 20 values, or a
+    comparison that does not follow the keys, or if it needs more than ``most`` boxes.
 
     Examples
     --------
@@ -368,9 +368,9 @@ class _Boxes:
         return self._boxes(name, _in(predicate, kind))
 
     def _all(self, parts: list[tuple[Box, ...]]) -> tuple[Box, ...]:
-        """Meet each box of a part with each of the others."""
+        """Intersect each box of a part with each box of the others."""
         found: tuple[Box, ...] = (Box(()),)
-        # The order counts where there are too many boxes: it is Java's, too.
+        # With too many boxes the order matters; it equals Java's.
         for part in sorted(set(parts), key=lambda part: (len(part), [place(box) for box in part])):
             one, other = found, part
             while len(one) * len(other) > self._most:
@@ -399,7 +399,7 @@ class _Boxes:
 
 
 def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Return the keys of which a part in normal form is true."""
+    """Return the keys for which a part in normal form is true."""
     if isinstance(part, Comparison):
         return compared(kind, part.operator, part.value)
     if isinstance(part, In):
@@ -412,14 +412,14 @@ def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple
 
 
 def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Return the keys of which a part is false."""
+    """Return the keys for which a part is false."""
     if isinstance(part, IsNull):
         return (NOT_NULL,)
     if isinstance(part, IsNan):
         return NOT_NAN
     if isinstance(part, StartsWith):
         excluded = prefixed(kind, part.prefix)
-        # Where keys do not show what begins so, all of them may be wanted.
+        # If keys cannot express the prefix, all keys may match.
         return (NOT_NULL,) if excluded == NOT_NULL else _between([excluded])
     if not isinstance(part, In) or len(part.values) > _NOT_IN_LIMIT:
         return (NOT_NULL,)
@@ -431,7 +431,7 @@ def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> t
 
 
 def _between(excluded: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
-    """Return what is not NULL beside and between ranges."""
+    """Return the non-NULL ranges around and between given ranges."""
     found, start = [], NOT_NULL.start
     for each in sorted(excluded, key=lambda each: each.start):
         found.append(KeyRange(start, each.start))
@@ -440,7 +440,7 @@ def _between(excluded: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
 
 
 def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequence[LayoutColumn]) -> QueryBoxes:
-    """Put what queries want into the positions of a layout.
+    """Convert the boxes of queries to a layout's positions.
 
     Examples
     --------
@@ -459,7 +459,7 @@ def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequenc
 
 
 def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
-    """Return the positions that the rows in boxes may have.
+    """Return the positions that rows in the boxes may have.
 
     Examples
     --------
@@ -473,7 +473,7 @@ def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt
     found = np.empty((len(columns), len(boxes), 2), np.int64)
     for place, each in enumerate(columns) if boxes else ():
         low, high = bucket_ranges([box.range(each.column.parts) for box in boxes], each.boundaries)
-        # In a column that is sorted downwards they fall. The last one is there for ranges that end with the buckets.
+        # Positions of a descending column fall. The last entry serves ranges that end with the last bucket.
         positions, slices = np.append(each.positions, 0), np.stack([low, high + 1], axis=1).ravel()
         found[place, :, 0] = np.minimum.reduceat(positions, slices)[::2]
         found[place, :, 1] = np.maximum.reduceat(positions, slices)[::2]
@@ -495,7 +495,7 @@ def bucket_ranges(
     (array([0, 1, 2, 4]), array([1, 1, 3, 5]))
     """
     low = _buckets([each.start for each in ranges], boundaries, "right")
-    # The key just below a stop has as many boundaries at or below it as there are below the stop.
+    # The number of boundaries at or below the key just below a stop equals the number below the stop.
     high = _buckets([each.stop for each in ranges], boundaries, "left")
     are_keys = np.array([len(each.stop) == 2 for each in ranges], np.bool_)
     return low, np.where(are_keys, high, high - 1)
@@ -504,9 +504,9 @@ def bucket_ranges(
 def value_ranges(
     ranges: Sequence[KeyRange], values: Boundaries, kept: Callable[[bytes], bytes] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return which of some values are in ranges of keys: the place of the first one, and of the last one.
+    """Return the places of the first and the last value in each range of keys.
 
-    A range that is between two values has its first one behind its last one.
+    If a range holds no value, its first place is after its last.
 
     Examples
     --------
@@ -534,7 +534,7 @@ def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
 
 
 def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
-    """Return the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
+    """Return the bucket at each edge; for edges at keys, the number of boundaries below, or not above."""
     found = np.array([0 if edge[0] == VALUE else boundaries.size + edge[0] for edge in edges], np.int64)
     places = [place for place, edge in enumerate(edges) if len(edge) == 2]
     if places:
@@ -547,7 +547,7 @@ def _counts(boundaries: Boundaries, keys: Sequence[int | bytes], side: str) -> n
     if side == "left" and boundaries.size:
         ordered = boundaries.keys
         ordered = ordered if isinstance(ordered, np.ndarray) else ordered.to_numpy(zero_copy_only=False)
-        # A key of bytes may end in zeros, which an array of bytes would leave out.
+        # Keys of bytes may end in zeros, which numpy's byte arrays drop.
         return np.searchsorted(ordered, np.array(keys, ordered.dtype), side="left").astype(np.int64)
     of_bytes = isinstance(keys[0], bytes)
     column = pa.array(keys, pa.large_binary()) if of_bytes else np.array(keys, np.int64)

@@ -1,4 +1,4 @@
-"""Conditions of SQL, of any dialect, as predicates that are true wherever the condition is."""
+"""SQL conditions of any dialect as predicates that are true whenever the condition is."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from iceberg_zorder.workload.predicate_text import column_text
 
 Type = exp.DataType.Type
 Column = tuple[Name, str]
-"""The name of a column, and its type as Iceberg writes it."""
+"""Name and Iceberg type of a column."""
 _OPERATORS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _EXCHANGED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNKNOWN_KINDS = {"=": "=", "<>": "other", "prefix": "prefix"}
@@ -63,23 +63,23 @@ _WIDER = {
     "float": (Type.FLOAT,),
     "double": (Type.DOUBLE,),
 }
-"""The types that have each value of another."""
+"""For each type, the types that can represent all of its values."""
 _TIMESTAMP_TYPES = exp.DataType.TEMPORAL_TYPES - {Type.DATE, Type.DATE32, Type.TIME, Type.TIMETZ}
 _COARSE = (Type.TIMESTAMP_S, Type.TIMESTAMP_MS, Type.SMALLDATETIME)
 
 
 @dataclass(frozen=True)
 class Understood:
-    """What was understood of a condition.
+    """The understood part of a condition.
 
     Parameters
     ----------
     predicate : Predicate
-        In normal form. True of each row of which the condition is true.
+        Normal form; true for every row for which the condition is true.
     lost : tuple of str, optional
-        Why it may be true of more rows: each as it stands after "because".
+        Reasons why the predicate may be true for more rows, in the form that follows "because".
     unknown : dict of tuple of str to str, optional
-        Columns that the condition compares with values that are not known, each with one of ``KINDS`` of a workload.
+        Columns compared with unknown values, each with one of a workload's ``KINDS``.
     """
 
     predicate: Predicate
@@ -89,7 +89,7 @@ class Understood:
 
 @dataclass(frozen=True)
 class _Scalar:
-    """A column, or what is made of it and keeps its order."""
+    """A column, or an order-preserving expression of it."""
 
     name: Name
     kind: str
@@ -99,7 +99,7 @@ class _Scalar:
 
 
 class _NotUnderstoodError(InvalidInputError):
-    """A condition of which nothing is understood; the message is the end of a sentence."""
+    """A condition that is not understood at all; the message follows "because"."""
 
 
 def all_understood(parts: Iterable[Understood]) -> Understood:
@@ -117,7 +117,7 @@ def all_understood(parts: Iterable[Understood]) -> Understood:
 
 
 def _any_understood(parts: Iterable[Understood]) -> Understood:
-    """Join conditions by OR: of one whose alternatives are not all understood nothing is left."""
+    """Join conditions by OR; if an alternative is not understood, the whole condition is lost."""
     parts = list(parts)
     predicate = any_of(each.predicate for each in parts)
     reasons = _reasons(parts)
@@ -125,7 +125,7 @@ def _any_understood(parts: Iterable[Understood]) -> Understood:
         return Understood(predicate, reasons)
     kinds = widest(narrowest([each.unknown, filtered_columns(each.predicate)]) for each in parts)
     if not kinds:
-        return Understood(predicate, ("it compares different columns with values that are not known",))
+        return Understood(predicate, ("it compares different columns with unknown values",))
     return Understood(predicate, (), kinds)
 
 
@@ -138,16 +138,16 @@ def _lost(reason: str) -> Understood:
 
 
 class Conditions:
-    """Understands conditions.
+    """Converts conditions to predicates.
 
     Parameters
     ----------
     find : callable
-        From a node to the column of the table that it is, or None.
+        Maps a node to the table's column, or None.
     foreign : callable
-        Says why a column is none of the table, as the end of a sentence.
+        Returns why a column is not one of the table's, in the form that follows "because".
     now : datetime
-        When queries run, with a zone.
+        Time of the queries, with a time zone.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Conditions:
         }
 
     def true_of(self, node: exp.Expr, *, negated: bool = False) -> Understood:
-        """Understand where a condition is true, or where it is false if ``negated``."""
+        """Return the predicate for a condition being true, or false if ``negated``."""
         if isinstance(node, exp.Paren):
             return self.true_of(node.this, negated=negated)
         if isinstance(node, exp.Not):
@@ -212,7 +212,7 @@ class Conditions:
     def _comparison(self, whole: exp.Expr, left: exp.Expr, operator: str, right: exp.Expr) -> Understood:
         left, right = left.unnest(), right.unnest()
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and operator == "=":
-            # Dialects order rows that have NULL each in its own way.
+            # Dialects order rows with NULL differently.
             pairs = zip(left.expressions, right.expressions, strict=True)
             return all_understood([self._comparison(whole, one, "=", other) for one, other in pairs])
         if isinstance(right, exp.Any) and isinstance(right.this.unnest(), exp.Array) and operator == "=":
@@ -299,14 +299,14 @@ class Conditions:
             return _prefixed(found.name, pattern, negated)
         text, rest = _literal_beginning(pattern, escape)
         if rest.strip("%"):
-            reason = f"LIKE '{pattern}' asks for more than a beginning"
+            reason = f"LIKE '{pattern}' is not only a prefix"
             return _lost(reason) if negated or not text else Understood(StartsWith(found.name, text), (reason,))
         if rest:
             return _prefixed(found.name, text, negated)
         return Understood(Comparison(found.name, "<>" if negated else "=", Value("string", text)))
 
     def _scalar(self, node: exp.Expr) -> _Scalar:
-        """Return the column that an expression is made of, and how."""
+        """Return the column of an expression, and the expression's kind."""
         node = node.unnest()
         column = self._find(node)
         if column is not None:
@@ -321,7 +321,7 @@ class Conditions:
         if not isinstance(node, _UNDERSTOOD) or not isinstance(of, exp.Expr) or not has_columns(of):
             raise self._refused(node)
         found = self._scalar(of)
-        # A precision, such as of decimal(2, 0) or timestamp(0), may round or cut values, or make them NULL.
+        # A precision, such as decimal(2, 0) or timestamp(0), may round or truncate values, or make them NULL.
         is_narrowing = isinstance(node, exp.Cast) and (node.to.expressions or node.to.this in _COARSE)
         has_zone = node.args.get("zone") or (isinstance(node, exp.Datetime) and node.expression)
         if found.default is not None or is_narrowing or has_zone:
@@ -354,7 +354,7 @@ class Conditions:
         return replace(found, unit=None if (coarser, found.kind, form) == ("day", "date", None) else coarser, form=form)
 
     def _unknown(self, scalar: _Scalar, operator: str) -> Understood:
-        """Understand a comparison with a value that is not known, such as a parameter."""
+        """Return the result for a comparison with an unknown value, such as a parameter."""
         kind = _UNKNOWN_KINDS.get(operator, "range")
         return Understood(TRUE, (), {scalar.name: "range" if scalar.unit and kind == "=" else kind})
 
@@ -371,7 +371,7 @@ class Conditions:
         return Understood(typed_comparison(scalar.name, scalar.kind, operator, value))
 
     def _floored(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
-        """Compare what is rounded down to a unit of time."""
+        """Compare a value that is rounded down to a unit of time."""
         if scalar.form is None:
             asked = _wall(as_moment(value, "timestamp_ntz").content)
             if isinstance(value.content, str) and _UNITS.index(scalar.unit or "day") > 2 and asked.time() != time():
@@ -398,7 +398,7 @@ class Conditions:
         return bound("<" if operator == "<=" else ">=", end)
 
     def _refused(self, node: exp.Expr) -> _NotUnderstoodError:
-        """Say why nothing is understood of an expression."""
+        """Return why an expression is not understood."""
         for column in columns_in(node):
             whole: exp.Expr = column
             while isinstance(whole.parent, exp.Dot):
@@ -406,7 +406,7 @@ class Conditions:
             if self._find(column) is None and self._find(whole) is None:
                 return _NotUnderstoodError(self._foreign(column))
         if node.find(exp.Query):
-            return _NotUnderstoodError("it asks a subquery")
+            return _NotUnderstoodError("it has a subquery")
         return _NotUnderstoodError(f"{shown(node)} is neither a column nor a value")
 
 
@@ -414,7 +414,7 @@ _UNDERSTOOD = (exp.Cast, *DATES, *TIMESTAMPS, *TRUNCATIONS, exp.Year, exp.Extrac
 
 
 def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Predicate:
-    """Compare a column with a value, by a value of the column's own type where that says the same.
+    """Return the comparison of a column with a value, converted to the column's type if that is equivalent.
 
     Examples
     --------
@@ -458,10 +458,10 @@ def _numeric(column: Name, kind: str, operator: str, value: Value) -> Predicate:
     if isinstance(content, bool) or not isinstance(content, int | float | Decimal):
         raise _not_compared(column, kind, value)
     if kind == "long" and isinstance(content, float) and abs(content) >= 2**53:
-        # Several long values are this double.
+        # Several long values convert to this double.
         raise _not_compared(column, kind, value)
     if isinstance(content, int) or Decimal(content).is_finite():
-        # As decimals are written for it: that is what the other side of a comparison is, once it is a double.
+        # Converted like a decimal literal, because the other side of the comparison becomes a double.
         return Comparison(
             column, operator, number_value(Decimal(repr(content) if isinstance(content, float) else content))
         )
@@ -476,7 +476,7 @@ def _day(column: Name, operator: str, value: Value) -> Predicate:
     if not isinstance(day.content, datetime):
         return Comparison(column, operator, day)
     if isinstance(value.content, str):
-        # Dialects differ in whether its time of day counts.
+        # Dialects differ in whether the time of day counts.
         raise _not_compared(column, "date", value)
     moment = _wall(day.content)
     if moment != datetime.combine(moment, datetime.min.time()):
@@ -488,11 +488,11 @@ def _day(column: Name, operator: str, value: Value) -> Predicate:
 
 def _not_compared(column: Name, kind: str, value: Value) -> InvalidInputError:
     short = kind if len(kind) <= 40 else f"{kind[:37]}..."
-    return InvalidInputError(f"column {column_text(column)} of type {short} is not compared with {value}")
+    return InvalidInputError(f"column {column_text(column)} of type {short} cannot be compared with {value}")
 
 
 def _is_met(left: Value, operator: str, right: Value) -> bool:
-    """Return whether a comparison of two values is true; not where one is NULL."""
+    """Return whether a comparison of two values is true; False if one is NULL."""
     one: Any = left.content
     other: Any = right.content
     if one is None or other is None:
@@ -500,7 +500,7 @@ def _is_met(left: Value, operator: str, right: Value) -> bool:
     if (isinstance(one, date) or isinstance(other, date)) and left.type != right.type:
         one, other = (_wall(as_moment(each, "timestamp_ntz").content) for each in (left, right))
     if isinstance(one, str) != isinstance(other, str):
-        raise UnknownValueError(f"{left} is not compared with {right}")
+        raise UnknownValueError(f"{left} cannot be compared with {right}")
     return bool(_COMPARED[operator](one, other))
 
 
@@ -508,20 +508,20 @@ _COMPARED = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def _wall(moment: object) -> datetime:
-    """Give a moment in UTC, without the zone."""
+    """Return a time in UTC, without a time zone."""
     assert isinstance(moment, datetime)  # noqa: S101 - as it was cast
     return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo is not None else moment
 
 
 def _prefixed(column: Name, prefix: str, negated: bool) -> Understood:
-    """Ask for a beginning; all text that is not NULL begins with the empty one."""
+    """Return the test for a prefix; every non-NULL text has the empty prefix."""
     if not prefix:
         return Understood(FALSE if negated else Not(IsNull(column)))
     return Understood(Not(StartsWith(column, prefix)) if negated else StartsWith(column, prefix))
 
 
 def _literal_beginning(pattern: str, escape: str | None) -> tuple[str, str]:
-    """Split a pattern of LIKE behind what stands for itself."""
+    """Split a LIKE pattern after its literal prefix."""
     text, place = "", 0
     while place < len(pattern):
         character = pattern[place]

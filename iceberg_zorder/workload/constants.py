@@ -28,7 +28,7 @@ _DIALECT = Dialect.get_or_raise(None)
 
 
 class UnknownValueError(InvalidInputError):
-    """A value that cannot be found without running the query; the message is the end of a sentence."""
+    """A value that only the running query knows; the message follows "because"."""
 
 
 def value_of(node: exp.Expr, now: datetime) -> Value:
@@ -61,7 +61,7 @@ def _value(node: exp.Expr, now: datetime) -> Value:
 
 
 def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
-    """Return the value of an expression by that of its first part."""
+    """Return the value of an expression, given the value of its first part."""
     if isinstance(node, exp.Cast):
         return _cast(node, value)
     if isinstance(node, DATES) and node.args.get("format") is None:
@@ -86,7 +86,7 @@ def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
 
 
 def unit_of(node: exp.Expr) -> str:
-    """Return the unit of time of a function, a day if it names none."""
+    """Return a function's unit of time; a day by default."""
     unit = node.args.get("unit")
     name = "day" if unit is None else unit.name.lower()
     return _UNITS.get(name, name.removesuffix("s"))
@@ -105,19 +105,19 @@ def floored(moment: object, unit: str) -> date:
 
 
 def following(moment: datetime, unit: str) -> datetime:
-    """Return the beginning of the unit after the one that a moment begins."""
+    """Return the start of the unit after the one that starts at ``moment``."""
     found: datetime = moment + interval(unit)
     return found
 
 
 def format_of(node: exp.Expr) -> str:
-    """Return the format that dates are read or written in, as Python has it."""
+    """Return a date format in Python's notation."""
     given = node.args.get("format")
     return (given.name if given is not None else "%Y-%m-%d").replace("strict", "")
 
 
 def as_moment(value: Value, to: str | None = None) -> Value:
-    """Read a date, or a timestamp, also from text; cast it to either if that is said.
+    """Return a value as a date or timestamp, parsed from text if needed, cast to ``to`` if given.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def as_moment(value: Value, to: str | None = None) -> Value:
 
 
 def number_value(number: Decimal) -> Value:
-    """Write a number as a value, whole ones as such."""
+    """Return a number as a value; whole numbers become integers."""
     plain = number.normalize(Context(prec=100))
     return Value("integer", int(plain)) if plain == plain.to_integral_value() else Value("decimal", plain)
 
@@ -145,7 +145,7 @@ def number_value(number: Decimal) -> Value:
 def _cast(node: exp.Cast, value: Value) -> Value:
     kind = TYPES.get(node.to.this, "timestamp_ntz" if node.to.is_type(*exp.DataType.TEMPORAL_TYPES) else None)
     if kind in ("date", "timestamp", "timestamp_ntz"):
-        # A session's time zone is not known, and taken to be UTC.
+        # The session's time zone is unknown; UTC is assumed.
         return as_moment(value, "date" if kind == "date" else "timestamp_ntz")
     if kind is None or node.args.get("format") is not None:
         raise UnknownValueError(f"the value of {shown(node)} is not known")
@@ -154,7 +154,7 @@ def _cast(node: exp.Cast, value: Value) -> Value:
 
 
 def _moved(node: exp.Expr, value: Value, now: datetime) -> Value:
-    """Add to a date or a number, or subtract."""
+    """Return a date or number after an addition or subtraction."""
     sign = -1 if node.key.endswith("sub") else 1
     by = node.expression
     if value == NULL:

@@ -20,7 +20,7 @@ from iceberg_zorder.rewrite.predicate import (
 from iceberg_zorder.workload.workload import KINDS
 
 Kinds = dict[Name, str]
-"""Of each column one of ``KINDS``."""
+"""One of ``KINDS`` for each column."""
 
 
 def filtered_columns(predicate: Predicate) -> Kinds:
@@ -41,14 +41,14 @@ def filtered_columns(predicate: Predicate) -> Kinds:
     if isinstance(predicate, Not):
         inner = predicate.predicate
         if isinstance(inner, IsNull):
-            # Few queries want rows that have no value.
+            # Few queries select rows with NULL.
             return {}
         return {inner.column: "other"} if isinstance(inner, In | StartsWith | IsNan) else {}
     return {predicate.column: _kind(predicate)}
 
 
 def narrowest(each: Iterable[Kinds]) -> Kinds:
-    """Join the columns of parts that are all met.
+    """Return the columns of parts joined by AND.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def narrowest(each: Iterable[Kinds]) -> Kinds:
 
 
 def widest(each: Iterable[Kinds]) -> Kinds:
-    """Join the columns of alternatives, of which each has to have them.
+    """Return the columns that all alternatives filter by.
 
     Examples
     --------

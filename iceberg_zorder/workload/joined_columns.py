@@ -12,12 +12,12 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import Workload
 
 _MISNAMED = "there is no column"
-"""Why a name stands for nothing that is known, rather than for a column of another table."""
+"""Reason for an unknown name, as opposed to a column of another table."""
 _USING = "USING ("
 
 
 def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]:
-    """Return the columns that queries make equal to those of other tables, or to what a subquery gives.
+    """Return the columns that queries compare for equality with columns of other tables or with subqueries.
 
     Examples
     --------
@@ -34,19 +34,19 @@ def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]
             continue
         name = _joined_column(part.text, table)
         if name is not None:
-            # A scan may have several.
+            # A scan may have several join columns.
             found[name] = min(found.get(name, 0.0) + part.weight, workload.weight)
     return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
 def _joined_column(text: str, table: ScannedTable) -> Name | None:
-    """Return the one column of the table that a text compares with columns of others; None if it is not that."""
+    """Return the table's only column in a join condition; None if the text is not one."""
     if text.startswith(_USING) and text.endswith(")"):
         # As it is noted of a join, with the name as it is.
         using = table.column([text[len(_USING) : -1]])
         return None if using is None else using[0]
     try:
-        # In whose dialect it is, is not known any more; quotes are what they differ in.
+        # The dialect is no longer known; dialects differ in quotes.
         node = parse_one(text, dialect="spark" if "`" in text else "tsql" if "[" in text else None)
     except SqlglotError:
         return None
@@ -59,11 +59,11 @@ def _joined_column(text: str, table: ScannedTable) -> Name | None:
     if not all(isinstance(side, exp.Column) for side in sides):
         return None
     names = {found for side in sides if (found := _found([part.name for part in side.parts], table)) is not None}
-    # Of two names that the table has both, nobody knows here which one is its own.
+    # If the table has both names, its own column is ambiguous.
     return names.pop() if len(names) == 1 else None
 
 
 def _found(parts: Sequence[str], table: ScannedTable) -> Name | None:
-    """Return the column that a name ends with: the field of a struct before a column that is named as the field is."""
+    """Return the column that a name ends with; a struct's field wins over a column of the same name."""
     found = (table.column(parts[start:]) for start in range(len(parts)))
     return next((each[0] for each in found if each is not None), None)

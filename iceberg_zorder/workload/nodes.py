@@ -10,7 +10,7 @@ from sqlglot.dialects.dialect import DialectType
 from sqlglot.errors import SqlglotError
 
 ORIGIN = "origin"
-"""Where a condition keeps its text as it was written."""
+"""Key under which a condition keeps its original text."""
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
@@ -28,7 +28,7 @@ def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
 
 
 def path_of(node: exp.Expr) -> tuple[str, ...] | None:
-    """Read the name of a column's source, the column's and its fields'; None of what is no column."""
+    """Return the names of a column's source, the column and its fields; None if the node is not a column."""
     if isinstance(node, exp.Dot):
         before = path_of(node.this)
         is_name = isinstance(node.expression, exp.Identifier)
@@ -42,7 +42,7 @@ def has_columns(node: exp.Expr) -> bool:
 
 
 def sql_of(node: exp.Expr, dialect: DialectType) -> str:
-    """Write SQL, without comments; the kind of node where sqlglot reads what it cannot write."""
+    """Return SQL without comments; the node's kind if sqlglot cannot generate it."""
     try:
         return node.sql(dialect=dialect, comments=False)
     except (ValueError, AttributeError, TypeError, SqlglotError):
@@ -50,7 +50,7 @@ def sql_of(node: exp.Expr, dialect: DialectType) -> str:
 
 
 def shown(node: exp.Expr) -> str:
-    """Write a part of a condition, without the end of a long one."""
+    """Return a part of a condition as text, shortened if long."""
     plain = node.transform(lambda each: exp.column(each.name) if isinstance(each, exp.Column) else each)
     sql = re.sub(r"(%[A-Za-z])strict", r"\1", sql_of(plain, ""))
     return sql if len(sql) <= 100 else f"{sql[:97]}..."

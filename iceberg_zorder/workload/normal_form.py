@@ -1,7 +1,7 @@
 """The normal form of predicates: simple rules give equivalent predicates one form.
 
-NOT stands in front of IN, LIKE, IS NULL and isnan only; parts are sorted; ``a = 1 OR a = 2`` is ``a IN (1, 2)``. Where
-a predicate is NULL its normal form may be false.
+NOT occurs only before IN, LIKE, IS NULL and isnan; parts are sorted; ``a = 1 OR a = 2`` is ``a IN (1, 2)``. If a
+predicate is NULL, its normal form may be false.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANKS = {"=": 0, "<>": 4, ">": 1, ">=": 1, "<": 2, "<=": 2}
 
 
 def normal_form(predicate: Predicate) -> Predicate:
-    """Bring a predicate to normal form.
+    """Return the normal form of a predicate.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def any_of(predicates: Iterable[Predicate]) -> Predicate:
 
 
 def _flat(predicates: Iterable[Predicate], joint: type[And | Or]) -> dict[Predicate, None]:
-    """List different parts, those of parts that are joined the same way by themselves."""
+    """Return the distinct parts, with nested joins of the same kind flattened."""
     inner = (each.predicates if isinstance(each, joint) else (each,) for each in predicates)
     return dict.fromkeys(part for parts in inner for part in parts)
 
 
 def _true_of(predicate: Predicate, *, negated: bool) -> Predicate:
-    """Return what is true where a predicate is, or where it is false if negated."""
+    """Return the predicate for another one being true, or false if ``negated``."""
     if isinstance(predicate, Not):
         return _true_of(predicate.predicate, negated=not negated)
     if isinstance(predicate, And | Or):
@@ -127,14 +127,14 @@ def _of_values(column: Name, values: Iterable[Value], negated: bool) -> Predicat
 
 
 def _rank(value: Value) -> tuple[str, bool, Any]:
-    """Order values: those of a type by themselves, NaN behind the others."""
+    """Return the sort key of a value: by type, then by value, with NaN last."""
     content = value.content
     is_nan = isinstance(content, float) and math.isnan(content)
     return (value.type, is_nan, None if is_nan else content)
 
 
 def _listed(parts: Iterable[Predicate], *, negated: bool) -> list[Predicate]:
-    """Make one IN of the parts that ask a column for equality, or one NOT IN of those that exclude values of it."""
+    """Merge equality tests of a column into one IN, or its exclusions into one NOT IN."""
     values: dict[Name, list[Value]] = {}
     others: list[Predicate] = []
     for part in parts:
@@ -149,14 +149,14 @@ def _listed(parts: Iterable[Predicate], *, negated: bool) -> list[Predicate]:
 
 
 def _factored(parts: list[Predicate]) -> tuple[list[Predicate], list[Predicate]]:
-    """Return what all alternatives ask for, and what is left of each."""
+    """Return the common parts of all alternatives, and the rest of each."""
     inside = [dict.fromkeys(part.predicates if isinstance(part, And) else (part,)) for part in parts]
     common = [each for each in inside[0] if len(parts) > 1 and all(each in other for other in inside)]
     return common, [all_of(each for each in part if each not in common) for part in inside]
 
 
 def _without_implied(parts: list[Predicate]) -> list[Predicate]:
-    """Leave out IS NOT NULL of columns of which another part is not true, either, where they are NULL."""
+    """Drop IS NOT NULL of columns that another part already requires to be non-NULL."""
     asked = {column for part in parts if not _is_not_null(part) for column in _not_null(part)}
     return [part for part in parts if not (_is_not_null(part) and _not_null(part) <= asked)]
 
@@ -166,7 +166,7 @@ def _is_not_null(part: Predicate) -> bool:
 
 
 def _not_null(part: Predicate) -> set[Name]:
-    """Return columns that are not NULL where a part in normal form is true."""
+    """Return the columns that are non-NULL whenever a part in normal form is true."""
     if isinstance(part, And):
         return set().union(*map(_not_null, part.predicates))
     if isinstance(part, Or):
@@ -178,7 +178,7 @@ def _not_null(part: Predicate) -> set[Name]:
 
 
 def _place(part: Predicate) -> tuple[Name, int, str]:
-    """Sort by column, then lower bounds before upper ones."""
+    """Return the sort key of a part: its column, then lower bounds before upper ones."""
     inner = part.predicate if isinstance(part, Not) else part
     if isinstance(inner, And | Or):
         return (*_place(inner.predicates[0])[:1], 9, predicate_text(part))

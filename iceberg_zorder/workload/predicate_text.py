@@ -30,9 +30,9 @@ _PLAIN_PREFIX = re.compile(r"[^%_\\]+")
 
 
 def predicate_text(predicate: Predicate) -> str:
-    r"""Write a predicate.
+    r"""Return a predicate as Spark SQL.
 
-    Timestamps are written with their zone, UTC, so that they mean the same in a session of Spark in any time zone.
+    Timestamps are in UTC with the zone, so that they mean the same in sessions of any time zone.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def predicate_text(predicate: Predicate) -> str:
 
 
 def column_text(name: Name) -> str:
-    """Write a name, in backticks where it is no plain word, or a word of SQL.
+    """Return a column's name, in backticks unless it is a plain word and not a SQL keyword.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def column_text(name: Name) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Write a value as a literal of its type.
+    """Return a value as a literal of its type.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _negated(predicate: Predicate) -> str:
 def _starts_with(column: str, prefix: str, operator: str) -> str:
     if _PLAIN_PREFIX.fullmatch(prefix):
         return f"{column} {operator} {quoted_text(prefix + '%')}"
-    # Of LIKE, what % and _ mean at the beginning depends on escapes.
+    # In LIKE, the meaning of % and _ in the prefix depends on escapes.
     return f"{'NOT ' * (operator != 'LIKE')}startswith({column}, {quoted_text(prefix)})"
 
 

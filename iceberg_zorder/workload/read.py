@@ -86,11 +86,11 @@ class _Reader:
         return found
 
     def _checked(self, found: Workload) -> Workload:
-        """Refuse filters that are none of the table, as rewrites do."""
+        """Refuse filters that are invalid for the table, as rewrites do."""
         for text in [*(each.filter for each in found.queries), *(each.filter for each in found.columns_only)]:
             try:
                 boxes_of(parse_predicate(text), self._table.columns, 1)
-            except InvalidInputError as error:  # noqa: PERF203 - says which filter it is
+            except InvalidInputError as error:  # noqa: PERF203 - names the filter
                 name = ".".join(self._table.identifier)
                 raise InvalidInputError(f"Cannot use the filter '{text}' on {name}, because {error}") from error
         return found
@@ -103,7 +103,7 @@ class _Reader:
                     is_begun = True
                     yield line
             except InvalidInputError:
-                # An application that runs, or was killed, has written only a part of its last block.
+                # A running or killed application leaves an incomplete last block.
                 if not is_begun:
                     raise
                 self._gathered.miss("statement", str(source.path), "its end cannot be decompressed", 1.0)
@@ -132,7 +132,7 @@ class _Reader:
                 self._statements.add_script(row.text, row.weight, namespace=row.namespace, at=row.at)
 
     def _conditions(self, rows: Iterable[Row], source: Source) -> Workload:
-        """Count scans that have conditions: what stands after WHERE, without a query around it."""
+        """Count scans given as bare conditions, as they stand after WHERE."""
         gathered, dialect = Gathered(), dialect_of(self._dialect or "spark")
         for row in rows:
             try:
@@ -149,7 +149,7 @@ class _Reader:
         is_understood = found_all.columns_only or any(each.filter != FULL_SCAN for each in found_all.queries)
         if source.is_guess and found_all.not_understood and not is_understood:
             name, why = ".".join(self._table.identifier), found_all.not_understood[0].reason
-            raise InvalidInputError(f"it looks like conditions, and none of them is on columns of {name}: {why}")
+            raise InvalidInputError(f"it looks like conditions, but none is on columns of {name}: {why}")
         return found_all
 
 

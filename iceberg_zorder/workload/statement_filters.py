@@ -18,16 +18,16 @@ from iceberg_zorder.workload.scans import Scan
 
 @dataclass(frozen=True)
 class ScanFilter:
-    """What is known of a scan.
+    """The filter of a scan.
 
     Parameters
     ----------
     filter : str
-        The filter, ``TRUE`` if there is none.
+        The filter; ``TRUE`` without one.
     unknown : dict of str to str
-        Columns that are compared with values that are not known, and how.
+        Columns compared with unknown values, with the kind of comparison.
     lost : tuple of (str, str)
-        Conditions that the filter leaves out, in whole or in part, and why.
+        Conditions that the filter leaves out in whole or in part, with the reasons.
     """
 
     filter: str
@@ -36,7 +36,7 @@ class ScanFilter:
 
 
 def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
-    """Return what is true of all rows of a scan that matter.
+    """Return the filter that all relevant rows of a scan meet.
 
     Examples
     --------

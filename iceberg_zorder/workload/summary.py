@@ -14,11 +14,11 @@ from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import FULL_SCAN, KINDS, Workload
 
 SHOWN = 20
-"""So many of what was not understood are told, the most frequent ones."""
+"""Most entries of ``not-understood`` that are shown, by frequency."""
 
 
 def summary(workload: Workload) -> dict[str, Any]:
-    """Sum up a workload.
+    """Return the summary of a workload.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Workloads as JSON, as ``docs/reference/json/workload.md`` describes it: what the command ``workload`` writes."""
+"""Workloads as JSON, as the command ``workload`` writes them; ``docs/reference/json/workload.md`` describes the format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 def to_dict(workload: Workload) -> dict[str, Any]:
-    """Make what JSON has of a workload.
+    """Return a workload in JSON types.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def to_dict(workload: Workload) -> dict[str, Any]:
 
 
 def to_json(workload: Workload) -> str:
-    """Write a workload: a line for each query, so that files can be read and compared.
+    """Return a workload as JSON with one line per query, so that files can be read and compared.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The option ``workload``: JSON, or a file that has it."""
+"""The option ``workload``: JSON, or the path of a JSON file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from iceberg_zorder.workload.workload_json import from_json
 _INLINE = "of option workload"
 _LARGEST = 64 * 1024 * 1024
 _LEAST, _MOST = 1e-300, 1e300
-"""Between which weights can be shares of their sum."""
+"""Limits of the total weight, within which shares are exact enough."""
 
 
 def workload_queries(text: str, read: Callable[[str, int], bytes]) -> tuple[Query, ...]:
-    """Read the queries that a layout is made for.
+    """Read the queries of option ``workload``.
 
     Examples
     --------
@@ -38,7 +38,7 @@ filter and a weight above 0
             f"Cannot use workload {name}, because it has no query with a filter and a weight above 0"
         )
     total = 0.0
-    # In their order, as Java does.
+    # Summed in order, as in Java.
     for each in queries:
         total += each.weight
     if not _LEAST <= total <= _MOST:
@@ -54,16 +54,16 @@ def _content(location: str, read: Callable[[str, int], bytes]) -> str:
         content = read(location, _LARGEST + 1) if "://" in location else _file(location.removeprefix("file:"))
         if len(content) > _LARGEST:
             raise InvalidInputError(f"it has more than {_LARGEST:,} bytes")
-        # Some programs begin files with a mark.
+        # Some programs write a byte order mark.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"Cannot read workload {location}, because it is not UTF-8 text") from error
-    except Exception as error:  # whatever the storage raises
+    except Exception as error:  # storage libraries raise many kinds of errors
         raise InvalidInputError(f"Cannot read workload {location}, because {error}") from error
 
 
 def _file(name: str) -> bytes:
-    """Read the beginning of a file. Who may set a table's properties may name what never ends, or never answers."""
+    """Read a file up to a limit, because a table's property may name an endless or unresponsive file."""
     if not stat.S_ISREG(Path(name).stat().st_mode):
         raise InvalidInputError(f"{name} is no file")
     with Path(name).open("rb") as stream:

@@ -83,4 +83,4 @@ def test_wrong_usage_is_refused(home: Path, queries: Path, tmp_path: Path) -> No
         assert message in json.loads(done.stdout)["error"]["message"], done.stdout
     done = run_without_spark(home, "db.no_such_table", *good, command="advise")
     assert done.returncode == 2
-    assert "there is no such table" in done.stderr
+    assert "has no such table" in done.stderr

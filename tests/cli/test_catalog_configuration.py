@@ -80,7 +80,7 @@ def test_the_same_as_load_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "message"),
     [
         ("nosuch", "Cannot find catalog 'nosuch', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables"),
-        ("odd", "Cannot find catalog 'odd', because its uri starts with 'mysql:', which tells no type: set 'type'"),
+        ("odd", "Cannot find catalog 'odd', because its uri starts with 'mysql:', so its type is unknown: set 'type'"),
         ("bare", "Cannot find catalog 'bare', because it has no 'uri': pass --uri or set PYICEBERG_CATALOG__BARE__URI"),
         ("wrong", "Cannot find catalog 'wrong', because its type is 'nosuch': use rest, hive, glue, "),
     ],

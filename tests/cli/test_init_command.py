@@ -50,7 +50,7 @@ def test_maintain_takes_the_policy(home: Path, tables: Catalog) -> None:
         "db.parted": "zorder(a)",
         "db.sorted": "zorder(b, a)",
     }
-    assert "  # db.events:\n  #   by: [...]  # no columns are known: iceberg-zorder advise" in policy.read_text()
+    assert "  # db.events:\n  #   by: [...]  # columns are unknown: iceberg-zorder advise" in policy.read_text()
     read = parse_policy(policy.read_text(), "p", {})
     for namespace, name in (("odd [x]: #", "yes"), ("odd [x]: #", "na'me\n*"), ("db", "events")):
         assert read.settings("files", (namespace,), name) is not None

@@ -52,7 +52,7 @@ def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
 
     done = run_without_spark(home, "db.undone", command="undo")
     assert done.returncode == 2
-    assert "because no snapshot of branch main that is kept is of a rewrite by iceberg-zorder" in done.stderr
+    assert "because branch main has no snapshot of a rewrite by iceberg-zorder" in done.stderr
     option = ("--by", "a, b", "--max-ratio", "1.01", "--output", "json", "--quiet")
     table.transaction().set_properties({"write.target-file-size-bytes": "20000"}).commit_transaction()
     done = run_without_spark(home, "db.undone", *option, command="check")

@@ -70,7 +70,7 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_written(home: Path, catal
         assert all(each in json.loads(done.stdout)["error"]["message"] for each in messages), done.stdout
     done = run_without_spark(home, "db.no_such_table", *good, command="workload")
     assert done.returncode == 2
-    assert "there is no such table" in done.stderr
+    assert "has no such table" in done.stderr
     done = run_without_spark(home, "events", *good, command="workload")
     assert done.returncode == 2
     assert not written.exists()

@@ -157,15 +157,15 @@ def test_what_is_due_comes_before_what_gains() -> None:
         # Nothing to tell: advise was asked within a day.
         ({}, "leave", "no trigger is met: depth 3.5 of 4"),
         (
-            {"message": "advise says zorder(b)", "groups": (NEED,)},
+            {"message": "advise recommends zorder(b)", "groups": (NEED,)},
             "rewrite",
-            "the queries of the workload read 31.0% of the bytes; advise says zorder(b)",
+            "the queries of the workload read 31.0% of the bytes; advise recommends zorder(b)",
         ),
         (
-            {"message": "advise says to keep the layout: queries read no less of zorder(b)"},
+            {"message": "advise recommends no change: queries read no less of zorder(b)"},
             "leave",
-            "no trigger is met: depth 3.5 of 4; the queries of the workload read 31.0% of the bytes; advise says to keep "
-            "the layout: queries read no less of zorder(b)",
+            "no trigger is met: depth 3.5 of 4; the queries of the workload read 31.0% of the bytes; advise recommends "
+            "no change: queries read no less of zorder(b)",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_the_newest_rewrite_or_those_since_one(catalog: Unclear) -> None:
     assert head_id(table) == rewrites[1]
     assert undo(table, snapshot_id=rewrites[0]).undone == tuple(rewrites[:2])
     assert head_id(table) == before
-    with pytest.raises(InvalidInputError, match="because no snapshot of branch main that is kept is of a rewrite by"):
+    with pytest.raises(InvalidInputError, match="because branch main has no snapshot of a rewrite by"):
         undo(table)
 
 
@@ -99,7 +99,7 @@ def test_what_others_have_written_since_is_not_lost(catalog: Unclear) -> None:
         undo(table)
     assert str(refused.value) == (
         f"Cannot undo snapshot {ours} of lake.db.t, because 1 snapshot by others has come since (1 append) with 1 row "
-        "added in 1 data file. This rolls back all the same, and loses these snapshots: CALL "
+        "added in 1 data file. To roll back anyway, and lose these snapshots, run: CALL "
         f"lake.system.rollback_to_snapshot('db.t', {before})"
     )
     path = files_of(table)[0].file_path
@@ -143,7 +143,7 @@ def test_what_cannot_be_undone(catalog: Unclear) -> None:
     before, ours = head_id(table), rewrite(table, "x")
     with pytest.raises(InvalidInputError, match="has no such snapshot"):
         undo(table, snapshot_id=7)
-    with pytest.raises(InvalidInputError, match=r"it is no rewrite by iceberg-zorder \(its operation is append\)"):
+    with pytest.raises(InvalidInputError, match=r"it is not a rewrite by iceberg-zorder \(its operation is append\)"):
         undo(table, snapshot_id=before)
     table.maintenance.expire_snapshots().by_id(before).commit()
     with pytest.raises(InvalidInputError, match="because the snapshot before it has expired"):

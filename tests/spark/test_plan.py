@@ -128,7 +128,7 @@ def test_an_option_needs_a_value(spark: SparkSession) -> None:
     table = table_of(spark)
     with pytest.raises(PySparkException, match="Cannot set rewrite-all to NULL, because an option needs a value"):
         table.plan(BY, {"rewrite-all": None})  # type: ignore[dict-item]
-    with pytest.raises(PySparkException, match="Cannot rewrite data files of .*, because there is no such table"):
+    with pytest.raises(PySparkException, match="Cannot rewrite data files of .*, because catalog .* has no such table"):
         Table(spark, "db.no_such_table").plan(BY)
 
 
@@ -190,9 +190,9 @@ def test_a_plan_in_json_that_does_not_fit_is_refused(spark: SparkSession) -> Non
     text = table.plan(BY, everything(table)).toJson()
     with untouched(table), untouched(other):
         for of, plan, more, why in (
-            (other, text, "", "it is another table by now, of UUID"),
-            (table, text.replace('"version":1', '"version":2'), "", "it is no JSON of version 1"),
-            (table, "not a plan", "", "it is no JSON that a plan writes"),
+            (other, text, "", "another table has its name: its UUID is"),
+            (table, text.replace('"version":1', '"version":2'), "", "it is not the JSON of a plan of version 1"),
+            (table, "not a plan", "", "it is not the JSON of a plan"),
             (table, text, ", sort_order => 'id'", "Cannot use sort_order beside plan, because the plan says it"),
         ):
             with pytest.raises((Py4JJavaError, PySparkException), match=why):
@@ -229,11 +229,11 @@ class TestStale:
         ("change", "back", "why"),
         [
             ("DELETE FROM {} WHERE id = 7", None, "data file .* is no longer in the table"),
-            ("ALTER TABLE {} ADD COLUMN x INT", "ALTER TABLE {} DROP COLUMN x", "its schema has changed since"),
+            ("ALTER TABLE {} ADD COLUMN x INT", "ALTER TABLE {} DROP COLUMN x", "the table's schema has changed since"),
             (
                 "ALTER TABLE {} ADD PARTITION FIELD bucket(4, id)",
                 "ALTER TABLE {} DROP PARTITION FIELD bucket(4, id)",
-                "its partition spec has changed since",
+                "the table's partition spec has changed since",
             ),
         ],
     )

@@ -51,7 +51,7 @@ def refusal(of: Table, sort_order: str, options: dict[str, str] | None = None, *
         ("zorder(tags)", ["column 'tags'", "list"]),
         ("zorder(attributes)", ["column 'attributes'", "map"]),
         ("zorder(s)", ["column 's'", "struct", "name one of its fields"]),
-        ("zorder(list.y)", ["column 'list.y'", "only fields of structs"]),
+        ("zorder(list.y)", ["column 'list.y'", "only structs have named fields"]),
         ("zorder(p)", ["by p", "partitioned by every one"]),
         ("", ["sort_order ''"]),
         ("zorder(a", ["sort_order 'zorder(a'"]),
@@ -89,8 +89,8 @@ def test_columns_without_bounds_where_they_are_refused(table: Table, sort_order:
         ("no-such-option", "1", "not supported by the action or the rewriter"),
         ("var-length-contribution", "8", "not supported by the action or the rewriter"),
         ("column-weights", "a", "column-weights to 'a', because '=' is expected"),
-        ("column-weights", "b=2", "column-weights for column 'b', because it is not one of the clustering columns"),
-        ("column-weights", "a=2,A=3", "column-weights for column 'A', because it is there twice"),
+        ("column-weights", "b=2", "column-weights for column 'b', because it is not a clustering column"),
+        ("column-weights", "a=2,A=3", "column-weights for column 'A', because it appears twice"),
         ("column-weights", "nope=2", "column 'nope'"),
         ("min-input-files", "0", "'min-input-files' is set to 0 but must be > 0"),
         ("min-input-files", "x", "min-input-files to 'x'"),
@@ -183,7 +183,7 @@ def test_table(table: Table, name: str) -> None:
 def test_sort_order_is_needed(spark: SparkSession, table: Table) -> None:
     with pytest.raises(
         PySparkException,
-        match="Cannot .*, because no columns are named, .* no property zorder.columns: iceberg-zorder advise tells which",
+        match="Cannot .*, because no columns are named, .* no property zorder.columns: iceberg-zorder advise recommends columns",
     ):
         spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder')")
 

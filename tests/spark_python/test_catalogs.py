@@ -192,16 +192,16 @@ def test_name_with_special_characters() -> None:
 @pytest.mark.parametrize(
     ("properties", "because"),
     [
-        ({"type": "in-memory"}, "its type is 'in-memory', and only sql, rest, hive, glue can be shared with Spark"),
-        ({"type": "dynamodb"}, "its type is 'dynamodb', and only"),
-        ({"type": "bigquery"}, "its type is 'bigquery', and only"),
-        ({}, "its type is '', and only"),
-        ({"py-catalog-impl": "a.B"}, "it is the Python class a.B, which Java has not"),
+        ({"type": "in-memory"}, "its type is 'in-memory', but Spark supports only sql, rest, hive, glue"),
+        ({"type": "dynamodb"}, "its type is 'dynamodb', but "),
+        ({"type": "bigquery"}, "its type is 'bigquery', but "),
+        ({}, "its type is '', but "),
+        ({"py-catalog-impl": "a.B"}, "it is the Python class a.B, which has no Java counterpart"),
         ({"type": "sql", "warehouse": "/w"}, "it has no 'uri': pass --uri or set PYICEBERG_CATALOG__X__URI"),
         ({"type": "sql", "uri": "sqlite:////c.db"}, "it has no 'warehouse': pass --warehouse"),
         ({"type": "sql", "uri": "sqlite:///:memory:", "warehouse": "/w"}, "its uri names no database file"),
         ({"type": "sql", "uri": "sqlite://", "warehouse": "/w"}, "its uri names no database file"),
-        ({"type": "sql", "uri": "mysql://u:secret@h/d", "warehouse": "/w"}, "its uri starts with 'mysql:', and only"),
+        ({"type": "sql", "uri": "mysql://u:secret@h/d", "warehouse": "/w"}, "its uri starts with 'mysql:', but "),
         (
             {"type": "sql", "uri": "postgresql:///d?host=/tmp", "warehouse": "/w"},
             "the JDBC driver has no counterpart of",
@@ -214,7 +214,7 @@ def test_name_with_special_characters() -> None:
         ({"type": "glue", "s3.role-arn": "a"}, "Iceberg Java assumes a role only in a named region"),
         (
             {"type": "glue", "s3.connect-timeout": "soon"},
-            "'s3.connect-timeout' is 'soon', which is no number of seconds",
+            "'s3.connect-timeout' is 'soon', which is not a number of seconds",
         ),
     ],
 )

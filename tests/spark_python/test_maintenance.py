@@ -100,7 +100,7 @@ def test_what_pyiceberg_cannot_do_spark_does(
     assert beyond.removeprefix("format ").lower() in report.error
     report = run(policy_of(lake_dir), None)
     assert report.error == (
-        f"{FULL}: Cannot rewrite with PyIceberg, because it has no {beyond}: take Spark, install it with "
+        f"{FULL}: Cannot rewrite with PyIceberg, because it does not support {beyond}: use Spark, install it with "
         "pip install '.[spark]' in a clone"
     )
     report = run(policy_of(lake_dir), work)
@@ -226,7 +226,7 @@ def test_follow_ups_without_spark_fail_before_anything_is_done(
     create(spark)
     report = run(policy_of(lake_dir, FOLLOW_UPS), None)
     assert report.error == (
-        f"{FULL}: Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
+        f"{FULL}: Cannot run follow-ups, because they are Spark procedures and PySpark is not installed: "
         "pip install '.[spark]' in a clone"
     )
 
@@ -251,8 +251,8 @@ def test_engines(asked: str, size: int, beyond: tuple[str, ...], has_spark: bool
     ("asked", "beyond", "has_spark", "why"),
     [
         ("spark", (), False, "Cannot use engine spark, because PySpark is not installed"),
-        ("pyiceberg", ("ORC",), True, "because it has no ORC: set engine to auto or spark"),
-        ("auto", ("ORC",), False, "because it has no ORC: take Spark, install it"),
+        ("pyiceberg", ("ORC",), True, "because it does not support ORC: set engine to auto or spark"),
+        ("auto", ("ORC",), False, "because it does not support ORC: use Spark, install it"),
     ],
 )
 def test_engines_that_there_are_not(asked: str, beyond: tuple[str, ...], has_spark: bool, why: str) -> None:

@@ -103,7 +103,7 @@ def test_spark_refuses_or_bounds_figures_of_a_plan_that_cannot_be(spark: SparkSe
     plan = describe_plan(spark, FULL_NAME, BY, options=options)
     assert [group["expected_data_files_count"] for group in plan["file_groups"]] == [3000, 1500]
     plan["file_groups"][0]["spec_id"] = 0
-    with pytest.raises(InvalidInputError, match="a file group is for partition spec 0 and its options for 1"):
+    with pytest.raises(InvalidInputError, match="a file group has partition spec 0, but its options have 1"):
         execute_plan(spark, FULL_NAME, json.dumps(plan))
 
 

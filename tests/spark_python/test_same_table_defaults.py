@@ -67,7 +67,7 @@ def test_weights_of_other_columns_are_not_taken(engines: Engines) -> None:
 
 def test_what_no_table_may_remember_is_refused(engines: Engines) -> None:
     for options, why in (
-        ("cuts=even; dry-run = true", "'dry-run = true' is for one call: none would write anything then"),
+        ("cuts=even; dry-run = true", "'dry-run = true' is for a single call: no later call would write anything"),
         ("cuts=even; cuts=odd", "'cuts=odd' sets an option twice"),
         ("cuts=even; cuts", "'cuts' is not of the form name=value"),
         ("=even", "'=even' is not of the form name=value"),
@@ -81,6 +81,6 @@ def test_a_column_that_is_not_there_any_more_is_told(engines: Engines, spark: Sp
     spark.sql(f"ALTER TABLE {TABLE} RENAME COLUMN n.x TO y")
     assert engines.refusal() == (
         f"Cannot cluster by column 'n.x', because {TABLE} has no such column: it has y. The table's property "
-        "zorder.columns = 'a, zorder(n.x)' names it: set that anew, or name the columns"
+        "zorder.columns = 'a, zorder(n.x)' names it: change it, or name the columns"
     )
     assert engines.plan("n.y")["sort_order"] == "n.y"

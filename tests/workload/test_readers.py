@@ -212,7 +212,7 @@ def test_directories_are_searched(tmp_path: Path) -> None:
             "x.txt",
             "Dear all\nnope = 1\n",
             {},
-            "because it looks like conditions, and none of them is on columns of db.t: ",
+            "because it looks like conditions, but none is on columns of db.t: ",
         ),
         ("x.csv", "filter,count\nnope = 1,3\n", {}, "there is no column nope in db.t"),
         (

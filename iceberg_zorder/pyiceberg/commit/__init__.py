@@ -1,1 +1,1 @@
-"""New data files in place of old ones, in one snapshot, whatever other writers do meanwhile."""
+"""Commits that replace data files in one snapshot, safe against concurrent writers."""

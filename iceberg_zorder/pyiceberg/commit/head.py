@@ -1,8 +1,8 @@
-"""The head of a branch: its manifests, split by what a rewrite removes, and the deletes that no file needs.
+"""The head of a branch: its manifests, split by the files that a rewrite removes, and its dangling deletes.
 
-Which data files a delete file applies to is Iceberg's rule: a position delete applies to the one that it names, or to
-those of its partition that are not newer; an equality delete to older ones of its partition, or of the whole table
-where its spec has no partitions.
+Iceberg's rules: a position delete applies to the data file that it names, or else to the files of its partition that
+are not newer. An equality delete applies to older files of its partition, or of the whole table if its spec is
+unpartitioned.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ EntryKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class DataManifest:
-    """A manifest of data files, as the rewrite sees it."""
+    """A manifest of data files, split by what a rewrite removes."""
 
     manifest: ManifestFile
     removed: tuple[ManifestEntry, ...]
-    kept: tuple[ManifestEntry, ...]  # the other live entries, where any is removed
-    lowest: Mapping[Partition, int]  # of the live entries that stay, the lowest data sequence number by partition
+    kept: tuple[ManifestEntry, ...]  # the other live entries, if any is removed
+    lowest: Mapping[Partition, int]  # lowest data sequence number of the remaining entries, by partition
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DeleteManifest:
 
 @dataclass(frozen=True)
 class Head:
-    """What the head of a branch holds."""
+    """The manifests at the head of a branch."""
 
     snapshot: Snapshot
     data: tuple[DataManifest, ...]
@@ -57,17 +57,17 @@ class Head:
 
     @property
     def removed(self) -> list[ManifestEntry]:
-        """The entries of the files that the rewrite removes."""
+        """Entries of the files that the rewrite removes."""
         return [entry for manifest in self.data for entry in manifest.removed]
 
     @property
     def delete_entries(self) -> list[ManifestEntry]:
-        """The entries of all delete files."""
+        """Entries of all delete files."""
         return [entry for manifest in self.deletes for entry in manifest.entries]
 
 
 class HeadReader:
-    """Reads heads of a branch for a rewrite, one after the other; a manifest that is in several is read once."""
+    """Reads successive heads of a branch; a manifest that several heads share is read once."""
 
     def __init__(self, removed: Collection[DataFile], added: Collection[DataFile]) -> None:
         self._removed = {file.file_path for file in removed}
@@ -97,23 +97,23 @@ class HeadReader:
             path = entry.data_file.file_path
             if path in self._added:
                 raise UnknownOutcomeError(
-                    f"Cannot confirm the commit of the rewrite, because new data file {path} is in the table already, "
-                    "but not its snapshot: most likely it was committed, and its snapshot has expired since. No file "
-                    "was deleted. Look at the table before you run it again."
+                    f"Cannot confirm the commit of the rewrite, because the table already has new data file {path}, "
+                    "but not its snapshot. Most likely the rewrite was committed and its snapshot has expired. No file "
+                    "was deleted. Check the table before you run the rewrite again."
                 )
             (removed if path in self._removed else kept).append(entry)
         return DataManifest(manifest, tuple(removed), tuple(kept) if removed else (), _lowest(kept))
 
 
 def entry_key(entry: ManifestEntry) -> EntryKey:
-    """Return what tells a delete file's entry from all others."""
+    """Return the identity of a delete file's entry."""
     return entry.data_file.file_path, sequence_number(entry)
 
 
 def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: int | None) -> frozenset[EntryKey]:
-    """Find the delete files that only the removed files needed, where the new files have a data sequence number.
+    """Return the delete files that only the removed files needed, given the new files' data sequence number.
 
-    Only those of which a removed file was, or may have been, the last: others are not a rewrite's to judge.
+    Other dangling deletes stay: removing them is not part of a rewrite.
     """
     paths = {entry.data_file.file_path for entry in head.removed}
     partitions = {partition_of(entry.data_file) for entry in head.removed}
@@ -128,7 +128,7 @@ def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: 
         if path := single_path(entry.data_file):
             is_released = path in paths
         elif _is_positional(entry):
-            # It names files by their paths, and the new ones have new paths.
+            # It refers to files by path, and the new files have new paths.
             is_released = partition in partitions and not _is_older(lowest.get(partition), number + 1)
         else:
             is_global = is_unpartitioned(specs[entry.data_file.spec_id])
@@ -143,7 +143,7 @@ def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: 
 def dangling_deletes(
     snapshot: Snapshot, io: FileIO, specs: Mapping[int, PartitionSpec]
 ) -> tuple[Head, frozenset[EntryKey]]:
-    """Find all delete files of a snapshot that apply to none of its data files."""
+    """Return all delete files of a snapshot that apply to none of its data files."""
     live = _live_manifests(snapshot, io)
     deletes = [
         DeleteManifest(manifest, tuple(read_entries(manifest, io)))
@@ -187,7 +187,7 @@ def _is_older(data: int | None, number: int) -> bool:
 
 
 def _lowest(entries: Iterable[ManifestEntry]) -> dict[Partition, int]:
-    """Find the lowest data sequence number of each partition."""
+    """Return the lowest data sequence number of each partition."""
     lowest: dict[Partition, int] = {}
     for entry in entries:
         partition, number = partition_of(entry.data_file), sequence_number(entry)
@@ -196,5 +196,5 @@ def _lowest(entries: Iterable[ManifestEntry]) -> dict[Partition, int]:
 
 
 def _live_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
-    """List the manifests of a snapshot that the next one takes over: not those of deleted entries only."""
+    """Return a snapshot's manifests, except those with deleted entries only."""
     return [file for file in snapshot.manifests(io) if file.has_added_files() or file.has_existing_files()]

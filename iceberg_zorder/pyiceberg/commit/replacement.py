@@ -1,8 +1,8 @@
-"""Commit replacements of data files and changes of properties, in one or several snapshots, whatever other writers do.
+"""Commit replaced data files and changed properties, in one or several snapshots, safe against concurrent writers.
 
-PyIceberg's own overwrite does not fit: it commits an ``overwrite``, fails on appends, and lets deleted rows come back.
-A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing is
-deleted, because the new files may be the table's.
+PyIceberg's own overwrite does not fit: it commits an ``overwrite``, fails on concurrent appends, and revives deleted
+rows. A commit has one of three outcomes: done; failed, and the new files are deleted; or unknown, and nothing is
+deleted, because the table may refer to the new files.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ from iceberg_zorder.rewrite.options import RewriteOptions
 logger = logging.getLogger("iceberg_zorder")
 
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
-"""What a catalog answers when it has not even tried to commit."""
+"""HTTP statuses of catalogs that did not try to commit."""
 
 
 class CommitAttempts:
-    """One commit with all its attempts, each of which begins with the table's newest metadata.
+    """One commit with its retries; each attempt starts from the table's newest metadata.
 
-    An attempt of which the catalog gives no clear answer may be made again: all have the same snapshot id, and each
-    asks for the head that it was made for to be there still, so that no more than one is ever let in, and the table
-    tells which. What ``prepare`` writes on top of a head is committed; nothing is where it writes nothing.
+    An attempt without a clear answer can be repeated safely: all attempts share a snapshot id, and each requires the
+    head that it was made for, so at most one can succeed, and the table shows which. ``prepare`` writes a snapshot on
+    top of a head, or returns None if there is nothing to commit.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class CommitAttempts:
         self._writer = writer
         self._prepare = prepare
         self._attempts: dict[str, NewSnapshot] = {}
-        # The snapshots of all requests that may still be granted.
+        # Snapshots of requests that may still succeed.
         self._pending: list[NewSnapshot] = []
-        # What the catalog said first, when it was not clear.
+        # The first unclear answer of the catalog.
         self._unclear: Exception | None = None
 
     def run(self, what: str, conflict: Callable[[Exception], str], added: Iterable[DataFile] = ()) -> Snapshot | None:
-        """Try until it is committed; return the snapshot, or None where there is nothing to commit.
+        """Commit with retries; return the snapshot, or None if there is nothing to commit.
 
-        Where it fails, what was written for it is deleted, and data files that were to be added; where the outcome is
-        unknown nothing is. ``what`` names the commit in messages, ``conflict`` writes that of a conflict.
+        A failure deletes all written files, including ``added`` data files; an unknown outcome deletes nothing.
+        ``what`` names the commit in messages, ``conflict`` returns the message of a conflict.
         """
         try:
             return retry_commit(self._table.metadata.properties, self._attempt)
@@ -99,8 +99,8 @@ class CommitAttempts:
             if self._pending:
                 raise UnknownOutcomeError(
                     f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was "
-                    "deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let "
-                    "remove_orphan_files collect what is left over."
+                    "deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again, then run "
+                    "remove_orphan_files."
                 ) from (self._unclear or error)
             delete_files(self._table, [*self._writer.written, *(file.file_path for file in added)])
             if isinstance(error, ConflictError | CommitFailedException):
@@ -109,7 +109,7 @@ class CommitAttempts:
 
     def _attempt(self) -> Snapshot | None:
         self._load()
-        # An attempt that was refused may have been let in after all, and late.
+        # A refused attempt may have succeeded later.
         landed = self._landed()
         if landed is None:
             name, metadata = display_name(self._table), self._table.metadata
@@ -118,7 +118,7 @@ class CommitAttempts:
             ref = metadata.refs.get(self._branch)
             head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
             if head is None:
-                raise ConflictError(f"branch {self._branch} is no longer there")
+                raise ConflictError(f"branch {self._branch} was dropped")
             again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
             new = next(again, None) or self._prepare(head)
             if new is None:
@@ -130,12 +130,12 @@ class CommitAttempts:
         return new.snapshot
 
     def _submit(self, new: NewSnapshot) -> str:
-        """Ask the catalog to commit; return the manifest list it took."""
+        """Ask the catalog to commit; return the accepted manifest list."""
         self._pending.append(new)
         try:
             submit(self._table, new.snapshot, self._branch)
         except REFUSALS:
-            # Who stands between may have sent the request twice, and had it granted the first time.
+            # A proxy may have sent the request twice, with success the first time.
             with suppress(Exception):
                 self._load()
             if landed := self._landed():
@@ -147,9 +147,9 @@ class CommitAttempts:
         return new.snapshot.manifest_list
 
     def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
-        """Look what became of an attempt that the catalog did not confirm."""
+        """Determine the outcome of an attempt that the catalog did not confirm."""
         try:
-            # Even a refusal may be the answer to a request that was sent twice, and was granted the first time.
+            # Even a refusal may answer the repetition of a request that had succeeded.
             self._load()
         except Exception:
             self._unclear = self._unclear or error
@@ -159,14 +159,14 @@ class CommitAttempts:
         if new not in self._pending:
             raise CommitFailedException(str(error)) from error
         if is_not_committed(error):
-            # An earlier request for the same snapshot, that the catalog may still be busy with, stays pending.
+            # An earlier request for the same snapshot may still be in progress, so it stays pending.
             self._pending.remove(new)
         else:
             self._unclear = self._unclear or error
         raise error
 
     def _landed(self) -> str | None:
-        """Return the manifest list of the attempt that the table has, or None."""
+        """Return the manifest list of the attempt that succeeded; None without one."""
         snapshot = self._table.metadata.snapshot_by_id(self._writer.snapshot_id)
         return snapshot.manifest_list if snapshot else None
 
@@ -179,13 +179,13 @@ class CommitAttempts:
 
 
 class CommitOutcome:
-    """Knows whether an attempt to commit may have been committed although it failed."""
+    """Tracks whether a failed commit may have succeeded."""
 
     is_unclear = False
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Note the failure of a commit."""
+        """Record a commit's failure, and raise it."""
         try:
             yield
         except Exception as error:
@@ -194,9 +194,9 @@ class CommitOutcome:
 
 
 def change_properties(table: Table, properties: Mapping[str, str], removed: Collection[str] = ()) -> None:
-    """Set properties, and remove others; again where others commit first, or the catalog fails.
+    """Set and remove properties, with retries after conflicts and failures.
 
-    What is as wanted already is not committed again, which makes it safe to try again what may have been committed.
+    Properties that are already as wanted are not committed, so a commit with an unknown outcome can be repeated.
     """
     outcome = CommitOutcome()
 
@@ -224,7 +224,7 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
                     return
             raise UnknownOutcomeError(
                 f"Cannot tell whether {settings} was set on {display_name(table)}, because the catalog gave no clear "
-                "answer. Nothing else was done: look at the table's properties."
+                "answer. Nothing else was done: check the table's properties."
             ) from error
         kind = RewriteConflictError if isinstance(error, CommitFailedException) else RewriteFailedError
         reason = f"because {why(error).rstrip('.')}. Nothing else was done."
@@ -241,7 +241,7 @@ def _commit(table: Table, unset: dict[str, str], surplus: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Replacement:
-    """Data files of the starting snapshot to remove, and new ones that hold their rows, of any of the table's specs."""
+    """Data files of the starting snapshot to remove, and new files that hold their rows, of any partition spec."""
 
     removed: tuple[DataFile, ...]
     added: tuple[DataFile, ...]
@@ -257,18 +257,18 @@ def commit_replacement(
     use_starting_sequence_number: bool = True,
     snapshot_properties: Mapping[str, str],
 ) -> int:
-    """Replace data files in one snapshot, unless another operation changed the rows that they hold.
+    """Replace data files in one snapshot, unless another operation changed their rows.
 
-    Appends that were made meanwhile survive. The table's ``commit.retry.*`` properties hold.
+    Concurrent appends survive. Retries follow the table's ``commit.retry.*`` properties.
     """
     name = display_name(table)
     writer = SnapshotWriter(table, replacement.added, snapshot_properties)
     reader = HeadReader(replacement.removed, replacement.added)
 
     def prepare(snapshot: Snapshot) -> NewSnapshot:
-        """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
+        """Validate the rewrite against the branch's head, and write a snapshot on top of it."""
         metadata = table.metadata
-        # First of all, for it finds the new files where they must not be deleted.
+        # Read first: it raises without deleting files if the new files are committed already.
         head = reader.read(snapshot, table.io)
         check_history(metadata, snapshot, (start.snapshot_id, *ours), branch)
         check_files(head, replacement.removed, start)
@@ -287,9 +287,9 @@ def commit_replacement(
         f"the rewrite of {name}",
         lambda why: (
             f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {why}. "
-            "The new files were deleted and the table is as that operation left it. Run the rewrite again; to lose "
-            "less to a conflict, set partial-progress.enabled to true, which commits file groups independently, or "
-            "narrow it with where."
+            "The new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose "
+            "less work to conflicts, narrow it with where, or set partial-progress.enabled to true, which commits file "
+            "groups independently."
         ),
         replacement.added,
     )
@@ -298,16 +298,16 @@ def commit_replacement(
 
 
 def check_committable(table: Table) -> None:
-    """Refuse a table whose properties no snapshot can be committed with, before anything is read: each is read here."""
+    """Refuse a table whose properties prevent commits, before its files are read."""
     avro_codec(table.metadata)
     partition_summary_limit(table.metadata)
     retrying(table.metadata.properties, is_transient)
 
 
 def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
-    """Remove the delete files that apply to no data file of a branch, in a snapshot of its own if there are any.
+    """Remove the delete files that apply to no data file of a branch, in a separate snapshot if there are any.
 
-    What applies is judged anew at the head of every attempt, so that no commit of others is in the way.
+    Every attempt checks them again at the branch's head, so other commits do not conflict with it.
     """
     name = display_name(table)
     writer = SnapshotWriter(table, (), {})
@@ -321,16 +321,16 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
 
     committed = CommitAttempts(table, branch, writer, prepare).run(
         f"the removal of dangling delete files after the rewrite of {name}, which was,",
-        lambda why: f"Cannot remove dangling delete files of {name}, because {why}. What was committed before stands.",
+        lambda why: f"Cannot remove dangling delete files of {name}, because {why}. Earlier commits remain.",
     )
     return removed if committed else 0
 
 
 @dataclass(eq=False)
 class CommitManager:
-    """Commits batches of file groups to a branch, and counts, so that what stands is known however the rewrite ends.
+    """Commits batches of file groups to a branch, and counts commits and files, also for a rewrite that fails.
 
-    The table has the new metadata after every commit.
+    The table object is up to date after every commit.
     """
 
     table: Table
@@ -341,22 +341,22 @@ class CommitManager:
     added_files: int = 0
     removed_delete_files: int = 0
     failed_files: int = 0
-    failure: Exception | None = None  # why a file group failed, the last one that did
-    failed_commits: list[Exception] = field(default_factory=list)  # why, where no other operation was in the way
-    conflicts: list[RewriteConflictError] = field(default_factory=list)  # what took the file groups in ``lost``
-    lost: list[FileGroup] = field(default_factory=list)  # at the last attempt
-    lost_in_all: int = 0  # file groups that conflicts took at any attempt, whatever became of them then
-    waiting: int = 0  # file groups that were not begun, because the caller wanted no more
+    failure: Exception | None = None  # error of the last failed file group
+    failed_commits: list[Exception] = field(default_factory=list)  # errors other than conflicts
+    conflicts: list[RewriteConflictError] = field(default_factory=list)  # causes of ``lost``
+    lost: list[FileGroup] = field(default_factory=list)  # file groups lost in the last attempt
+    lost_in_all: int = 0  # file groups lost in any attempt, also if a later one succeeded
+    waiting: int = 0  # file groups not started, because the caller stopped
     ours: list[int] = field(default_factory=list)  # the snapshots that were committed
 
     @property
     def count(self) -> int:
-        """How many commits were made."""
+        """Number of commits."""
         return len(self.ours)
 
     def commit(self, snapshot: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]) -> bool:
-        """Commit a batch of file groups that were planned on a snapshot; tells whether that was done."""
-        # They come as they are done, and are committed in one order whichever was first.
+        """Commit a batch of file groups that were planned on ``snapshot``; returns whether it succeeded."""
+        # Sorted, so that the snapshot does not depend on which group finished first.
         results = sorted(results, key=lambda each: each.sampled.group.index)
         groups = [each.sampled.group for each in results]
         removed = tuple(task.data_file for group in groups for task in group.tasks)

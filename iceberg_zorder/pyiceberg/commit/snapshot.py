@@ -1,4 +1,4 @@
-"""The snapshot that replaces data files: validation against writers, manifests, manifest list, summary, markers."""
+"""The snapshot that replaces data files: conflict checks, manifests, manifest list, summary, markers."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ MARKERS = {
     "polaris.internal.conflict-resolution.by-operation-type.replace": "rollback",
     "lakekeeper.rollbackable": "true",
 }
-"""In a snapshot's summary: what Polaris and Lakekeeper go by."""
+"""Summary keys by which Polaris and Lakekeeper recognise snapshots to roll back."""
 
 
 _ROW_IDS_SINCE = 3
 
 
 def markers_of(format_version: int) -> dict[str, str]:
-    """Say what marks a rewrite of a table of a format version: nothing of one whose rows have ids.
+    """Return the summary markers of a rewrite; none for tables with row ids (format version 3).
 
-    A catalog that rolls a rewrite back does not give the ids free that it has taken. Polaris then answers to the writer
-    that its commit is wrong (400, up to 1.7), where it would else try again; Lakekeeper does not roll back.
+    A catalog that rolls back a rewrite does not release its row ids. Polaris (up to 1.7) then refuses the writer's
+    commit with status 400, which is not retried, and Lakekeeper does not roll back.
     """
     return dict(MARKERS) if format_version < _ROW_IDS_SINCE else {}
 
 
 def is_marked(snapshot: Snapshot) -> bool:
-    """Tell whether a catalog may roll a snapshot back."""
+    """Return whether a catalog may roll back a snapshot."""
     summary = snapshot.summary
     if summary is None or summary.operation != Operation.REPLACE:
         return False
@@ -71,25 +71,25 @@ def is_marked(snapshot: Snapshot) -> bool:
 
 
 def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
-    """Tell whether a catalog may make a snapshot the head of a branch again."""
+    """Return whether a catalog may make a snapshot the head of a branch again."""
     heads = (metadata.snapshot_by_id(ref.snapshot_id) for ref in metadata.refs.values())
     runs = (takewhile(is_marked, ancestors_of(head, metadata)) for head in heads)
     return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)
 
 
 NEWEST_FORMAT = 2
-"""The newest format version of tables that PyIceberg writes."""
+"""Newest table format version that PyIceberg writes."""
 USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 LEASE = "zorder.maintained-by"
-"""The table property: the maintainer, the id of its write, and until when, with blanks between them."""
+"""Table property of the lease: maintainer, write id and end time, separated by blanks."""
 
 
 class ConflictError(Exception):
-    """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
+    """Another operation changed the rewritten files; the message is the reason, without a leading "Cannot"."""
 
 
 def check_format(table: Table) -> None:
-    """Refuse a table of a format version that PyIceberg does not write; it may have been upgraded since the plan."""
+    """Refuse format versions that PyIceberg does not write; the table may have been upgraded since the plan."""
     if table.format_version > NEWEST_FORMAT:
         raise InvalidInputError(
             f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
@@ -98,16 +98,16 @@ def check_format(table: Table) -> None:
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
-    """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned."""
+    """Refuse a write whose maintainer lost the table's lease, because its new files may be deleted as abandoned."""
     if is_leased(write_id) and write_id not in metadata.properties.get(LEASE, "").split():
         raise TakenOverError(
             f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
-            " stopped for longer than its lease, or has worked for longer. What it had not committed was left undone."
+            " paused or working for longer than its lease. Uncommitted file groups were not rewritten."
         )
 
 
 def check_history(metadata: TableMetadata, head: Snapshot, ours: Collection[int], branch: str) -> None:
-    """Check that a branch goes on from the snapshot that a rewrite started from, though that may be expired."""
+    """Check that the branch descends from the rewrite's starting snapshot, which may have expired."""
     for snapshot in ancestors_of(head, metadata):
         if snapshot.snapshot_id in ours or snapshot.parent_snapshot_id in ours:
             return
@@ -118,10 +118,10 @@ def check_history(metadata: TableMetadata, head: Snapshot, ours: Collection[int]
 
 
 def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
-    """Tell whether a snapshot that a table does not have can never get there, for its sequence number is taken.
+    """Return whether a pending snapshot can no longer succeed, because its sequence number is taken.
 
-    So ends an attempt during which another branch was written, for which PyIceberg's catalogs raise no exception of
-    their own. A number that only marked rewrites have taken may be free again.
+    This happens if another branch was written during an attempt; PyIceberg's catalogs raise no specific exception for
+    it. A number taken only by marked rewrites may become free again after a rollback.
     """
     if isinstance(metadata, TableMetadataV1) or metadata.last_sequence_number < (snapshot.sequence_number or 0):
         return False
@@ -129,16 +129,16 @@ def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
 
 
 def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:
-    """Check that the files to remove are at the head as they were in the starting snapshot."""
-    # A file that was added again later would not have the position deletes that the rewrite has applied.
+    """Check that the head has the files to remove, unchanged since the starting snapshot."""
+    # A file that was removed and added again would lack the position deletes that the rewrite applied.
     same = [entry for entry in head.removed if sequence_number(entry) <= (start.sequence_number or 0)]
     there = Counter(entry.data_file.file_path for entry in same)
     wanted = Counter(file.file_path for file in removed)
     if missing := sorted(wanted - there):
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise ConflictError(f"data file {missing[0]}{more} is no longer there")
+        raise ConflictError(f"data file {missing[0]}{more} was removed")
     if twice := sorted(Counter(entry.data_file.file_path for entry in head.removed) - wanted):
-        raise ConflictError(f"data file {twice[0]} is there more than once")
+        raise ConflictError(f"data file {twice[0]} is in the table more than once")
 
 
 def check_deletes(
@@ -149,7 +149,7 @@ def check_deletes(
     *,
     use_starting_sequence_number: bool,
 ) -> None:
-    """Check that delete files added since the starting snapshot delete the same rows of new files as of old ones."""
+    """Check that delete files added since the starting snapshot delete the same rows of the new files as of the old."""
     removed = [entry.data_file for entry in head.removed]
     paths = {file.file_path for file in removed}
     partitions = {partition_of(file) for file in removed}
@@ -170,8 +170,8 @@ def check_deletes(
             if not use_starting_sequence_number:
                 applies = everywhere or partition in partitions
             else:
-                # In one spec a row stays in its partition. From one spec to another it may leave the partition that
-                # the delete is for, or enter it.
+                # Within one spec, a row stays in its partition. With another spec, it may leave or enter the partition
+                # that the delete applies to.
                 moved = spec_ids != {file.spec_id}
                 applies = not everywhere and moved and partition in partitions | new_partitions
         if applies:
@@ -182,14 +182,14 @@ def check_deletes(
 
 @dataclass(frozen=True)
 class NewSnapshot:
-    """A snapshot that is written, but not committed."""
+    """A written, uncommitted snapshot."""
 
     snapshot: Snapshot
-    files: frozenset[str]  # its manifest list and manifests
+    files: frozenset[str]  # manifest list and manifests
 
 
 class SnapshotWriter:
-    """Writes a rewrite's snapshot on top of a head, and again on the next head; manifests that fit again stay."""
+    """Writes a rewrite's snapshot on top of successive heads, reusing manifests that still fit."""
 
     def __init__(self, table: Table, added: tuple[DataFile, ...], properties: Mapping[str, str]) -> None:
         self.snapshot_id = table.metadata.new_snapshot_id()
@@ -201,7 +201,7 @@ class SnapshotWriter:
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
-        """Write the snapshot for a head, whose manifests the table object must know."""
+        """Write the snapshot for a head; the table object must be at that head."""
         metadata = self._table.metadata
         added = defaultdict(list)
         for file in self._added:
@@ -259,7 +259,7 @@ class SnapshotWriter:
         )
 
     def _once(self, of: str, write: Callable[[], ManifestFile]) -> ManifestFile:
-        """Write a manifest, or take the one that was written for another head in the same format version."""
+        """Write a manifest, or reuse the one written for an earlier head in the same format version."""
         key = self._table.metadata.format_version, of
         if key not in self._manifests:
             self._manifests[key] = write()
@@ -268,7 +268,7 @@ class SnapshotWriter:
     def _without(
         self, manifest: ManifestFile, removed: Iterable[ManifestEntry], kept: Iterable[ManifestEntry]
     ) -> ManifestFile:
-        """Write a manifest again: some entries as deleted by this snapshot, the others as existing before it."""
+        """Rewrite a manifest with ``removed`` entries marked as deleted and ``kept`` ones as existing."""
         again = (
             *((entry, ManifestEntryStatus.DELETED, self.snapshot_id) for entry in removed),
             *((entry, ManifestEntryStatus.EXISTING, entry.snapshot_id) for entry in kept),
@@ -294,14 +294,14 @@ class SnapshotWriter:
             collector.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
         changes = collector.build()
         before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
-        # A total that the last summary does not have, or that cannot be right, is left out: PyIceberg would start from
-        # 0 where it has none. It knows no replacements, whose totals are those of any change.
+        # Totals that are missing or wrong in the last summary are left out, where PyIceberg would start from 0.
+        # PyIceberg has no replace operation; its totals are computed as for an overwrite.
         known = {"operation": "", **{key: text for key, text in before.items() if text.isdecimal()}}
         totals = update_snapshot_summaries(Summary(Operation.OVERWRITE, **changes), known).additional_properties
         return Summary(Operation.REPLACE, **{**self._properties, **totals})
 
 
 def partition_summary_limit(metadata: TableMetadata) -> int:
-    """Tell for how many partitions at most a snapshot's summary says what has changed."""
+    """Return the largest number of partitions that a snapshot's summary lists."""
     default = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
     return whole_number(metadata.properties, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, default)

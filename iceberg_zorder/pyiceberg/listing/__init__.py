@@ -1,1 +1,1 @@
-"""Which data files of a snapshot a filter leaves, and which deletes apply to them."""
+"""List a snapshot's data files that may match a filter, with the deletes that apply to them."""

@@ -1,4 +1,4 @@
-"""List the data files that a filter leaves of a snapshot, with deletes and bounds, and the snapshots before it."""
+"""List a snapshot's data files that may match a filter, with deletes and bounds, and the snapshot's ancestors."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 
 
 def scanned_table(table: Table, identifier: tuple[str, ...]) -> ScannedTable:
-    """Describe a table for the reading of workloads."""
+    """Return the facts about a table that reading a workload needs."""
     columns = {name: str(field.field_type) for name, field in named_fields(table.schema().as_struct())}
     return ScannedTable(identifier, columns, table.location())
 
 
 def snapshots_to(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
-    """List the snapshots that led to one, oldest first, as far as they are kept."""
+    """Return a snapshot and its ancestors that have not expired, oldest first."""
     found = []
     for each in reversed([*ancestors(table, head)]):
         summary = dict(each.summary.additional_properties) if each.summary else {}
@@ -83,9 +83,9 @@ def snapshots_to(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
 
 
 def ancestors(table: Table, head: Snapshot | None) -> Iterator[Snapshot]:
-    """List a snapshot and those before it, newest first, as far as they are kept.
+    """Yield a snapshot and its ancestors that have not expired, newest first.
 
-    PyIceberg looks for each among all others, which takes seconds where there are thousands.
+    PyIceberg's own function searches all snapshots for each ancestor, which takes seconds with thousands.
     """
     by_id = {each.snapshot_id: each for each in table.metadata.snapshots}
     while head is not None:
@@ -100,8 +100,8 @@ _Sequenced = tuple[DataFile, int]
 class DeleteIndex:
     """The delete files of a snapshot."""
 
-    schema: Schema  # where the types of equality fields are looked up
-    unpartitioned: frozenset[int]  # the specs without fields that partition
+    schema: Schema  # for the types of equality fields
+    unpartitioned: frozenset[int]  # ids of unpartitioned specs
     _positions: dict[Partition, list[_Sequenced]] = field(default_factory=dict)
     _positions_by_path: dict[str, list[_Sequenced]] = field(default_factory=dict)
     _equalities: dict[Partition, list[_Sequenced]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class DeleteIndex:
             self._positions.setdefault(partition_of(delete), []).append(sequenced)
 
     def of(self, data: DataFile, sequence_number: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        """Return the position deletes and the equality deletes that may apply to a file of a data sequence number."""
+        """Return the position deletes and the equality deletes that may apply to a data file."""
         partition = partition_of(data) if self._positions or self._equalities else ()
         positions = self._positions.get(partition, []) + self._positions_by_path.get(data.file_path, [])
         equalities = self._global_equalities + self._equalities.get(partition, [])
@@ -133,7 +133,7 @@ class DeleteIndex:
         )
 
     def _may_equal(self, data: DataFile, delete: DataFile) -> bool:
-        """Tell by counts and bounds whether a data file may hold a row that an equality delete file names."""
+        """Return whether a data file may hold a row of an equality delete file, by counts and bounds."""
         fields = (self._field(field_id) for field_id in delete.equality_ids or [])
         return all(_columns_may_equal(data, delete, each) for each in fields if each is not None)
 
@@ -160,7 +160,7 @@ def _columns_may_equal(data: DataFile, delete: DataFile, column: NestedField) ->
 
 
 def _nulls(file: DataFile, column: NestedField) -> str:
-    """Tell how many of a file's values are NULL: ``none``, ``some`` (or not known), or ``all``."""
+    """Return how many of a file's values are NULL: ``none``, ``some`` (or unknown), or ``all``."""
     if column.required:
         return "none"
     nulls = (file.null_value_counts or {}).get(column.field_id)
@@ -172,7 +172,7 @@ def _nulls(file: DataFile, column: NestedField) -> str:
 
 
 def _may_hold_nan(file: DataFile, column: NestedField) -> bool:
-    """Tell whether a file may hold NaN, which no bound encloses."""
+    """Return whether a file may hold NaN, which bounds do not include."""
     if not isinstance(column.field_type, FloatType | DoubleType):
         return False
     return (file.nan_value_counts or {}).get(column.field_id) != 0
@@ -187,7 +187,7 @@ _WIDTHS: dict[type[IcebergType], np.dtype[Any]] = {
     FloatType: np.dtype("<f4"),
     DoubleType: np.dtype("<f8"),
 }
-"""How bounds of numbers are kept, unless the column was of a smaller type when its file was written."""
+"""Binary form of numeric bounds, unless the column had a smaller type when the file was written."""
 
 
 def file_arrays(
@@ -198,7 +198,7 @@ def file_arrays(
     partitions: npt.NDArray[np.int64] | None = None,
     lengths: Sequence[int | None] | None = None,
 ) -> DataFiles:
-    """Describe data files by what their manifest entries say."""
+    """Return data files as arrays, from their manifest entries."""
     cuts = [None] * len(columns) if lengths is None else lengths
     return DataFiles(
         np.zeros(len(files), np.int64) if partitions is None else partitions,
@@ -214,7 +214,7 @@ def file_arrays(
 def new_files_read(
     listing: Listing, files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which files that do not exist yet a condition does not rule out."""
+    """Return which planned files a condition does not rule out."""
     found = np.empty(files.count, np.bool_)
     for place, new in enumerate(new_data_files(files, fields, partitions)):
         is_known = partitions[files.partitions[place]] is not None
@@ -225,7 +225,7 @@ def new_files_read(
 def new_data_files(
     files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
 ) -> list[DataFile]:
-    """Describe files that do not exist yet as those that do, with the arguments of :func:`new_files_read`."""
+    """Return manifest entries for planned files; the arguments are those of :func:`new_files_read`."""
     return [_new_file(files, place, fields, partitions[files.partitions[place]]) for place in range(files.count)]
 
 
@@ -263,7 +263,7 @@ def _key(keys: KeyColumn, place: int) -> int | bytes:
 def column_bounds(
     files: Sequence[DataFile], field: NestedField, column: ClusteringColumn, length: int | None = None
 ) -> ColumnBounds:
-    """Read the bounds of a column in data files."""
+    """Return the bounds of a column in data files."""
     ends = _ends(files, field)
     lower, upper = (encode(each if length is None else cut(each, length), column.type) for each in ends)
     rows = np.array([_count(file.value_counts, field.field_id, file.record_count) for file in files], np.int64)
@@ -288,11 +288,11 @@ def _ends(files: Sequence[DataFile], field: NestedField) -> list[pa.Array]:
 
 
 def _of_width(encoded: Sequence[bytes | None], width: np.dtype[Any]) -> pa.Array:
-    """Decode bounds all at once, as :func:`iceberg_zorder.pyiceberg.files.bounds` does one by one."""
+    """Decode all bounds at once; :func:`iceberg_zorder.pyiceberg.files.bounds` decodes them one by one."""
     is_missing = np.array([each is None for each in encoded], np.bool_)
     values = np.zeros(len(encoded), width)
     values[~is_missing] = np.frombuffer(b"".join(each for each in encoded if each is not None), width)
-    # NaN bounds nothing.
+    # NaN is no bound.
     return pa.array(values, mask=is_missing | np.isnan(values))
 
 
@@ -309,13 +309,13 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
 
 
 def _count(kept: Mapping[int, int] | None, field_id: int, otherwise: int) -> int:
-    """Look up a count; one that no file can have is none."""
+    """Return a field's count; invalid counts are ignored."""
     found = of_field(kept, field_id, otherwise)
     return found if 0 <= found <= _MOST_ROWS else otherwise
 
 
 def bound(key: int | bytes, kind: PrimitiveType) -> bytes:
-    r"""Write a key as a bound, as Iceberg serialises single values.
+    r"""Return a key as a bound, in Iceberg's single-value serialization.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def bound(key: int | bytes, kind: PrimitiveType) -> bytes:
         unscaled = int.from_bytes(key, "big") - (1 << 127) if isinstance(key, bytes) else key
         return unscaled.to_bytes((8 + (unscaled + (unscaled < 0)).bit_length()) // 8, "big", signed=True)
     if isinstance(key, bytes):
-        # Half a character is none.
+        # An incomplete character is dropped.
         return key.decode(errors="ignore").encode() if isinstance(kind, StringType) else key
     if isinstance(kind, FloatType | DoubleType):
         bits = key if key >= 0 else key ^ _MAX_LONG
@@ -337,9 +337,10 @@ def bound(key: int | bytes, kind: PrimitiveType) -> bytes:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Keep Python from looking for garbage among entries of manifests: again and again, and among more each time.
+    """Disable garbage collection while manifests are read.
 
-    That takes a quarter of the time of 100,000 files. In the other threads of the process it waits for as long.
+    Repeated collections of a growing heap take a quarter of the time for 100,000 files. Other threads are affected,
+    too.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -351,9 +352,9 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 class Listing:
-    """Lists the data files that may hold rows for which a filter is true; no data file is opened.
+    """Lists the data files that may match a filter, from metadata alone.
 
-    Raises InvalidInputError when the filter cannot be honoured.
+    Raises InvalidInputError for filters that are invalid for the table.
     """
 
     def __init__(
@@ -365,7 +366,7 @@ class Listing:
 
     @without_garbage_collection()
     def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
-        """List the data files of a snapshot; its manifests are read."""
+        """Return a snapshot's data files that may match; reads its manifests."""
         table, io = self._table, self._table.io
         specs, schema = table.specs(), table.schema()
         manifest_filters = {
@@ -387,21 +388,21 @@ class Listing:
         ]
 
     def may_match(self, file: DataFile) -> bool:
-        """Tell whether a data file may hold a matching row, by its partition and its metrics."""
+        """Return whether a data file may hold a matching row, by its partition and metrics."""
         return self.partition_may_match(file) and self.values_may_match(file)
 
     def partition_may_match(self, file: DataFile) -> bool:
-        """Tell the same by its partition alone."""
+        """Return whether a data file may hold a matching row, by its partition alone."""
         return self._partition_filters[file.spec_id](file)
 
     @cached_property
     def values_may_match(self) -> Callable[[DataFile], bool]:
-        """Tells the same by a file's metrics alone."""
+        """A test whether a data file may hold a matching row, by its metrics alone."""
         return file_may_match(self._table.schema(), self._filter, self._case_sensitive)
 
     @cached_property
     def kept_fields(self) -> list[NestedField]:
-        """The columns that it looks at, but for those of which new files keep no bounds."""
+        """The filter's columns for which new files keep bounds."""
         schema, config = self._table.schema(), metrics_config(self._table)
         found = filtered_fields(schema, self._filter, self._case_sensitive)
         return [

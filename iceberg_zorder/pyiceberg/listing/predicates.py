@@ -1,7 +1,7 @@
-"""Turn ``where`` into the expressions by which PyIceberg chooses data files, as Spark turns it into Iceberg's.
+"""Convert ``where`` to PyIceberg's expressions for pruning, as Spark converts it to Iceberg's.
 
-The expressions are for statistics, and not for rows: inside OR, ``a <> 1`` is true where ``a`` is NULL. So it is in
-Iceberg for Java, and both engines then choose the same files.
+The expressions suit statistics, not rows: inside OR, ``a <> 1`` is true if ``a`` is NULL. Iceberg for Java does the
+same, so both engines choose the same files.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ from iceberg_zorder.rewrite.predicate import Name, Predicate, Value, as_date, as
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECONDS_OF_A_DAY = 86_400_000_000
 _FEW_VALUES = 20
-"""Of so many values of NOT IN files are ruled out that have one of them alone; each costs time for each file."""
+"""Most values of NOT IN that rule out files holding a single value; each value costs time per file."""
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _NEGATED = {"=": "<>", "<>": "="}
 _COMPARISONS: dict[str, type[LiteralPredicate]] = {
@@ -86,11 +86,11 @@ _COMPARISONS: dict[str, type[LiteralPredicate]] = {
 }
 
 _Compared = bool | tuple[str, Literal[Any]]
-"""An operator and a literal of the column's type; or whether every value is compared so."""
+"""An operator with a literal of the column's type, or the result for all values."""
 
 
 def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sensitive: bool) -> BooleanExpression:
-    """Find the expression for choosing the data files that may hold rows for which a condition is true."""
+    """Return the expression that selects the data files that may match a condition."""
     if where is None:
         return AlwaysTrue()
 
@@ -106,7 +106,7 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
             found = _expression(column, parse_predicate(where), negated=False, is_conjunct=True)
         else:
             found = where
-        # Binding tells of unknown columns and of values of another type.
+        # Binding reports unknown columns and values of another type.
         file_may_match(table.schema(), found, case_sensitive)
     except Exception as error:  # PyIceberg's own exceptions have no base class
         raise InvalidInputError(
@@ -118,10 +118,9 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
 def _expression(
     columns: Callable[[Name], _Column], predicate: Predicate, *, negated: bool, is_conjunct: bool
 ) -> BooleanExpression:
-    """Find when a predicate is true, or when it is false if negated: NULL is neither.
+    """Return the expression for a predicate being true, or false if ``negated``; NULL is neither.
 
-    Spark infers that a column is not NULL where all rows must meet a condition of it, which is then a conjunct, and
-    from NOT IN of several values anywhere.
+    Spark infers IS NOT NULL from conjuncts, and from NOT IN with several values anywhere.
     """
     if isinstance(predicate, spark_sql.Not):
         return _expression(columns, predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
@@ -147,10 +146,10 @@ def _expression(
 
 
 class _Column:
-    """One column, and what its statistics can be asked.
+    """Builds the expressions for one column.
 
-    Numbers are compared exactly, and what Spark would compare only after a conversion of the column that Iceberg cannot
-    look behind, or differently from setting to setting (text with numbers), is refused.
+    Numbers are compared exactly. Comparisons are refused if Spark would convert the column, which prevents pruning, or
+    if Spark's result depends on settings (text with numbers).
     """
 
     def __init__(self, name: str, kind: IcebergType) -> None:
@@ -171,16 +170,16 @@ class _Column:
         return Or(self.is_null(True), found) if negated else found
 
     def matches(self, predicate: Predicate, negated: bool) -> BooleanExpression:
-        """Find when a predicate of this column is true, or false if negated, of values that are not NULL."""
+        """Return the expression for a predicate being true (or false if ``negated``) for non-NULL values."""
         if isinstance(predicate, spark_sql.Comparison):
             if isinstance(self._kind, UUIDType) and predicate.operator not in ("=", "<>"):
-                raise InvalidInputError(f"{self} is compared by {predicate.operator}, and UUIDs only by = and <>")
+                raise InvalidInputError(f"{self} is compared by {predicate.operator}: UUIDs support only = and <>")
             return self.compare(_OPPOSITES[predicate.operator] if negated else predicate.operator, predicate.value)
         if isinstance(predicate, spark_sql.In):
             return self._is_none_of(predicate.values) if negated else self._is_any_of(predicate.values)
         if isinstance(predicate, spark_sql.StartsWith):
             if not isinstance(self._kind, StringType):
-                raise InvalidInputError(f"{self} does not begin with text")
+                raise InvalidInputError(f"{self} is not text: only text columns have prefixes")
             prefix = StringLiteral(predicate.prefix)
             return (
                 NotStartsWith(term=self._term, value=prefix) if negated else StartsWith(term=self._term, value=prefix)
@@ -199,7 +198,7 @@ class _Column:
         if self._is_floating and isinstance(value.content, float) and math.isnan(value.content):
             return self._compare_with_nan(operator)
         if isinstance(self._kind, BooleanType) and operator in _NEGATED and self._literal(value) == literal(False):
-            # As Spark has it, a flag is false where it differs from true: that leaves open whether it is NULL.
+            # As in Spark, a flag <> true becomes = false, which does not exclude NULL.
             operator, value = _NEGATED[operator], Value("boolean", True)
         if operator == "<>":
             return self._differs(value)
@@ -210,18 +209,18 @@ class _Column:
 
     def _compare_with_nan(self, operator: str) -> BooleanExpression:
         if operator not in ("=", "<>"):
-            raise InvalidInputError(f"{self} is compared with NaN by {operator}, and only = and <> can be asked")
+            raise InvalidInputError(f"{self} is compared with NaN by {operator}: only = and <> are supported")
         return IsNaN(term=self._term) if operator == "=" else NotNaN(term=self._term)
 
     def _differs(self, value: Value) -> BooleanExpression:
-        """Rule out files of this value alone, as Iceberg for Java does, and PyIceberg's NotEqualTo does not."""
+        """Rule out files that hold only this value, as Iceberg for Java does; PyIceberg's NotEqualTo does not."""
         if self._comparison("=", value) is False:
             return self.is_null(False)
         beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
         return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
 
     def distinct(self, values: Iterable[Value]) -> int:
-        """Count the values that the column can have."""
+        """Count the values that are valid for the column's type."""
         return len({str(found) for value in values if not isinstance(found := self.compare("=", value), AlwaysFalse)})
 
     def _is_any_of(self, values: Iterable[Value]) -> BooleanExpression:
@@ -246,7 +245,7 @@ class _Column:
         return And(AlwaysTrue(), AlwaysTrue(), *(self.compare("<>", value) for value in values))
 
     def _comparison(self, operator: str, value: Value) -> _Compared:
-        """Find the comparison with a value of the column's type that says the same as one with a value of another."""
+        """Return an equivalent comparison with a value of the column's type."""
         kind = self._kind
         if isinstance(kind, IntegerType | LongType):
             return _ranged(operator, self._number(value), kind.min, kind.max, literal)
@@ -266,7 +265,7 @@ class _Column:
         content = value.content
         if value.type in ("integer", "decimal") and isinstance(content, int | Decimal):
             return Fraction(content)
-        # Every int is a double, but not every long, nor every decimal.
+        # A double represents every int, but not every long or decimal.
         if isinstance(self._kind, IntegerType) and isinstance(content, float) and math.isfinite(content):
             return Fraction(content)
         raise self._refusal(value)
@@ -286,7 +285,7 @@ class _Column:
         double = float(content)
         near = as_float(double) if isinstance(self._kind, FloatType) else double
         if near != double:
-            # The nearest single-precision float lies on one side of the value, and none lies between them.
+            # The nearest float lies on one side of the value, with no other float between them.
             if operator == "=":
                 return False
             is_less = operator in ("<", "<=")
@@ -294,7 +293,7 @@ class _Column:
         return operator, FloatLiteral(near) if isinstance(self._kind, FloatType) else DoubleLiteral(near)
 
     def _literal(self, value: Value) -> Literal[Any]:
-        """Find the value of the column's type that equals a value."""
+        """Return the literal of the column's type that equals a value."""
         kind, content = self._kind, value.content
         if isinstance(kind, StringType) and isinstance(content, str):
             return literal(content)
@@ -326,11 +325,11 @@ class _Column:
         return TimestampLiteral(_microseconds(moment))
 
     def _refusal(self, value: Value) -> InvalidInputError:
-        return InvalidInputError(f"{self} is not compared with {value}: write a value of its type")
+        return InvalidInputError(f"{self} cannot be compared with {value}: write a value of its type")
 
 
 def _ranged(operator: str, number: Fraction, least: int, most: int, make: Any) -> _Compared:
-    """Compare with a number what lies in a range of whole numbers."""
+    """Return the comparison of whole numbers within a range with a number."""
     found = _whole(operator, number)
     if isinstance(found, bool):
         return found
@@ -341,7 +340,7 @@ def _ranged(operator: str, number: Fraction, least: int, most: int, make: Any) -
 
 
 def _whole(operator: str, number: Fraction) -> bool | tuple[str, int]:
-    """Compare with a number what is whole."""
+    """Return the comparison of whole numbers with a number."""
     if number.denominator == 1:
         return operator, int(number)
     if operator == "=":
@@ -350,7 +349,7 @@ def _whole(operator: str, number: Fraction) -> bool | tuple[str, int]:
 
 
 def _decimal(units: int, scale: int) -> Decimal:
-    # From its digits: operators of decimals round to the digits of the context.
+    # Built from digits, because Decimal's operators round to the context's precision.
     return Decimal((int(units < 0), tuple(int(digit) for digit in str(abs(units))), -scale))
 
 

@@ -1,4 +1,4 @@
-"""The queries of a workload on a table: their filters, their boxes, and the data files that they read."""
+"""A workload's queries on a table: their filters, boxes, and the data files that they read."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _COMPARED = {
     "timestamp": "timestamp_ntz",
     "timestamptz": "timestamp",
 }
-"""By the type of a column, that of values which bounds are compared with as keys are."""
+"""For each column type, the type of values whose keys compare like bounds."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _MOST_AT_ONCE = 1_000_000
-"""So many pairs of conditions and files."""
+"""Number of pairs of conditions and files that are tested at once."""
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 
 def read_queries(table: Table, text: str) -> tuple[Query, ...]:
-    """Read the queries of option ``workload``; raises InvalidInputError for what is none."""
+    """Read the queries of option ``workload``; raises InvalidInputError."""
 
     def content(location: str, most: int) -> bytes:
         with table.io.new_input(location).open() as stream:
@@ -50,25 +50,22 @@ def read_queries(table: Table, text: str) -> tuple[Query, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RequestedWorkload:
-    """Queries on a table, each of a weight above 0: their filters, what these ask for and leave of data files."""
+    """Queries on a table with weights above 0: their filters and boxes, and the data files that they read."""
 
     table: Table
     queries: tuple[Query, ...]
     conditions: tuple[Predicate, ...]
     boxes: tuple[tuple[Box, ...], ...]
     listings: tuple[Listing, ...]
-    ranges: SureRanges  # what the listings leave, for all at once, as far as it goes
+    ranges: SureRanges  # a fast test before the listings
 
     @staticmethod
     def of_queries(
         table: Table, queries: Sequence[Query], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
     ) -> RequestedWorkload:
-        """Read the filters of queries, conditions of Spark SQL, against a table as it is by now.
-
-        Raises InvalidInputError for filters of other tables.
-        """
+        """Resolve queries' filters in Spark SQL on a table's current schema; raises InvalidInputError."""
         types = scanned_table(table, table.name()).columns
-        # Its messages are those of other filters, so that it comes first.
+        # First, so that its messages equal those for other filters.
         listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
         read = [_read(table, each.filter, types, most_boxes) for each in queries]
         conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
@@ -76,11 +73,11 @@ class RequestedWorkload:
 
     @property
     def key(self) -> str:
-        """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
+        """Identity of the workload's content: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
 
     def asked_of(self, like: DataFile | None, share: float) -> AskedQueries:
-        """Tell what is asked of the partition of a data file, of any without one; a share of all queries is known."""
+        """Return the queries that may match the partition of ``like``, or any partition if None."""
         asked = [
             (boxes, query.weight)
             for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
@@ -89,7 +86,7 @@ class RequestedWorkload:
         return AskedQueries(asked, float(np.cumsum([each.weight for each in self.queries])[-1]), share)
 
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
-        """Tell which data files, whose partitions may be unknown, each query does not rule out."""
+        """Return which data files each query reads; without ``are_placed`` partitions are unknown."""
         found, is_sure = self.ranges.may_match(files, self.table.schema())
         partitions = by_partition(files) if are_placed else {}
         for mine in partitions.values():
@@ -101,19 +98,19 @@ class RequestedWorkload:
         return found
 
     def read_of(self, files: Sequence[DataFile], *, are_placed: bool = True) -> BytesRead:
-        """Tell what the queries read of data files."""
+        """Return the bytes and files that the queries read."""
         sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
         read = self.may_match(files, are_placed=are_placed)
         return BytesRead(int(sizes.sum()), read @ sizes, read.sum(axis=1))
 
     def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
-        """Tell which queries may read files that are made of the rows of data files, by what these hold together."""
+        """Return which queries may read new files made of these data files' rows, by their joint bounds."""
         fields = {field.field_id: field for each in self.listings for field in each.kept_fields}
         together = joined_file(files, fields.values())
         return np.array([each.values_may_match(together) for each in self.listings])
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
-        """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""
+        """Return the average share of the bytes that a query reads, in [0, 1]; None without bytes."""
         known = [each for each in parts if each is not None]
         total = sum(each.all for each in known)
         if not total:
@@ -121,13 +118,13 @@ class RequestedWorkload:
         return self._average(np.sum([each.read for each in known], axis=0) / total)
 
     def mean_cost(self, parts: Iterable[BytesRead | None], open_cost: int) -> float | None:
-        """Average what a query costs in several sets of files, in bytes; None if nothing is known of any."""
+        """Return the average cost of a query in bytes; None if nothing is known."""
         known = [each.read + open_cost * each.files for each in parts if each is not None]
         return self._average(np.sum(known, axis=0)) if known else None
 
     def _average(self, of_queries: npt.NDArray[Any]) -> float:
         weights = np.array([each.weight for each in self.queries])
-        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        # Summed in order, as in Java; numpy's sum uses another order.
         return float(np.cumsum(weights * of_queries)[-1] / np.cumsum(weights)[-1])
 
 
@@ -141,22 +138,21 @@ def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -
 
 @dataclass(frozen=True)
 class SureRanges:
-    """Ranges that conditions have of columns of whole numbers, so that a file beside one of them is not read.
+    """Ranges of integer columns in conditions, for a fast test of many conditions and files.
 
-    An evaluator of PyIceberg takes some 20 microseconds for a condition and a file; of thousands of both that is too
-    much.
+    PyIceberg's evaluators take about 20 microseconds per condition and file, too long for thousands of both.
     """
 
-    columns: tuple[tuple[Name, str], ...]  # with their types
-    ranges: tuple[Mapping[int, tuple[int, int]], ...]  # of each condition, by a column's place: lowest and highest key
-    are_all: tuple[bool, ...]  # of each condition, whether it asks for nothing else
+    columns: tuple[tuple[Name, str], ...]  # names and types
+    ranges: tuple[Mapping[int, tuple[int, int]], ...]  # per condition, by a column's place: lowest and highest key
+    are_all: tuple[bool, ...]  # per condition, whether the ranges are the whole condition
 
     @staticmethod
     def of(conditions: Sequence[tuple[Predicate, Sequence[Box]]], types: Mapping[Name, str]) -> SureRanges:
-        """Take the ranges of conditions that are comparisons joined by AND, with their boxes.
+        """Return the ranges of conditions that are comparisons joined by AND, given their boxes.
 
-        Of others a box may leave out more than bounds do: ``a IN (1, 9) AND a > 5`` is 9 alone, and a file from 1 to 8
-        meets both.
+        Boxes of other conditions may be narrower than bounds can test: ``a IN (1, 9) AND a > 5`` is only 9, but a file
+        from 1 to 8 passes both tests.
         """
         columns = tuple((name, kind) for name, kind in types.items() if kind in _COMPARED)
         place_of = {name: place for place, (name, _) in enumerate(columns)}
@@ -170,7 +166,7 @@ class SureRanges:
     def may_match(
         self, files: Sequence[DataFile], schema: Schema
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Tell which files are not ruled out."""
+        """Return which files are not ruled out, and for which pairs that is certain."""
         found = np.ones((len(self.ranges), len(files)), np.bool_)
         has_rows = np.array([file.record_count > 0 for file in files], np.bool_)
         is_sure = np.array(self.are_all, np.bool_)[:, np.newaxis] & has_rows
@@ -181,7 +177,7 @@ class SureRanges:
             has_low, has_high = bounds.lower.states == VALUE, bounds.upper.states == VALUE
             asking = np.array([at for at, each in enumerate(self.ranges) if place in each])
             ends = np.array([self.ranges[at][place] for at in asking.tolist()], np.int64)
-            # A partition has few files, of which many conditions are best asked at once; of many files that is memory.
+            # Few files: test all conditions at once. Many files: one condition at a time, to save memory.
             for some in np.array_split(np.arange(len(asking)), -(-len(asking) * len(files) // _MOST_AT_ONCE) or 1):
                 least, most = ends[some, :1], ends[some, 1:]
                 found[asking[some]] &= ~((has_high & (high < least)) | (has_low & (low > most)))
@@ -190,7 +186,7 @@ class SureRanges:
 
 
 def _compared(predicate: Predicate) -> set[tuple[str, ...]]:
-    """Name the columns of comparisons joined by AND, in lower case."""
+    """Return the lower-case names of the columns in comparisons joined by AND."""
     found = [each.column for each in _conjuncts(predicate) if isinstance(each, Comparison)]
     return {tuple(map(str.lower, column)) for column in found}
 
@@ -207,7 +203,7 @@ def _ranges(
         if name in place_of and kinds == {_COMPARED[types[name]]}:
             least = keys.start[1] if len(keys.start) == 2 else _LEAST
             most = keys.stop[1] - 1 if len(keys.stop) == 2 and isinstance(keys.stop[1], int) else _MOST
-            # No file is seen to be beyond the largest or the smallest number.
+            # The extreme numbers rule out no file.
             if isinstance(least, int) and least <= _MOST and most >= _LEAST:
                 yield place_of[name], (least, most)
 

@@ -1,1 +1,1 @@
-"""What scheduled maintenance does with tables of PyIceberg catalogs, beside the rewrites themselves."""
+"""Scheduled maintenance of tables in PyIceberg catalogs: listing, observing, leases, clean-up, rewrites."""

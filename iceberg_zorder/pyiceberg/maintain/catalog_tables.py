@@ -1,4 +1,4 @@
-"""List the tables of a catalog, and refuse tables whose files lie among those of another."""
+"""List the tables of a catalog, and refuse tables whose location holds files of another table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*(?P<rest>.*)", re.DOTALL)
 
 
 def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> Iterator[Identifier]:
-    """List the tables of a catalog; a namespace that cannot be listed is in the way of no other."""
+    """Yield the tables of a catalog; errors of namespaces are raised after all others are listed."""
     problems: list[str] = []
 
     def asked(ask: Callable[[Identifier], Iterable[Identifier]], namespace: Identifier) -> list[Identifier]:
@@ -28,7 +28,7 @@ def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> It
             return list(ask(namespace))
         except NoSuchNamespaceError:
             return []
-        except Exception as error:  # the others go on
+        except Exception as error:  # other namespaces are still listed
             problems.append(f"namespace {'.'.join(namespace)}: {type(error).__name__}: {error}")
             return []
 
@@ -46,19 +46,19 @@ def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> It
 
 
 def _inside(catalog: Catalog, namespace: Identifier) -> list[Identifier]:
-    # SQL catalogs list a namespace as one inside itself.
+    # SQL catalogs list a namespace inside itself.
     return [tuple(each) for each in catalog.list_namespaces(namespace) if len(each) > len(namespace)]
 
 
 class FileLocations:
-    """Where the tables of a catalog have their files, read once."""
+    """The file locations of a catalog's tables, read once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._roots: dict[Identifier, tuple[str, ...]] | None = None
 
     def check_alone(self, table: Table) -> None:
-        """Refuse a table if another one of the catalog may have files where it has its own."""
+        """Refuse a table if another table of the catalog may have files in its location."""
         if self._roots is None:
             self._roots = {name: self._of(name) for name in list_tables(self._catalog, lambda _: True)}
         here = plain_path(table.location())
@@ -77,14 +77,14 @@ class FileLocations:
             return ()
         except Exception as error:
             raise InvalidInputError(
-                f"Cannot remove orphan files, because where {'.'.join(name)} has its files is not known: {error}"
+                f"Cannot remove orphan files, because the file locations of {'.'.join(name)} are unknown: {error}"
             ) from error
         own = [table.properties[key] for key in _LOCATIONS if key in table.properties]
         return tuple(map(plain_path, (table.location(), *own)))
 
 
 def plain_path(location: str) -> str:
-    """Write a location of files without its scheme, for there are several of one store, and with one slash at the end.
+    """Return a location without its scheme, because one store has several, and with a trailing slash.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Delete the files of writes that never finished, once that is safe."""
+"""Delete the files of abandoned writes, once that is safe."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 def clean_up(table: Table, now: datetime, older_than: timedelta) -> None:
-    """Delete files of abandoned writes that are old enough, and note what is not."""
+    """Delete files of abandoned writes that are old enough; keep the notes of the others."""
     noted, commit = Notes.of(table.properties).abandoned, last_commit(table.metadata)
     writes = {key: each.seen(commit) for key, each in noted.items()}
     over = {key for key, each in writes.items() if each.since <= now - older_than and (each.commit or 0) < commit}
-    # Others came with a copy of the metadata, and their files are those of the table that it was copied from.
+    # Writes with another address came with copied metadata; their files belong to the original table.
     due = {key for key in over if is_written_at(key, table_address(table))}
     if due:
         deleted = delete_files_of(table, due)
-        _LOG.info("Deleted %s files of %s that no snapshot has", len(deleted), display_name(table))
+        _LOG.info("Deleted %s files of %s that no snapshot refers to", len(deleted), display_name(table))
     if due or writes != noted:
         change_notes(
             table,
@@ -38,10 +38,10 @@ def clean_up(table: Table, now: datetime, older_than: timedelta) -> None:
 
 
 def delete_files_of(table: Table, write_ids: Collection[str]) -> list[str]:
-    """Delete what writes have left that no snapshot has.
+    """Delete the files of these writes that no snapshot refers to; returns their paths.
 
-    Files are known by the id of the write in their names, so that nobody else's are looked at, whoever shares the
-    directories. Whether a snapshot has one is asked by its name alone, for a path may be written in several ways.
+    File names contain the id of their write, so files of others in the same directories are safe. Files are compared
+    with snapshots by name, because one path has several spellings.
     """
     io = table.io.current if isinstance(table.io, RenewedIO) else table.io
     found = [path for root in _roots(table) for path in list_files(io, root) if is_of_write(_name(path), write_ids)]
@@ -54,14 +54,14 @@ def delete_files_of(table: Table, write_ids: Collection[str]) -> list[str]:
 
 
 def _roots(table: Table) -> list[str]:
-    """Name the directories that files are written to, but for those inside others."""
+    """Return the directories that files are written to, without nested ones."""
     provider = table.location_provider()
     roots = {provider.data_path.rstrip("/"), provider.metadata_path.rstrip("/")}
     return sorted(root for root in roots if not any(root.startswith(f"{other}/") for other in roots))
 
 
 def _known(table: Table) -> Iterator[str]:
-    """Name all data files and manifests of all snapshots, and their lists."""
+    """Yield the names of all snapshots' data files, manifests and manifest lists."""
     seen = set()
     for snapshot in table.metadata.snapshots:
         yield _name(snapshot.manifest_list)

@@ -1,4 +1,4 @@
-"""Write a first policy for the tables of a catalog, with the columns that are known of each."""
+"""Write a first policy for the tables of a catalog, with their known clustering columns."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY
 
 _HEAD = """\
 # Which tables iceberg-zorder keeps clustered, by which columns, and when.
-# Look what it would do:  iceberg-zorder maintain {file} --dry-run
-# Do it once:             iceberg-zorder maintain {file}
+# Show the decisions:  iceberg-zorder maintain {file} --dry-run
+# Run one pass:        iceberg-zorder maintain {file}
 # All settings are in docs/do/policy.md.
 version: 1
 catalogs:
   {name}: {properties}
-# budget: {{bytes: 100 GB, minutes: 60}}  # what a pass may rewrite, and how long it may take; the next pass goes on
-# defaults: {{allowed-hours: 22:00-06:00, time-zone: Europe/Berlin}}  # settings of all tables
-namespaces:  # a table without a rule below is clustered by its property zorder.columns, or as by its last rewrite
+# budget: {{bytes: 100 GB, minutes: 60}}  # limits of a pass; the next pass continues
+# defaults: {{allowed-hours: 22:00-06:00, time-zone: Europe/Berlin}}  # settings for all tables
+namespaces:  # a table without columns here uses its property zorder.columns, else the columns of its last rewrite
 """
 _VARIABLE = re.compile(r"[^A-Z0-9]+")
 
 
 def first_policy(catalog: Catalog, configuration: CatalogConfiguration, file: str = "policy.yaml") -> str:
-    """Return a policy in YAML, for all tables of a catalog; ``file`` is what it calls itself."""
+    """Return a policy in YAML for all tables of a catalog; ``file`` is its name in comments."""
     tables = sorted(list_tables(catalog, lambda _: True))
     if not tables:
         raise InvalidInputError(f"Cannot write a policy, because catalog {configuration.name} has no table")
@@ -66,7 +66,7 @@ def first_policy(catalog: Catalog, configuration: CatalogConfiguration, file: st
 
 
 def _properties(configuration: CatalogConfiguration) -> str:
-    """Write a catalog's properties: none if PyIceberg's configuration has them all, and no secrets."""
+    """Return a catalog's properties in YAML, without secrets; empty if PyIceberg's configuration has them all."""
     if not configuration.flags:
         return "{}  # as .pyiceberg.yaml or PYICEBERG_CATALOG__ variables say"
 
@@ -82,27 +82,27 @@ def _properties(configuration: CatalogConfiguration) -> str:
 
 
 def _rule(catalog: Catalog, name: Identifier) -> Iterator[str]:
-    """Write the rule of a table; as a comment if its columns are not known."""
+    """Yield the lines of a table's rule; commented out if its columns are unknown."""
     key = _quoted(glob.escape(".".join(name)))
     try:
         found = known_columns(catalog.load_table(name))
-    except Exception as error:  # the other tables have rules all the same
+    except Exception as error:  # other tables still get rules
         yield f"  {key}:"
         yield f"    enabled: false  # {printable(why(error))}"
         return
     if found is None:
         yield f"  # {key}:"
         advise = f"iceberg-zorder advise {printable(quoted_name(name))} --workload queries.sql"
-        yield f"  #   by: [...]  # no columns are known: {advise} tells which"
+        yield f"  #   by: [...]  # columns are unknown: {advise} recommends some"
     else:
         yield f"  {key}:"
         yield f"    by: {_quoted(found[0])}  # {found[1]}"
 
 
 def known_columns(table: Table) -> tuple[str, str] | None:
-    """Return the sort order that a table is known to need, and who says so; None if nobody does.
+    """Return the known sort order of a table with its source; None without one.
 
-    Raises InvalidInputError if a pass would fail, because the table says something that cannot be used.
+    Raises InvalidInputError if a pass would fail on the table's own settings.
 
     Examples
     --------
@@ -142,10 +142,10 @@ def known_columns(table: Table) -> tuple[str, str] | None:
 
 
 def _quoted(text: str) -> str:
-    """Write a text in YAML: as it is if it is a plain name."""
+    """Return a text in YAML; plain names stay unquoted."""
     is_plain = re.fullmatch(r"[a-z_][a-z0-9_.]*(\([a-z0-9_., ]*\))?", text) and text not in _WORDS
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
-"""What YAML takes for something else than a text."""
+"""Texts that YAML reads as other types."""

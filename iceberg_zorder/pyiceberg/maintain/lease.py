@@ -1,9 +1,8 @@
-"""The lease of a table: one maintainer at a time rewrites it; the next one learns what a killed one left.
+"""The lease of a table: one maintainer at a time rewrites it, and the next one cleans up after a killed one.
 
-A lease is a property of the table, so that schedulers need nothing else in common. Two rewrites at once are safe
-without it; it saves their work, and keeps a maintainer that was taken for dead from committing files that were cleaned
-up. A catalog may let the later of two writers win, so that a lease counts once it is still there a moment after it was
-taken.
+A lease is a table property, so schedulers need no other shared state. Concurrent rewrites are safe without a lease. It
+avoids wasted work, and keeps a maintainer that was considered dead from committing files that were cleaned up. A
+catalog may let the later of two writers win, so a lease counts only if it is still there a moment later.
 """
 
 from __future__ import annotations
@@ -59,27 +58,27 @@ class Maintainer:
     host: str
     process: int
     place: str
-    """Where that number means this process: a boot of a machine, and one of its namespaces of processes."""
+    """Scope of the process number: a boot of a machine, and a process namespace."""
     run: str
-    """What tells the process from others that have had its number."""
+    """Distinguishes the process from earlier ones with the same number."""
     own: str
-    """What tells the maintainer from others in the process."""
+    """Distinguishes maintainers within a process."""
 
     @classmethod
     def here(cls) -> Maintainer:
-        """Make that of this process."""
+        """Return a maintainer for this process."""
         host = "".join(socket.gethostname().split()) or "-"
         return cls(host, os.getpid(), _place(), _PROCESS, uuid.uuid4().hex[:8])
 
     def knows_is_gone(self, other: Maintainer) -> bool:
-        """Tell whether another maintainer is known to have ended; of other machines and containers it is not known."""
+        """Return whether another maintainer has certainly ended; False for other machines and containers."""
         if (other.host, other.place) != (self.host, self.place):
             return False
         return other.run != self.run if other.process == self.process else not _is_running(other.process)
 
 
 def _place() -> str:
-    # Containers may have the name of their machine, or one name.
+    # Containers may share a host name.
     try:
         known = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -97,7 +96,7 @@ def _is_running(process: int) -> bool:
 
 @dataclass(frozen=True)
 class Lease:
-    """What the property of a table says.
+    """A lease, as its table property holds it.
 
     Examples
     --------
@@ -110,13 +109,13 @@ class Lease:
 
     holder: Maintainer
     write_id: str
-    """What the names of the files that it writes have in common."""
+    """Common part of the names of the files that it writes."""
     until: datetime
-    """When the lease ends, to the second, in UTC."""
+    """End of the lease in UTC, to the second."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Lease | None:
-        """Read it; None where there is none, or nothing that is to be read."""
+        """Read the property; None if it is missing or invalid."""
         with suppress(ValueError):
             host, process, place, run, own, write_id, until = properties.get(LEASE, "").split()
             at = datetime.strptime(until, _TIME).replace(tzinfo=timezone.utc)
@@ -128,7 +127,7 @@ class Lease:
 
 
 class Leases:
-    """Takes leases of tables for a maintainer, and gives them back; ``clock`` tells the time, with a time zone."""
+    """Takes and releases leases for a maintainer; ``clock`` returns the time with a time zone."""
 
     def __init__(
         self, holder: Maintainer, clock: Callable[[], datetime], sleep: Callable[[float], None] = time.sleep
@@ -136,7 +135,7 @@ class Leases:
         self._holder, self._clock, self._sleep = holder, clock, sleep
 
     def take(self, table: Table, size: int) -> Lease:
-        """Take the lease of a table."""
+        """Take the lease of a table; raises LeftForNowError if another maintainer has it."""
         began = time.monotonic()
         refresh(table)
         found, now = Lease.of(table.properties), self._clock().astimezone(timezone.utc)
@@ -144,24 +143,24 @@ class Leases:
         until = now + max(_LEAST, timedelta(seconds=size / _BYTES_A_SECOND))
         address = table_address(table)
         mine = Lease(self._holder, new_write_id(address), until.replace(microsecond=0))
-        # Nobody has given it back. One that came with a copy of the metadata is of the table that it is from.
+        # The lease was not released. A lease with another address came with copied metadata.
         left = {found.write_id: AbandonedWrite(now)} if found and is_written_at(found.write_id, address) else {}
         change_notes(table, lambda notes: replace(notes, abandoned=notes.abandoned | left), {LEASE: str(mine)})
-        # Who has looked before that has written by then.
+        # A maintainer that saw the table before has written its lease by now.
         self._sleep(max(_LEAST_PAUSE, 2 * (time.monotonic() - began)))
         refresh(table)
         there = Lease.of(table.properties)
         if there != mine:
             self._check_is_free(there, now)
-            raise LeftForNowError("another maintainer has taken it and given it back at the same time")
+            raise LeftForNowError("another maintainer took and released the table at the same time")
         if left:
-            # From here on it can ask for nothing more.
+            # From here on, the killed maintainer's write cannot commit.
             change_notes(table, partial(_seen, commit=last_commit(table.metadata)))
         return mine
 
     @contextmanager
     def kept(self, table: Table, lease: Lease) -> Iterator[None]:
-        """Prolong a lease while work is done for which it was too short, as long as it has not run out."""
+        """Prolong a lease during long work, unless it has expired."""
         is_done = threading.Event()
         span = lease.until - self._clock()
 
@@ -184,11 +183,11 @@ class Leases:
             if there is not None and there.write_id == lease.write_id and now < there.until:
                 change_properties(fresh, {LEASE: str(replace(there, until=(now + span).replace(microsecond=0)))})
         except Exception:
-            # There are more times to come.
+            # The next attempt may succeed.
             _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)
 
     def give_back(self, table: Table, lease: Lease, *, is_clean: bool) -> None:
-        """Give the lease of a table back, if it is still there."""
+        """Release the lease of a table, if it is still held."""
         refresh(table)
         there = Lease.of(table.properties)
         is_still_there = there is not None and there.write_id == lease.write_id
@@ -208,7 +207,7 @@ class Leases:
             return
         if not self._holder.knows_is_gone(found.holder):
             raise LeftForNowError(
-                f"another maintainer rewrites it, process {found.holder.process} on {found.holder.host}, until "
+                f"another maintainer is rewriting it (process {found.holder.process} on {found.holder.host}), until "
                 f"{found.until:%Y-%m-%d %H:%M:%SZ} at the latest"
             )
 
@@ -222,9 +221,9 @@ def _write_of(snapshot: Snapshot) -> str | None:
 
 
 def table_address(table: Table) -> str:
-    """Write in short by which name, in which catalog and at which address of that a table was loaded.
+    """Return a hash of a table's name, its catalog and the catalog's address.
 
-    Copies of its metadata, in other catalogs or by other names, share its files.
+    It differs for copies of the metadata under other names or in other catalogs, which share the table's files.
     """
     catalog = table.catalog
     uri = urlsplit(catalog.properties.get("uri", ""))
@@ -236,10 +235,9 @@ def table_address(table: Table) -> str:
 def change_notes(
     table: Table, change: Callable[[Notes], Notes], others: Mapping[str, str] = {}, removed: Collection[str] = ()
 ) -> None:
-    """Change what a table notes, and other properties of it in the same commit.
+    """Change a table's notes, and other properties in the same commit.
 
-    Of two that change it at the same moment one may be lost. Nothing but work depends on it: files that are not
-    deleted, a table that is not left in peace.
+    One of two concurrent changes may be lost. That is safe: some files are not deleted, or a back-off is missing.
     """
     refresh(table)
     text = change(Notes.of(table.properties)).text
@@ -247,9 +245,9 @@ def change_notes(
 
 
 def last_commit(metadata: TableMetadata) -> int:
-    """Return how far the commits of a table have come: no request that was made before a higher figure is granted.
+    """Return a number that grows with every commit; a pending commit made at a lower number can no longer succeed.
 
-    That is a sequence number, or in format version 1, where the head must be as it was, the time of the head.
+    It is the last sequence number, or in format version 1 the time of the head, which a commit requires unchanged.
     """
     if not isinstance(metadata, TableMetadataV1):
         return metadata.last_sequence_number

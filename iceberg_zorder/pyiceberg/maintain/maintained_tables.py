@@ -1,4 +1,4 @@
-"""The tables that a policy is for, in PyIceberg's catalogs: listed, observed and rewritten without a JVM."""
+"""A policy's tables in PyIceberg's catalogs: listed, observed and rewritten without a JVM."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 
-# Small commits, one a file group as far as that makes no more than these, are seldom in a writer's way.
+# Small commits, one per file group up to this number, rarely conflict with writers.
 _DEFAULTS = {
     "partial-progress.enabled": "true",
     "partial-progress.max-commits": "100",
@@ -63,23 +63,23 @@ _DEFAULTS = {
 }
 
 _NO_COLUMNS = (
-    f"nobody says by which columns: neither the policy (by), nor the table property {COLUMNS_PROPERTY}, nor a "
-    "rewrite before this: iceberg-zorder advise tells which to name"
+    f"no columns are named: set them in the policy (by) or in the table property {COLUMNS_PROPERTY}; iceberg-zorder "
+    "advise recommends some"
 )
 
 LARGEST_WITHOUT_SPARK = 50 * 10**9
-"""Above so many bytes ``auto`` takes Spark, if there is one."""
+"""Bytes from which ``auto`` chooses Spark, if installed."""
 _INSTALL = "install it with pip install '.[spark]' in a clone"
 
 
 class SparkWork(Protocol):
-    """What Spark does for maintenance; see :class:`iceberg_zorder.spark.maintenance.SparkMaintenance`."""
+    """Spark's part of maintenance; see :class:`iceberg_zorder.spark.maintenance.SparkMaintenance`."""
 
     def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
-        """Rewrite what a plan in JSON says; raises as a rewrite does."""
+        """Execute a plan in JSON; raises the errors of a rewrite."""
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
-        """Carry out a follow-up, and say what it did; raises RewriteFailedError."""
+        """Run a follow-up, and return its result as text; raises RewriteFailedError."""
 
 
 def _now() -> datetime:
@@ -87,10 +87,10 @@ def _now() -> datetime:
 
 
 class PyIcebergTables:
-    """See :class:`iceberg_zorder.maintain.maintenance_pass.Tables`.
+    """Implements :class:`iceberg_zorder.maintain.maintenance_pass.Tables`.
 
-    ``clock`` tells the time, with a time zone, tables are rewritten for ``maintainer``, by default this process, and
-    ``spark`` does what PyIceberg cannot.
+    ``clock`` returns the time with a time zone, ``maintainer`` holds the leases, and ``spark`` does what PyIceberg
+    cannot.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class PyIcebergTables:
             for name, catalog in policy.catalogs.items()
         }
         self.policy = replace(policy, catalogs=known)
-        """The policy, which knows the secrets of PyIceberg's own configuration, too."""
+        """The policy, which also masks the secrets of PyIceberg's own configuration."""
         self._clock, self._spark = clock, spark
         self._new_layouts = NewLayouts(Path(policy.name).parent, clock, policy.budget.bytes)
         self._worth: dict[TableName, float | None] = {}
@@ -125,7 +125,7 @@ class PyIcebergTables:
         self._catalogs.clear()
 
     def names(self, catalog: str) -> Iterator[TableName]:
-        """List the tables of a catalog that rules are for."""
+        """Yield the tables of a catalog that rules match."""
         self._loaded.clear()
         self._plans.clear()
         self._new_layouts.forget()
@@ -137,13 +137,13 @@ class PyIcebergTables:
                     yield name
 
     def settings(self, name: TableName) -> TableSettings | None:
-        """Find what the policy says of a table, and its properties."""
+        """Return a table's settings by the policy and the table's properties."""
         settings = self.policy.settings(name.catalog, name.namespace, name.name)
         if settings is None:
             return None
         if settings.follow_ups.in_order and self._spark is None:
             raise InvalidInputError(
-                "Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
+                "Cannot run follow-ups, because they are Spark procedures and PySpark is not installed: "
                 "pip install '.[spark]' in a clone"
             )
         identifier = (*name.namespace, name.name)
@@ -158,7 +158,7 @@ class PyIcebergTables:
         return _with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
-        """Find out what a table needs; a sample of it is read, once a day, where its queries are known."""
+        """Observe a table; if its queries are known, a sample of it is read once a day."""
         table = self._loaded[name]
         self._worth[name] = self._new_layouts.read(name, table, settings)
         found, plan = Observation(name, None, None), None
@@ -167,7 +167,7 @@ class PyIcebergTables:
             self._plans[name] = plan
         relayout = settings.workload
         if relayout is not None and self._names_columns[name]:
-            # Whoever names columns keeps them.
+            # Named columns are never replaced by advice.
             relayout = replace(relayout, relayout="advise")
         need = self._new_layouts.find(name, table, replace(settings, workload=relayout), plan, now)
         found = replace(found, workload=need)
@@ -185,7 +185,7 @@ class PyIcebergTables:
         work: Progress = silent,
         goes_on: Callable[[], bool] = lambda: True,
     ) -> Done:
-        """Rewrite the file groups of a decision while no other maintainer does."""
+        """Rewrite the file groups of a decision under the table's lease."""
         table = self._loaded[decision.table]
         wanted = {group.index for group in decision.groups}
         planned = [group for group in self._plan(decision).groups if group.index in wanted]
@@ -207,16 +207,16 @@ class PyIcebergTables:
             try:
                 self._leases.give_back(table, lease, is_clean=is_clean)
             except Exception:
-                # It ends by itself, and what was done is done.
-                _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
+                # The lease expires by itself, and the rewrite is committed.
+                _LOG.warning("Cannot release the lease of %s", display_name(table), exc_info=True)
 
     @staticmethod
     def _may_note(table: Table, settings: TableSettings) -> bool:
-        """Tell whether properties of a table may be changed; PyIceberg cannot change those of what it cannot write."""
+        """Return whether a table's properties may be changed; PyIceberg cannot change tables it cannot write."""
         return settings.conflicts.lease and table.format_version <= NEWEST_FORMAT
 
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
-        """Have a table remember conflicts; where its properties are not to be changed, these tables do."""
+        """Store conflicts in a table, or in this object if its properties must not be changed."""
         table = self._loaded[name]
         if self._may_note(table, settings):
             change_notes(table, lambda notes: replace(notes, conflicts=conflicts))
@@ -226,13 +226,13 @@ class PyIcebergTables:
             self._conflicts.pop(name, None)
 
     def note(self, name: TableName, settings: TableSettings) -> None:
-        """Have a table remember that ``advise`` was asked, so that no pass asks again within a day."""
+        """Store the time of the advice in a table, so that no pass repeats it within a day."""
         table, now = self._loaded[name], self._clock()
         if self._new_layouts.asked(name, now) and self._may_note(table, settings):
             change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files of writes that came to no end, once nobody can have a use for them."""
+        """Delete files of abandoned writes, once they can no longer be committed."""
         clean_up(self._loaded[name], self._clock(), settings.conflicts.abandoned_files_older_than)
 
     def _rewrite(
@@ -243,21 +243,21 @@ class PyIcebergTables:
         work: Progress,
         goes_on: Callable[[], bool],
     ) -> Done:
-        """Rewrite; what has changed since is planned again, within as many bytes."""
+        """Rewrite the decision's plan; if it is stale, plan again within the same number of bytes."""
         name = decision.table
         plan, wanted = self._plan(decision), decision.groups
         try:
             current(self._loaded[name], plan)
         except StalePlanError:
             if decision.is_new_layout:
-                raise LeftForNowError("it has changed since a new layout of it was looked at") from None
+                raise LeftForNowError("it has changed since its new layout was planned") from None
             found, plan = self._looked_at(name, settings, _moment(plan))
             if found.last_rewrite_ms != self._observed[name].last_rewrite_ms:
-                raise LeftForNowError("another maintainer has rewritten it since it was looked at") from None
+                raise LeftForNowError("another maintainer has rewritten it since it was observed") from None
             wanted = found.groups if decision.room is None else within(found.groups, decision.room)
             if found.groups and not wanted:
                 raise LeftForNowError(
-                    "it has changed since it was looked at, and what it needs now is more than the budget has left"
+                    "it has changed since it was observed, and now needs more than the rest of the budget"
                 ) from None
         chosen = {group.index for group in wanted}
         groups = [group for group in plan.groups if group.index in chosen]
@@ -273,7 +273,7 @@ class PyIcebergTables:
         return self._plans[decision.table] if new is None or new.plan is None else new.plan
 
     def _engine(self, name: TableName, groups: Sequence[FileGroup], settings: TableSettings) -> str:
-        """Choose the engine for some file groups; raises InvalidInputError where there is none."""
+        """Choose the engine for file groups; raises InvalidInputError if none fits."""
         table = self._loaded[name]
         files = formats(groups) | {format_of_new_files(table).upper()}
         is_newer = table.format_version > NEWEST_FORMAT
@@ -282,7 +282,7 @@ class PyIcebergTables:
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 
     def _followed_up(self, done: Done, decision: Decision, settings: TableSettings) -> Done:
-        """Where anything was rewritten, carry follow-ups out up to one that fails."""
+        """Run the follow-ups after a rewrite, up to the first failure."""
         name = decision.table
         if decision.is_new_layout:
             self._new_layouts.made(name)
@@ -309,13 +309,13 @@ class PyIcebergTables:
 
 
 def _with_remembered_columns(table: Table, settings: TableSettings) -> TableSettings:
-    """Complete the settings of a table by the columns of its newest rewrite, where nobody names others."""
+    """Return the settings with the columns of the table's newest rewrite, unless others are named."""
     if settings.by is not None or COLUMNS_PROPERTY in table.properties or not settings.enabled:
         return settings
     head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
     layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
     if layout is None and settings.workload is not None and settings.workload.relayout == "auto":
-        # Its queries choose them.
+        # The advice for its queries chooses the columns.
         return settings
     if layout is None:
         return replace(settings, enabled=False, disabled_because=_NO_COLUMNS)
@@ -330,10 +330,10 @@ def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
         if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
             raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
     except StalePlanError as error:
-        # A writer came in this moment: it has won.
+        # A writer committed at this moment and wins.
         raise RewriteConflictError(str(error)) from error
     except TakenOverError as error:
-        # The other one does it.
+        # The other maintainer continues.
         if not commits.count:
             raise LeftForNowError(str(error)) from error
         message = str(error)
@@ -347,7 +347,7 @@ def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
 def _done(commits: CommitManager, message: str | None) -> Done:
     failed = commits.failed_files - sum(group.data_files_count for group in commits.lost)
     causes = [*commits.failed_commits, *([commits.failure] if commits.failure else [])]
-    why = f"{failed:,} data files could not be rewritten, the last of them because {causes[-1]}" if failed else None
+    why = f"{failed:,} data files could not be rewritten; last cause: {causes[-1]}" if failed else None
     counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
     return Done(*counts, message, why)
 
@@ -367,26 +367,26 @@ def choose_engine(asked: str, size: int, beyond: Collection[str], *, has_spark: 
     if asked == "spark" and not has_spark:
         raise InvalidInputError(f"Cannot use engine spark, because PySpark is not installed: {_INSTALL}")
     if beyond and (asked == "pyiceberg" or not has_spark):
-        instead = f"take Spark, {_INSTALL}" if asked == "auto" else "set engine to auto or spark"
-        raise InvalidInputError(f"Cannot rewrite with PyIceberg, because it has no {min(beyond)}: {instead}")
+        instead = f"use Spark, {_INSTALL}" if asked == "auto" else "set engine to auto or spark"
+        raise InvalidInputError(f"Cannot rewrite with PyIceberg, because it does not support {min(beyond)}: {instead}")
     if asked != "auto":
         return asked
     return "spark" if beyond or (has_spark and size > LARGEST_WITHOUT_SPARK) else "pyiceberg"
 
 
 def properties_of(policy: Policy, catalog: str) -> dict[str, str]:
-    """Find the properties of a catalog: in the policy, else where PyIceberg finds them."""
+    """Return a catalog's properties from the policy, else from PyIceberg's configuration."""
     given = policy.catalogs[catalog].properties or catalog_properties(catalog).properties
     return {key: str(value) for key, value in given.items()}
 
 
 def _defaults(table: Table, options: Mapping[str, object]) -> dict[str, str]:
-    """Find what holds where neither the policy nor the table says otherwise; its owner says nothing of the machine."""
+    """Return the default options of a table's property; options about the maintainer's machine are refused."""
     own = remembered_options(display_name(table), table.properties)
     if of_machine := sorted({MEMORY_LIMIT, SPILL_DIRECTORY} & own.keys() - options.keys()):
         raise InvalidInputError(
             f"Cannot maintain {display_name(table)} with option {of_machine[0]} of its property {OPTIONS_PROPERTY}, "
-            "because that is for the maintainer's machine to say: set it in the policy, and take it out of the property"
+            "because that option belongs to the maintainer's machine: set it in the policy, not in the property"
         )
     return {name: value for name, value in _DEFAULTS.items() if name not in own}
 
@@ -395,7 +395,7 @@ def _configured_secrets(catalog: str) -> frozenset[str]:
     try:
         return secrets_of(configured(catalog).properties or {})
     except InvalidInputError:
-        # It is told when the catalog is listed.
+        # Listing the catalog reports the error.
         return frozenset()
 
 

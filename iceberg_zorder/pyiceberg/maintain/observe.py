@@ -25,13 +25,13 @@ from iceberg_zorder.pyiceberg.reporting.new_layout import spec_of
 from iceberg_zorder.pyiceberg.reporting.report import report
 from iceberg_zorder.rewrite.options import rewrite_options
 
-_NOT_WORTH = "what is to rewrite would not save its queries enough within pays-within"
+_NOT_WORTH = "its queries would not save enough within pays-within"
 
 
 def observe(
     table: Table, name: TableName, settings: TableSettings, now: datetime, queries: float | None = None
 ) -> tuple[Observation, RewritePlan]:
-    """Find out what a table needs."""
+    """Observe a table; returns the observation and the plan behind it."""
     with renewed(table):
         work, asked = plan_spec(table, spec_of(table, settings, now))
         needs = _needs(work, asked)
@@ -63,9 +63,9 @@ def observe(
 def _worthwhile(
     work: ResolvedSpec, asked: RewritePlan, needs: tuple[FileGroupNeed, ...], queries: float
 ) -> tuple[RewritePlan, tuple[FileGroupNeed, ...]]:
-    """Take the file groups of a plan that pay after so many queries, or where none does, what sizes and deletes need.
+    """Return the file groups that pay within a number of queries; if none does, those that sizes and deletes demand.
 
-    Files that are small for now lie in groups with others, which are rewritten for what is read.
+    The second plan is needed because a group may mix small files with files that are rewritten for gain.
     """
     groups = worthwhile(needs, queries)
     if len(groups) == len(needs) or any(each.is_for_reads for each in groups):
@@ -75,16 +75,16 @@ def _worthwhile(
 
 
 def _planned_by(work: ResolvedSpec, max_scan_ratio: str) -> tuple[ResolvedSpec, RewritePlan]:
-    """Plan by another ``max-scan-ratio``."""
+    """Plan with another ``max-scan-ratio``."""
     options = {**work.spec.options, "max-scan-ratio": max_scan_ratio}
     return plan_spec(work.table, replace(work.spec, options=options))
 
 
 def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
-    """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.
+    """Drop file groups that are rewritten only for gain and do not pay within a number of queries.
 
-    As in OReO (SIGMOD 2024, arXiv 2405.04984), a rewrite is a cost that queries have to earn back: a group has paid
-    once they have saved twice its bytes, which a rewrite reads and writes.
+    As in OReO (SIGMOD 2024, arXiv 2405.04984), queries must earn back the cost of a rewrite: a group pays once they
+    have saved twice its bytes, which a rewrite reads and writes.
 
     Examples
     --------
@@ -100,24 +100,24 @@ def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGro
 def _since_last_rewrite(
     snapshots: Sequence[SnapshotFacts], remembered: int | None
 ) -> tuple[int | None, Sequence[SnapshotFacts]]:
-    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it."""
+    """Return the time of our newest rewrite in milliseconds since 1970, and the snapshots after it."""
     last = next((each for each in reversed(snapshots) if each.is_rewrite), None)
     if last is not None:
         return last.timestamp_ms, snapshots[snapshots.index(last) + 1 :]
-    # Where the history that is kept is older, and has it not, the branch was rolled back behind it.
+    # If older snapshots are kept but this one is missing, the branch was rolled back.
     is_expired = remembered is not None and all(each.timestamp_ms > remembered for each in snapshots[:1])
     return (remembered if is_expired else None), snapshots
 
 
 def formats(groups: Iterable[FileGroup]) -> set[str]:
-    """Name the formats of the files of file groups, and of their deletes."""
+    """Return the file formats of file groups, including their delete files."""
     tasks = [task for group in groups for task in group.tasks]
     files = [file for task in tasks for file in (task.data_file, *task.position_deletes, *task.equality_deletes)]
     return {file.file_format.value for file in files}
 
 
 def _pays(work: ResolvedSpec, plan: RewritePlan, ratio: float | None) -> bool:
-    """Tell whether anything were planned by another ``max-scan-ratio``; None is that of the plan."""
+    """Return whether a plan with another ``max-scan-ratio`` has file groups; None keeps the plan's."""
     if ratio in (None, rewrite_options(plan.spec.options).max_scan_ratio) or not plan.groups:
         return bool(plan.groups)
     return bool(_planned_by(work, str(ratio))[1].groups)
@@ -129,7 +129,7 @@ def _depth(work: ResolvedSpec) -> float | None:
 
 
 def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
-    """Add up what snapshots have brought, but for rewrites, which bring nothing.
+    """Return the sums of the snapshots' changes, without rewrites.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
 def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:
     worth = group.saved_bytes_per_byte
     if workload is not None:
-        # No more can be saved than is read.
+        # Savings cannot exceed reads.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)
     sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
     is_for_reads = not group.must_rewrite and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)

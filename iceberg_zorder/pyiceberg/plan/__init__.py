@@ -1,1 +1,1 @@
-"""From a spec to a sampled plan: file groups, sort order and layouts. No row is written."""
+"""From a spec to a sampled plan: file groups, sort order and layouts; writes nothing."""

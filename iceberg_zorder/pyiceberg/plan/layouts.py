@@ -72,10 +72,9 @@ _LOG = logging.getLogger(__name__)
 
 
 class ScanFractions:
-    """Measures file groups of one plan, all by the same function, among the files that the plan leaves.
+    """Measures and predicts the reads of a plan's file groups, together with the files that the plan leaves.
 
-    The sampled keys of columns are cut to some bytes, and bounds with them, as ``lengths`` says. With a workload,
-    groups are judged by its queries instead of by equality with values of the columns.
+    Sampled keys and bounds are cut to ``lengths`` bytes. A workload replaces the filters ``column = value``.
     """
 
     def __init__(
@@ -93,11 +92,11 @@ class ScanFractions:
         self.kept = kept
         self.lengths = tuple(lengths)
         self.fields = [table.schema().find_field(each) for each in order.field_ids]
-        """The columns in the table's schema as it is now."""
+        """The columns in the table's current schema."""
         self.over = QUERIES if workload else COLUMNS
-        """What scan fractions are averaged over, for messages."""
+        """The set that scan fractions are averaged over, for messages."""
         self._open_cost, self._loss_factor = open_cost(table.properties), loss_factor
-        # Rows are spread over the files in their order: one that every engine finds.
+        # Rows are spread over files in an order that is equal in both engines.
         files = sorted((task.data_file for task in left), key=lambda file: file.file_path)
         self._left = self.files(files) if files else None
         self._left_rows = Sample(())
@@ -106,11 +105,11 @@ class ScanFractions:
         self._read_of_left = workload.read_of(files) if workload and files else None
 
     def files(self, files: Sequence[DataFile]) -> DataFiles:
-        """Describe data files by their manifest entries."""
+        """Return data files as arrays, from their manifest entries."""
         return file_arrays(files, self.fields, self._order.named, lengths=self.lengths)
 
     def group(self, group: FileGroup, sample: LaidOutSample) -> SampledGroup:
-        """Measure a group by its sample and its data files."""
+        """Return a group with its measures, from its sample and data files."""
         files = [task.data_file for task in group.tasks]
         looked_for = sample.held_out if sample.held_out.rows else sample.fitted
         values = Sample(looked_for.columns[len(self._order.partition) :])
@@ -138,7 +137,7 @@ class ScanFractions:
         return GroupResult(sampled, tuple(files), self.files(files), read)
 
     def planned_files(self, group: LaidOutSample) -> DataFiles:
-        """Describe the files that a layout is predicted to make; of one that was fitted to no row nothing is known."""
+        """Return the predicted new files; without bounds if the layout was fitted to no row."""
         if not group.fitted.rows:
             return _unknown(group, self._order.named)
         found = new_files({0: group}, self._order.all)
@@ -149,7 +148,7 @@ class ScanFractions:
     def _costs(
         self, group: SampledGroup, before: Mapping[str, FilterRead], predicted: Mapping[str, FilterRead]
     ) -> tuple[tuple[float, float] | None, bool]:
-        """Average what a filter costs in a group alone, today and after a rewrite, and judge whether that gains."""
+        """Return a filter's average cost in a group today and after the rewrite, and whether the rewrite gains."""
         if self.workload:
             read = group.read_today, group.read_planned
             today, after = (self.workload.mean_cost([each], self._open_cost) for each in read)
@@ -174,7 +173,7 @@ class ScanFractions:
         return (today, after), costs_less(today, judged_cost(old, new, weights, self._loss_factor))
 
     def workload_scan(self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()) -> WorkloadScan | None:
-        """Tell what the queries of the workload read of the table, before and after; None without one."""
+        """Return the workload's reads of the table before and after; None without a workload."""
         if self.workload is None:
             return None
         reads = (
@@ -188,7 +187,7 @@ class ScanFractions:
     def column_scans(
         self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()
     ) -> tuple[ColumnScan, ...]:
-        """Give what filters read of the table, by column: before, predicted, and actual if files are written."""
+        """Return the reads of the table by column: before, predicted, and actual if files were written."""
         found = self.before(groups), self.predicted(groups), self.actual(results)
         names = [column.name for column in self._order.named if column.name in found[0]]
         reads = ((name, [each.get(name) for each in found]) for name in names)
@@ -207,15 +206,15 @@ class ScanFractions:
         return TableFiles(sum(each.count for each in all_files), sum(each.bytes for each in all_files))
 
     def before(self, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
-        """Measure, by column, among the data files of today."""
+        """Measure today's data files, by column."""
         return self._measured([(each, each.today) for each in groups])
 
     def predicted(self, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
-        """Predict by column; without bounds every file is read."""
+        """Predict the new files, by column; files without bounds are always read."""
         return self._measured([(each, each.planned) for each in groups], self.kept.cuts)
 
     def actual(self, results: Sequence[GroupResult]) -> dict[str, FilterRead]:
-        """Measure, by column, among the files that were written."""
+        """Measure the written files, by column."""
         return self._measured([(each.sampled, each.written) for each in results])
 
     def _measured(
@@ -223,9 +222,9 @@ class ScanFractions:
         groups: Sequence[tuple[SampledGroup, DataFiles]],
         kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
     ) -> dict[str, FilterRead]:
-        """Measure, by column, among data files of file groups and those that are left; columns without a value are not.
+        """Measure data files of groups together with the files that are left, by column with values.
 
-        Where their bounds are not truncated yet, ``kept`` tells for each column what is kept of a key.
+        ``kept`` truncates bounds that are not truncated yet, by column.
         """
         found = {}
         for place, column in enumerate(self._order.named):
@@ -243,7 +242,7 @@ class ScanFractions:
 
 
 def fractions(found: Mapping[str, FilterRead]) -> dict[str, float]:
-    """Return the scan fractions of columns alone."""
+    """Return the scan fractions only."""
     return {name: read.fraction for name, read in found.items()}
 
 
@@ -254,13 +253,13 @@ def predicate_scan(
     sampled: Sequence[SampledGroup],
     fields: Sequence[NestedField],
 ) -> PredicateScan:
-    """Measure what a condition reads of file groups, and predict it of their new files once they are sampled."""
+    """Return the share of file groups that a condition reads today, and of their new files if sampled."""
     files = [task.data_file for group in groups for task in group.tasks]
     before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
     new: list[tuple[int, bool]] = []
     for each in sampled:
         read = new_files_read(listing, each.planned, fields, [each.group.like])
-        # What data files hold together, those hold that are made of them.
+        # The new files hold the values of all old files together.
         together = joined_file([task.data_file for task in each.group.tasks], listing.kept_fields)
         read &= listing.values_may_match(together)
         new += zip(each.planned.sizes.tolist(), read.tolist(), strict=True)
@@ -273,13 +272,13 @@ def _share(files: Sequence[tuple[int, bool]]) -> float | None:
 
 
 def _unbounded(bounds: ColumnBounds) -> ColumnBounds:
-    """Take the bounds away, and leave how many values there are."""
+    """Return bounds that are unknown, with the counts of values."""
     lower, upper = (KeyColumn(each.keys, np.full(each.rows, NULL, np.uint8)) for each in (bounds.lower, bounds.upper))
     return ColumnBounds(bounds.column, lower, upper, bounds.valued)
 
 
 def _unknown(group: LaidOutSample, columns: Sequence[ClusteringColumn]) -> DataFiles:
-    """Describe a file group as a file that every filter reads."""
+    """Return a file group as one file that every filter reads."""
     state = np.array([NULL], np.uint8)
     bounds = []
     for column in columns:
@@ -292,10 +291,10 @@ def _unknown(group: LaidOutSample, columns: Sequence[ClusteringColumn]) -> DataF
 def fit_plan(
     work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
 ) -> SampledPlan:
-    """Sample the file groups of a plan, unless it is sampled, and leave those that would not gain, unless they are due.
+    """Sample the file groups of a plan, unless sampled, and leave those without gain, unless they must be rewritten.
 
-    Those that cannot be read, and are told of, are no longer in it. What its user should know is logged, but for what
-    is set only if it is executed.
+    Groups that cannot be read are reported to ``failed`` and dropped. Warnings are logged, except about metrics modes
+    that only an execution sets.
     """
     if plan.groups:
         progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
@@ -322,7 +321,7 @@ def fit_plan(
         order=order,
         kept=measure.kept,
         lengths=measure.lengths,
-        # Without a file group nothing is done about the columns whose bounds do not serve.
+        # Without a file group, no metrics mode is set.
         metrics=metrics if chosen else metrics.without_fixes(),
         scans=measure.column_scans(chosen) if chosen else (),
         before=measure.table_files(each.today for each in chosen) if chosen else None,
@@ -361,7 +360,7 @@ def _why_left(sampled: SampledGroup, over: str) -> tuple[Reason]:
 
 
 def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[SnapshotFacts]) -> list[str]:
-    """Say what the user should know, in sentences."""
+    """Return the plan's warnings, one sentence each."""
     assert plan.order is not None  # noqa: S101
     order, rewrite_all = plan.order, work.options.rewrite_all
     layouts = [each.layout for each in plan.sampled_groups]
@@ -372,10 +371,10 @@ def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[Snapsho
     found += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     files = sum(group.data_files_count for group in plan.groups)
-    # Where the snapshot does not tell how many there are, those count that the filter leaves.
+    # If the summary has no total, count the files that may match the filter.
     total = snapshots[-1].summary.get("total-data-files", "") if snapshots else ""
     all_files = int(total) if total.isdecimal() else files + sum(each.data_files_count for each in plan.left)
-    # Who rewrites everything on purpose knows of it.
+    # With rewrite-all the change of layout is intended.
     is_asked_for = files == all_files and rewrite_all
     if last and not is_asked_for and not last.is_by(order.sort_order):
         found.append(other_layout(plan.table, last.sort_order, order.sort_order, files, all_files))
@@ -385,9 +384,9 @@ def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[Snapsho
 def fit_layouts(
     context: SampleContext, groups: Sequence[FileGroup]
 ) -> tuple[list[SampledGroup], ScanFractions, MetricsFindings]:
-    """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
+    """Sample every file group, fit its layout, and predict its gain with as many held-out rows.
 
-    Returns the groups that could be read, in order, what measures them, and the columns whose bounds do not serve.
+    Returns the readable groups in order, their measurement, and the columns whose bounds are missing or too short.
     """
     order = context.order
     scans = group_scans(groups, context.options)
@@ -411,14 +410,14 @@ def fit_layouts(
         alike = sum(column.name in each.layout.left_out for each in fitted)
         if 0 < alike < len(fitted):
             _LOG.info(
-                "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
+                "Ignored clustering column %s of %s in %s of %s file groups, because it has only one value there",
                 *(column.name, display_name(context.table), alike, len(fitted)),
             )
     return fitted, measure, metrics
 
 
 def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple[DrawnSample, Layout]]:
-    """Fit layouts, and draw again where row groups turn out to be clusters."""
+    """Fit layouts; sample again if row groups turn out to be clusters."""
     for sample in samples:
         layout = _layout(context, sample, sample.scan.group.expected_output_files)
         is_part = sample.scan.row_groups is not None and sample.fitted.rows > 0

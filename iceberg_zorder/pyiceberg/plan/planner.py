@@ -48,9 +48,9 @@ from iceberg_zorder.select.gain import size_for_smaller_target
 def plan_spec(
     table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()
 ) -> tuple[ResolvedSpec, RewritePlan]:
-    """List the data files of the newest snapshot, and select; raises InvalidInputError.
+    """Resolve a spec on a table, list the newest snapshot's data files, and select; raises InvalidInputError.
 
-    Where lost file groups are planned again, none is taken that the rewrite has handled.
+    ``lost`` and ``handled`` are those of :func:`select`.
     """
     refresh(table)
     work = resolve_spec(table, completed(table, spec))
@@ -58,9 +58,9 @@ def plan_spec(
 
 
 def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()) -> RewritePlan:
-    """Choose among the data files of the newest snapshot.
+    """Select among the data files of the newest snapshot.
 
-    Where lost file groups are planned again, their partitions' files are chosen from, but for those in ``handled``.
+    If ``lost`` file groups are planned again, only files of their partitions are candidates, except ``handled`` ones.
     """
     table, options, order = work.table, work.options, work.order
     snapshot = branch_snapshot(table, work.spec.branch, "rewrite data files")
@@ -107,7 +107,7 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collecti
 
 
 def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
-    """Have rows ordered by the partitions that they go to, and refuse what cannot be partitioned by."""
+    """Return the sort order, with new partition fields first; raises InvalidInputError for unknown transforms."""
     assert work.order is not None  # noqa: S101
     if all(group.partition is not None for group in groups):
         return work.order
@@ -117,8 +117,8 @@ def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> Resolved
 
 
 def key_of_request(work: ResolvedSpec, order: ResolvedSortOrder, target: TargetSize) -> str:
-    """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
-    # A file with a workload may say something else by the next time.
+    """Return the request's key on the table's current state; see :func:`.request_key`."""
+    # Changing a workload's content changes the key, even at the same path.
     options = {**work.spec.options, **({"workload": work.workload.key} if work.workload else {})}
     where = "" if work.spec.where is None else str(work.spec.where)
     ids = work.table.schema().schema_id, work.output_spec_id
@@ -127,17 +127,17 @@ def key_of_request(work: ResolvedSpec, order: ResolvedSortOrder, target: TargetS
 
 
 def nothing_in(table: Table, why: str) -> str:
-    """Say that there is nothing to rewrite in a table at all."""
+    """Return the message that there is nothing to rewrite."""
     return f"Nothing to rewrite in {display_name(table)}: {why}."
 
 
 def key_of(task: DataFileTask, spec_id: int) -> Partition:
-    """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
+    """Return the key of a data file's group: its partition, or one key for all other specs."""
     return partition_of(task.data_file)[1:] if task.data_file.spec_id == spec_id else ()
 
 
 def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup]:
-    """Gather the data files of each partition, and write it as PyIceberg does, which types its fields for each."""
+    """Group data files by partition, with the partition's path as PyIceberg writes it."""
     spec, found = table.spec(), dict[Partition, list[DataFileTask]]()
     for task in tasks:
         found.setdefault(key_of(task, spec.spec_id), []).append(task)
@@ -158,9 +158,9 @@ def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup
 def _again(
     tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], handled: Collection[str], spec_id: int
 ) -> list[DataFileTask]:
-    """Find what takes the place of lost file groups: the data files of their partitions, and their own.
+    """Return the candidates that replace lost file groups: files of their partitions, and their own files.
 
-    Their own count, too, for the table may have got another partition spec in between.
+    Their own files count separately, because the table's partition spec may have changed meanwhile.
     """
     keys, own = {group.key for group in lost}, {path for group in lost for path in group.paths}
     paths = [(task, task.data_file.file_path) for task in tasks]
@@ -168,7 +168,7 @@ def _again(
 
 
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
-    """Tell of chosen files how they are rewritten."""
+    """Return chosen files with the parameters of their rewrite."""
     size = files.input_size
     expected = sizes.expected_output_files(size_for_smaller_target(size) if files.uses_smaller_target else size)
     return replace(
@@ -183,7 +183,7 @@ def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) 
 
 
 def _with_a_row(files: int, group: FileGroup) -> int:
-    """Expect a row in each new file: a plan that was read, or a compression factor, may call for any number."""
+    """Limit the number of new files to the number of rows."""
     return min(files, max(1, group.rows))
 
 
@@ -202,21 +202,21 @@ _Plan = TypeVar("_Plan", bound=RewritePlan)
 
 
 def current(table: Table, plan: _Plan) -> tuple[ResolvedSpec, _Plan]:
-    """Check a plan against the table as it is now; returns what it is asked for there, and the plan with its files.
+    """Check a plan against the table's current state; returns its resolved spec, and the plan with its files.
 
     Raises
     ------
     StalePlanError
-        When the plan is of another table, a planned file is gone or has other deletes, the schema or the partition spec
-        has changed, or the branch is another one.
+        When the plan is for another table, a planned file was removed or has other deletes, the schema or the partition
+        spec has changed, or the branch was replaced.
     InvalidInputError
-        When the table's properties do not allow any more what was planned.
+        When the table's properties no longer allow the plan.
     """
     try:
         refresh(table)
         why = _why_stale(table, plan)
     except NoSuchTableError:
-        why = "the table was dropped since"
+        why = "the table was dropped"
     if why:
         raise _stale(table, why)
     work = resolve_spec(table, plan.spec)
@@ -230,19 +230,19 @@ def _stale(table: Table, why: str) -> StalePlanError:
 
 
 def _why_stale(table: Table, plan: RewritePlan) -> str | None:
-    """Say why a plan cannot be executed any more, as far as the table's metadata tells."""
+    """Return why a plan is stale, by the table's metadata; None if it is not."""
     uuid = str(table.metadata.table_uuid)
     if uuid != plan.table_uuid:
-        return f"it is of table {plan.table} with UUID {plan.table_uuid}, and this one has UUID {uuid}"
+        return f"it is for table {plan.table} with UUID {plan.table_uuid}, but this table has UUID {uuid}"
     if not plan.groups:
         return None
     if table.schema().schema_id != plan.schema_id:
-        return "its schema has changed since"
+        return "the table's schema has changed since"
     if table.spec().spec_id != plan.spec_id or not {each.spec_id for each in plan.groups} <= table.specs().keys():
-        return "its partition spec has changed since"
+        return "the table's partition spec has changed since"
     ref = table.refs().get(plan.spec.branch)
     if ref is None or plan.snapshot_id is None:
-        return f"branch {plan.spec.branch} was dropped since"
+        return f"branch {plan.spec.branch} was dropped"
     history = (each.snapshot_id for each in ancestors(table, table.snapshot_by_id(ref.snapshot_id)))
     if plan.snapshot_id not in history:
         return f"snapshot {plan.snapshot_id} is no longer in the history of branch {plan.spec.branch}"
@@ -250,7 +250,7 @@ def _why_stale(table: Table, plan: RewritePlan) -> str | None:
 
 
 def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
-    """List the files of a plan, unless it has them as the newest snapshot has them."""
+    """Return a plan with its files listed, unless it has the newest snapshot's."""
     table = work.table
     head = table.snapshot_by_name(plan.spec.branch)
     assert head is not None  # noqa: S101
@@ -260,7 +260,7 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     listing = work.listing
     tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     if is_read and not all(group.data_files.keys() <= tasks.keys() for group in plan.groups):
-        # The filter may mean something else here: text of timestamps is in the zone of a session.
+        # The filter may select other files here: timestamps as text use the session's time zone.
         listing = Listing(table)
         tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
     for group in plan.groups:
@@ -271,7 +271,7 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
                 raise _stale(table, f"the deletes of data file {path} have changed since")
     if not is_read:
         return plan
-    # Those of the plan's snapshot, which are listed once more only where they may be others.
+    # Files of the plan's snapshot, listed again only if they may differ.
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
     in_question = tasks.values() if is_same else listing.tasks(planned_on)
@@ -285,13 +285,13 @@ def _with_tasks(
     planned_on: Snapshot,
     in_question: Collection[DataFileTask],
 ) -> _Plan:
-    """Have a plan that was read know its files, where the size of new ones is from, and which files it lacks."""
+    """Complete a plan read from JSON with its files, the origin of its target size, and the files that it leaves."""
     groups = []
     for group in plan.groups:
         if group.spec_id != work.output_spec_id:
             raise InvalidInputError(
-                f"Cannot read the plan of {display_name(work.table)}, because a file group is for partition spec "
-                f"{group.spec_id} and its options for {work.output_spec_id}"
+                f"Cannot read the plan of {display_name(work.table)}, because a file group has partition spec "
+                f"{group.spec_id}, but its options have {work.output_spec_id}"
             )
         found = tuple(tasks[path] for path in group.data_files)
         group = replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None)
@@ -303,7 +303,7 @@ def _with_tasks(
         target = replace(target, origin=last[1] if last else target.source)
     if not work.spec.any_format:
         check_formats(work.table, groups)
-    # Somebody may have taken file groups out of it, which a later rewrite is to find.
+    # If file groups were removed from the plan, a later rewrite must still find their files.
     planned = {path for group in groups for path in group.data_files}
     rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
     missing = len(in_question) - sum(each.data_files_count for each in (*groups, *plan.left))

@@ -70,7 +70,7 @@ class RewritePlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left for a later rewrite by the same request."""
+        """Whether no file is left for a later rewrite by the same request."""
         return not any(why.code in WAITING for each in self.left for why in each.reasons)
 
     @property
@@ -105,7 +105,7 @@ class RewritePlan:
         Returns
         -------
         dict
-            The plan. Keys are added in later versions, and none is taken away while ``"version"`` is 1.
+            The plan. Keys may be added; none is removed while ``"version"`` is 1.
         """
         spec, target = self.spec, self.target
         where = None if spec.where is None else str(spec.where)
@@ -356,14 +356,14 @@ class _Plan(_Strict):
     @model_validator(mode="after")
     def check(self) -> _Plan:
         if not self.where_is_sql:
-            raise ValueError("its where is an expression of PyIceberg, which JSON does not hold: plan with SQL")
+            raise ValueError("its where is a PyIceberg expression, which has no JSON form: plan with SQL")
         of_groups = self.snapshot_id, self.target_file_size_bytes, self.target_file_size_from
         if self.file_groups and None in of_groups:
-            raise ValueError("it has file groups, and no snapshot or size of new files")
+            raise ValueError("it has file groups, but no snapshot or no target file size")
         paths = Counter(file.path for group in self.file_groups for file in group.data_files)
         for path, times in paths.most_common(1):
             if times > 1:
-                raise ValueError(f"data file {path} is there {times} times")
+                raise ValueError(f"data file {path} appears {times} times")
         return self
 
     def plan(self) -> RewritePlan:

@@ -37,40 +37,40 @@ from iceberg_zorder.workload.workload import Query
 
 @dataclass(frozen=True)
 class RewriteSpec:
-    """What a rewrite is asked for."""
+    """What the user asked for, validated."""
 
-    sort_order: str | None  # as written; None for what the table remembers
+    sort_order: str | None  # as written; None for the table's default
     where: str | BooleanExpression | None = None
     options: Mapping[str, str] = field(default_factory=dict)  # as written
     branch: str = MAIN_BRANCH
-    case_sensitive: bool = False  # whether names of columns differ by case
-    # The moment by which data files must be old enough: what is planned again after a conflict goes by the same.
+    case_sensitive: bool = False  # whether column names are case-sensitive
+    # The time for min-age-seconds; plans after a conflict use the same time.
     at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
-    any_format: bool = False  # whether files are planned that this engine cannot read, for another one to rewrite
-    # The queries of option ``workload``, once they are read: its file may say something else by the next time.
+    any_format: bool = False  # whether to plan files that only the other engine can read
+    # The queries of option ``workload``, once read, because the file may change before the next plan.
     queries: tuple[Query, ...] | None = None
 
 
 @dataclass(frozen=True)
 class ResolvedSpec:
-    """A spec on a table as it is now, where what it names was found; what cannot be honoured was refused."""
+    """A spec resolved on a table's current state; its columns, filter and options are valid for the table."""
 
     table: Table
     spec: RewriteSpec
     options: RewriteOptions
     listing: Listing  # lists the data files that may be rewritten
-    order: ResolvedSortOrder | None = None  # None of a plan by sizes and deletes alone
-    workload: RequestedWorkload | None = None  # the queries that files are judged by, and laid out for
+    order: ResolvedSortOrder | None = None  # None for a plan by sizes and deletes only
+    workload: RequestedWorkload | None = None  # the queries that files are chosen and cut for
 
     @property
     def output_spec_id(self) -> int:
-        """The partition spec of the files to be written."""
+        """Partition spec of the new files."""
         spec_id = self.options.output_spec_id
         return self.table.spec().spec_id if spec_id is None else spec_id
 
 
 def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
-    """Complete a spec by what the table remembers; what is written wins. Raises InvalidInputError."""
+    """Complete a spec with the table's defaults; raises InvalidInputError."""
     name, by_case = display_name(table), spec.case_sensitive
     by = remembered_sort_order(table, case_sensitive=by_case) if spec.sort_order is None else spec.sort_order
     options = completed_options(name, table.properties, spec.options, spec.sort_order, case_sensitive=by_case)
@@ -79,7 +79,7 @@ def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
     if by is None:
         raise InvalidInputError(
             f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
-            f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise tells which to name"
+            f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise recommends columns"
         )
     text = rewrite_options(options).layout.workload
     queries = None if text is None else spec.queries
@@ -89,7 +89,7 @@ def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
 
 
 def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
-    """Find what a complete spec names on a table as it is; raises InvalidInputError for what cannot be honoured."""
+    """Resolve a complete spec on a table; raises InvalidInputError."""
     options, workload = rewrite_options(spec.options), None
     if options.layout.workload is not None:
         queries = read_queries(table, options.layout.workload) if spec.queries is None else spec.queries
@@ -123,10 +123,10 @@ def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> Resol
 
 
 def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
-    """Find a branch's newest snapshot; none if main has none yet. Raises InvalidInputError without the branch."""
+    """Return a branch's newest snapshot; None if main has none. Raises InvalidInputError for unknown branches."""
     ref = table.refs().get(name)
     if ref is None and name == MAIN_BRANCH:
-        # Branch main is there from its first snapshot on.
+        # Branch main appears with its first snapshot.
         return None
     if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
         raise InvalidInputError(
@@ -136,7 +136,7 @@ def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
 
 
 def remember(table: Table, sort_order: str, options: Mapping[str, OptionValue]) -> dict[str, str]:
-    """Have a table remember by what it is rewritten, if a rewrite would take that."""
+    """Store a table's default sort order and options, after validating them."""
     refresh(table)
     written = {name: option_text(name, value) for name, value in options.items()}
     read = rewrite_options(written)

@@ -1,7 +1,7 @@
-"""Draw the joint row samples of all file groups: the same as Spark draws.
+"""Draw the joint row samples of all file groups, equal to Spark's.
 
-Only the clustering columns are read, and of large file groups an even part of the row groups, by several threads. A row
-is drawn when ``xxhash64(file_path, position, seed)`` falls below a threshold.
+Several threads read only the clustering columns, and only an even part of the row groups of large file groups. A row is
+sampled if ``xxhash64(file_path, position, seed)`` falls below a threshold.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from iceberg_zorder.sort.threads import StoppedError, available_cores, run_toget
 _MOST_FILES = 2**31 - 1
 _LARGEST_HASH = 2**63 - 1
 Failed = Callable[[FileGroup, Exception], None]
-"""Is told of a file group that failed, and why."""
+"""Called with each failed file group and its error."""
 
 
 def reraised(group: FileGroup, error: Exception) -> None:  # noqa: ARG001
-    """Raise the error of a file group that failed."""
+    """Raise the error of a failed file group."""
     raise error
 
 
 @dataclass(frozen=True, eq=False)
 class SampleContext:
-    """What the samples of all file groups share."""
+    """The inputs that all samples share."""
 
     table: Table
     order: ResolvedSortOrder
     options: ZOrderOptions
     progress: Progress = silent
-    failed: Failed = reraised  # never told of two at a time
-    budget: MemoryBudget | None = None  # where deleted rows are counted while they are held
+    failed: Failed = reraised  # not called concurrently
+    budget: MemoryBudget | None = None  # counts the deleted rows held in memory
     threads: int = field(default_factory=available_cores)
     workload: RequestedWorkload | None = None
 
     def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
-        """Return the bytes to which keys are cut in samples of at most so many rows; None for types of short keys.
+        """Return, by column, the length in bytes of keys in a sample of ``rows`` rows; None for short types.
 
-        Samples have to show what bounds keep of a value, or all of it where the rewrite makes bounds long enough.
+        Keys must be at least as long as bounds; if the rewrite sets the metrics modes, as long as memory allows.
         """
         kept = KeptBounds.of(self.table, self.order.named)
         lengths = (None,) * len(kept.columns) if self.options.metrics_check == FIX else kept.lengths
@@ -72,20 +72,20 @@ class SampleContext:
 
 @dataclass(frozen=True, eq=False)
 class GroupScan:
-    """What is read of a file group for its sample: by data file, some row groups, or all of it."""
+    """The row groups to read for a file group's sample, by data file."""
 
     group: FileGroup
-    wanted: int  # so many of its rows are sampled
-    most: int  # so many at most, of all file groups
+    wanted: int  # number of rows to sample
+    most: int  # limit for all file groups together
     row_groups: Sequence[tuple[SampledRowGroup, ...]] | None
 
     def of_clusters(self, seed: int) -> GroupScan:
-        """Choose more row groups for the same sample: they are known to be clusters."""
+        """Return a scan of more row groups for the same number of rows, because row groups are clusters."""
         return replace(self, row_groups=_row_groups(self.group, self.wanted, seed, are_clusters=True))
 
 
 def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[GroupScan]:
-    """Choose what is read of each file group: each is sampled as densely as its share of the output files asks."""
+    """Choose the row groups to read of each file group; its rows are in proportion to its output files."""
     files = sum(group.expected_output_files for group in groups)
     rows = options.sample_rows_for(min(_MOST_FILES, files))
     most = max(1, min(rows, sum(group.rows for group in groups)))
@@ -116,25 +116,25 @@ def _row_groups(
 
 @dataclass(frozen=True, eq=False)
 class DrawnSample:
-    """What is sampled of a file group: rows that a layout is fitted to, and others.
+    """The sample of a file group: rows to fit a layout to, and held-out rows.
 
-    By the column's place in the sample, ``tails`` tells values apart whose keys were cut, see ``layout.sample``.
+    ``tails`` tells values with equal cut keys apart, by the column's place; see ``layout.sample``.
     """
 
     scan: GroupScan
     fitted: Sample
     held_out: Sample
-    row_groups: npt.NDArray[np.int64]  # of each row of ``fitted``, the number of that it was read from; 0 of all
+    row_groups: npt.NDArray[np.int64]  # row group of each row in ``fitted``; 0 if all were read
     tails: Mapping[int, npt.NDArray[np.int64]]
 
     def key_pool(self, layout: Layout, ordinal: int) -> KeyPool:
-        """Tell how its rows lie in a column of strings or binaries, by the column's place in the sample."""
+        """Return the sampled rows per bucket of a string or binary column, given its place."""
         boundaries = next((each.boundaries for each in layout.columns if each.ordinal == ordinal), None)
         return key_pool(self.fitted.columns[ordinal], self.tails[ordinal], boundaries)
 
 
 def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: int = 1) -> list[DrawnSample]:
-    """Draw a sample of every file group."""
+    """Sample every file group."""
     sampler = _Sampler(context, scans, samples)
     files = sum(len(scan.group.tasks) for scan in scans)
     try:
@@ -146,7 +146,7 @@ def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: in
 
 
 class _Sampler:
-    """Samples file groups in several threads, which take file after file of one group after the other."""
+    """Samples file groups in several threads; each takes the next file, group by group."""
 
     def __init__(self, context: SampleContext, scans: Sequence[GroupScan], samples: int) -> None:
         self._context = context
@@ -158,7 +158,7 @@ class _Sampler:
         self.drawn: dict[int, DrawnSample] = {}
 
     def run(self) -> None:
-        """Read files until there are no more."""
+        """Read files until none is left."""
         while True:
             with self._lock:
                 place, sampling, file = next(self._waiting, (0, None, 0))
@@ -191,7 +191,7 @@ class _Sampler:
 
 @dataclass(frozen=True, eq=False)
 class _SampledRows:
-    """What was sampled of some rows: values by column, cut, with their tails; whether they are fitted; row groups."""
+    """Sampled rows: cut values by column with their tails, whether each row is fitted, and its row group."""
 
     columns: list[pa.Array]
     tails: dict[int, npt.NDArray[np.int64]]
@@ -202,8 +202,8 @@ class _SampledRows:
 class _GroupSampling:
     """Reads the sample of one file group, file by file, in any order.
 
-    A row is of the sample if its hash is below the threshold of its row group. The rows that are held out lie between
-    that and a higher one, which lets as many through for each further sample.
+    A row is sampled if its hash is below its row group's threshold. Held-out rows have hashes between that and a second
+    threshold, which admits as many rows for each further sample.
     """
 
     def __init__(self, context: SampleContext, scan: GroupScan, samples: int) -> None:
@@ -223,11 +223,11 @@ class _GroupSampling:
         self._partitions = Partitions(spec, table.schema(), self.reader.schema) if order.partition else None
         self._found: list[list[_SampledRows]] = [[] for _ in group.tasks]
         self.left = len(group.tasks)
-        """How many files are still to be read."""
+        """Number of unread files."""
         self._error: Exception | None = None
 
     def read(self, file: int, stopped: Event) -> None:
-        """Read what is sampled of a file, unless another could not be read."""
+        """Read a file's sampled rows, unless another file failed."""
         if self._error:
             return
         budget = self._context.budget or MemoryBudget(sys.maxsize)
@@ -269,17 +269,17 @@ class _GroupSampling:
     def _are_drawn(
         self, row_groups: tuple[SampledRowGroup, ...], samples: int, path: str, positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_] | None:
-        """Return which rows at some positions of a file are drawn for so many samples; None if all are."""
+        """Return which rows at these positions are in one of ``samples`` samples; None if all are."""
         shares = [(samples * each.sampled_rows, each.rows) for each in row_groups]
         if all(share >= rows for share, rows in shares):
             return None
-        # The largest signed hash of so many of so many rows, on average.
+        # The expected largest signed hash among the wanted rows.
         last = [_LARGEST_HASH if share >= rows else (share << 64) // rows - (1 << 63) - 1 for share, rows in shares]
         hashes = row_hashes(path, positions, self._context.options.sample_seed)
         return hashes <= np.array(last, np.int64)[_places(row_groups, positions)]
 
     def drawn(self) -> DrawnSample:
-        """Put together what was read, in the order of the files; raises why one could not be read."""
+        """Return the sample in the order of the files; raises the first error."""
         if self._error:
             raise self._error
         order = self._context.order
@@ -312,6 +312,6 @@ class _GroupSampling:
 
 
 def _places(row_groups: Sequence[SampledRowGroup], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the places, among some row groups of a file, of those that hold the rows at some positions."""
+    """Return the place of each position's row group among ``row_groups``."""
     first = np.array([each.first_position for each in row_groups], np.int64)
     return np.searchsorted(first, positions, side="right").astype(np.int64) - 1

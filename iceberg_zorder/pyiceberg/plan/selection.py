@@ -44,15 +44,15 @@ _path = attrgetter("data_file.file_path")
 
 @dataclass(frozen=True)
 class TargetSize:
-    """The size that data files are to have."""
+    """The target size of data files, with its origin."""
 
     size: int  # bytes
-    source: str  # where it is from: OPTION, PROPERTY, LAST_LAYOUT or DATA
-    origin: str  # where the last layout's is from, else the same
+    source: str  # OPTION, PROPERTY, LAST_LAYOUT or DATA
+    origin: str  # source of the last layout's size, else the same as ``source``
 
 
 def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
-    """Find the target that the option or the table's property sets; raises InvalidInputError if it is no number."""
+    """Return the target that an option or a table property sets; None without one. Raises InvalidInputError."""
     if options.target_file_size is not None:
         return TargetSize(options.target_file_size, OPTION, OPTION)
     text = table.properties.get(_PROPERTY_NAME)
@@ -61,7 +61,7 @@ def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
     except ValueError as error:
         raise InvalidInputError(
             f"Cannot rewrite data files of {display_name(table)}, because its property {_PROPERTY_NAME} = '{text}' is "
-            "no whole number"
+            "not a whole number"
         ) from error
 
 
@@ -74,7 +74,7 @@ def found_target(
     *,
     is_filtered: bool = False,
 ) -> TargetSize:
-    """Find the target where none is given, for a number of clustering columns.
+    """Return the automatic target for a number of clustering columns.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def found_target(
     last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
     target, source = last, LAST_LAYOUT
     if origin == DATA:
-        # A filter searches the partition that half of all bytes are in, or in smaller ones.
+        # A filter searches one partition: the weighted median by bytes.
         sizes = sorted(size for size in partition_sizes if size > 0)
         half = sum(sizes) / 2
         median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), 0)
@@ -97,7 +97,7 @@ def found_target(
         is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
         if not last or is_far_off:
             target, source = ideal, DATA
-    # Around a given smallest or largest size a target is where Iceberg's default shares put it.
+    # With a given minimum or maximum, the target follows from Iceberg's default ratios.
     least, most = options.min_file_size, options.max_file_size
     if least is not None and target <= least:
         target = max(least + 1, int(least / 0.75))
@@ -108,7 +108,7 @@ def found_target(
 
 @dataclass(frozen=True)
 class SizeRules:
-    """Rules of one rewrite, checked; a spec is the one of new files, if files of others are to be rewritten for that.
+    """Validated size rules of a rewrite, with the new files' spec if files of old specs must be rewritten.
 
     Examples
     --------
@@ -125,13 +125,14 @@ class SizeRules:
 
     @property
     def write_max_file_size(self) -> int:
-        """The size above which a file is not planned to be: half way from the target to the maximum."""
+        """Largest planned file: half way from the target to the maximum."""
         return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
     def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
-        """Find the data files of a partition that are rewritten, as Iceberg does.
+        """Return the data files of a partition to rewrite by Iceberg's rules.
 
-        Small files are not rewritten to as many, and those of earlier rewrites wait: :func:`.small_files_to_merge`.
+        Small files are skipped if the rewrite would not reduce their number; small files of earlier rewrites wait, see
+        :func:`.small_files_to_merge`.
         """
         if self.options.rewrite_all:
             return {*tasks}
@@ -148,7 +149,7 @@ class SizeRules:
         return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
 
     def why_chosen(self, tasks: Sequence[DataFileTask]) -> tuple[Reason, ...]:
-        """Say why data files are called for."""
+        """Return the reasons to rewrite data files."""
         if self.options.rewrite_all:
             return (Reason("rewrite-all"),)
         others = Counter(task.data_file.spec_id for task in tasks if self._is_of_other_spec(task))
@@ -168,7 +169,7 @@ class SizeRules:
 
     @property
     def why_small(self) -> Reason:
-        """Why small files are left."""
+        """The reason to leave small files."""
         return Reason(
             "too-few-small",
             {
@@ -180,13 +181,13 @@ class SizeRules:
 
     @property
     def why_in_order(self) -> Reason:
-        """Why other files are left."""
+        """The reason to leave other files."""
         return Reason(
             "size-in-range", {"min_file_size_bytes": self.min_file_size, "max_file_size_bytes": self.max_file_size}
         )
 
     def expected_output_files(self, input_size: int) -> int:
-        """Tell how many files to write for so many bytes; a small remainder is shared out among the others."""
+        """Return the number of files for ``input_size`` bytes; a small remainder is spread over the other files."""
         size, target = int(input_size * self.options.compression_factor), self.target_file_size
         if size < target:
             return 1
@@ -195,7 +196,7 @@ class SizeRules:
         return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
 
     def must_rewrite(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
+        """Return whether deletes or an old spec demand a data file's rewrite, regardless of its size."""
         deletes, rows = len(task.position_deletes) + len(task.equality_deletes), task.data_file.record_count
         of_one_file = (delete for delete in task.position_deletes if single_path(delete) is not None)
         deleted = min(sum(delete.record_count for delete in of_one_file), rows)
@@ -208,8 +209,8 @@ class SizeRules:
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
-    """Check the options of sizes, with defaults from a table's properties."""
-    # Before a target is found, one that fits the other options: what is wrong with them is wrong whatever is found.
+    """Return validated size rules, with defaults from a table's properties."""
+    # Without a target yet, use one that fits the other options, so that only their own errors are reported.
     target = (
         given_target(table, options) or found or found_target(options, (), (), 1, open_cost(table.properties))
     ).size
@@ -222,7 +223,7 @@ def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None =
 
 
 class Selector:
-    """Chooses the data files of a rewrite: by sizes and deletes alone, if the columns to cluster by are not known."""
+    """Chooses the data files of a rewrite; without clustering columns, by sizes and deletes only."""
 
     def __init__(
         self,
@@ -232,12 +233,12 @@ class Selector:
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
         at_ms: int,
-        request: str | None = None,  # the key of what is asked for; None where nothing counts as settled
+        request: str | None = None,  # the request's key; None if no file counts as unchanged
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._workload = spec_id, workload
-        # Without the option, a snapshot from a clock that is ahead is no younger than any.
+        # Without the option, no file is too young, also with snapshots from a clock that is ahead.
         age = 1000 * self._options.min_age_seconds
         young = [each for each in table.metadata.snapshots if age and at_ms - each.timestamp_ms < age]
         self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
@@ -252,19 +253,19 @@ class Selector:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
                 self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
                 self._unchanged = UnchangedSince.rewrites_by(request, snapshots) if request else None
-            # Where the rewrite sets what is missing, new files are written with that, which no settled ones have.
+            # If the rewrite sets missing metrics modes, its files get bounds that unchanged files lack.
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
     def select(
         self, scope: Sequence[FileGroup], most: float = math.inf
     ) -> tuple[list[FileGroup], list[FileGroup], str | None]:
-        """Choose among the data files of each partition, so many at most.
+        """Choose among the data files of each partition, at most ``most`` files.
 
-        Returns the file groups that are chosen, what is left, and if nothing is chosen why, and what would force it.
+        Returns the chosen file groups, the files that are left, and if nothing is chosen, a message with the reason.
         """
         others: list[FileGroup] = []
-        # Files and partitions are in an order that every engine finds, whatever the order in which manifests are read.
+        # Files and partitions are sorted, so that both engines agree on any order of manifests.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
             young, old = _divided(files.tasks, self._is_young)
@@ -286,8 +287,8 @@ class Selector:
     def _is_young(self, task: DataFileTask) -> bool:
         """Return whether a data file is younger than ``min-age-seconds``.
 
-        It is as old as the snapshot of its data sequence number, which rewrites keep; where that is 0, as in tables of
-        version 1, as the snapshot that added it. Files of snapshots that are not kept any more are old enough.
+        Its age is that of the snapshot with its data sequence number, which rewrites keep. In format version 1, where
+        that number is 0, it is the age of the snapshot that added it. Files of expired snapshots are old enough.
         """
         number = task.data_sequence_number
         return number in self._young_numbers if number else task.added_by in self._young_ids
@@ -297,19 +298,19 @@ class Selector:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
-        """Choose among the data files of a partition, by sizes and deletes, or by what is gained, too."""
+        """Choose among the data files of a partition by sizes and deletes, and by gain if that is known."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
         if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
             if called or len(files.tasks) > 1:
                 return self._choose_by_gain(files, called, rows)
-            # There is no set of files to gain from.
+            # No set of files could gain.
             is_by_gain = False
         chosen, rest = _divided(files.tasks, called.__contains__)
         least = 0 if is_by_gain else self._rules.min_file_size
         small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
         self._leave(files, small, self._rules.why_small)
-        # Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
+        # Rows of other specs are cut by partition first, and bounds do not show what that gains.
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
@@ -353,14 +354,14 @@ class Selector:
         ]
 
     def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
-        """Describe data files, and how they are judged: columns of which new files get no bounds do not count."""
+        """Return data files as arrays, with the rules that judge them; columns without new bounds do not count."""
         order, files = self._order, [task.data_file for task in tasks]
         assert order is not None  # noqa: S101
         weights = zip(order.named_weights, self._kept.are_kept, strict=True)
         like = files[0] if len(set(map(partition_of, files))) == 1 else None
         request = UpkeepRequest(
             self._options.max_scan_ratio,
-            # So many more files to open call for a rewrite, as so many small files do.
+            # min-input-files also limits the extra open costs that are tolerated.
             max(0, self._options.min_input_files),
             self._rules.expected_output_files,
             order.layout_request(self._options.layout),
@@ -373,7 +374,7 @@ class Selector:
         return file_arrays(files, self._fields, order.named), request
 
     def _cut(self, files: FileGroup) -> list[FileGroup]:
-        """Cut what is more than a file group may have, see the options ``max-file-group-*``; by default nothing is."""
+        """Split a file group that exceeds the options ``max-file-group-*``; by default none does."""
         most = {
             "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
             "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
@@ -395,7 +396,7 @@ class Selector:
         ]
 
     def _within_limit(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
-        """Take ``max-files-to-rewrite`` files at most: those that are due, then those that save most for theirs."""
+        """Take at most ``max-files-to-rewrite`` files: required ones first, then the highest savings per byte."""
         limit, must_rewrite = self._options.max_files_to_rewrite, self._rules.must_rewrite
         if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
             return chosen

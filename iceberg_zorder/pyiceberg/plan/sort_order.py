@@ -1,4 +1,4 @@
-"""Resolve the names of a sort order against a table, refuse what cannot be clustered by, and find the last order."""
+"""Resolve a sort order's names on a table, refuse unsuitable columns, and find the last rewrite's order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY
 
 @dataclass(frozen=True)
 class ResolvedSortOrder:
-    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
+    """A sort order resolved on a table: prefix columns, curve and clustering columns.
 
     Examples
     --------
@@ -38,26 +38,26 @@ class ResolvedSortOrder:
     """
 
     prefix: tuple[ClusteringColumn, ...]
-    prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first
+    prefix_orders: tuple[tuple[bool, bool], ...]  # per prefix column: descending, NULLS FIRST
     columns: tuple[ClusteringColumn, ...]  # at least one
     weights: tuple[float, ...]
-    curve: str  # as it was asked for
-    field_ids: tuple[int, ...]  # of all columns, those of the prefix first
-    partition: tuple[ClusteringColumn, ...] = ()  # to cut by before all else, where the spec of files changes
-    ignored: tuple[str, ...] = ()  # names of columns that do not count, because the table is partitioned by them
+    curve: str  # as requested
+    field_ids: tuple[int, ...]  # of all columns, prefix first
+    partition: tuple[ClusteringColumn, ...] = ()  # new partition fields to cut by first, if files change their spec
+    ignored: tuple[str, ...] = ()  # clustering columns that the table is partitioned by
 
     @property
     def all(self) -> tuple[ClusteringColumn, ...]:
-        """The partition fields, then the columns that were named: what a layout is fitted to."""
+        """All columns of a layout: the partition fields, then the named columns."""
         return self.partition + self.named
 
     @property
     def named(self) -> tuple[ClusteringColumn, ...]:
-        """The columns of the prefix, then the clustering columns."""
+        """The prefix columns, then the clustering columns."""
         return self.prefix + self.columns
 
     def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
-        """Ask for a layout of so many files, which splits the partition fields first, then the prefix."""
+        """Return the request for a layout of ``files`` files, cut by partition fields, prefix, then the curve."""
         return LayoutRequest(
             files,
             options.cuts,
@@ -70,7 +70,7 @@ class ResolvedSortOrder:
 
     @property
     def named_weights(self) -> tuple[float, ...]:
-        """What each of ``named`` counts in averages, those of the prefix 1."""
+        """The weight of each of ``named``; prefix columns have weight 1."""
         return (1.0,) * len(self.prefix) + self.weights
 
     @property
@@ -91,7 +91,7 @@ def resolve(
     case_sensitive: bool = False,
     needs_bounds: bool = False,
 ) -> ResolvedSortOrder:
-    """Find the columns of a sort order in a table; raises InvalidInputError for those that cannot be clustered by."""
+    """Resolve a sort order on a table; raises InvalidInputError for unsuitable columns."""
     identity, config = identity_sources(table.spec() if output_spec is None else output_spec), metrics_config(table)
     found: dict[int, ClusteringColumn] = {}
     for parts in sort_order.names:
@@ -126,7 +126,7 @@ def resolve(
     for parts, weight in weights:
         field_id = _found(table, parts, case_sensitive=case_sensitive)[-1].field_id
         if field_id not in asked or field_id in weight_of:
-            why = "is there twice" if field_id in asked else "is not one of the clustering columns"
+            why = "appears twice" if field_id in asked else "is not a clustering column"
             raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
         weight_of[field_id] = weight
     pairs = zip(sort_order.columns, asked, strict=True)
@@ -142,7 +142,7 @@ def resolve(
 
 
 def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
-    """Read the sort order that a table remembers in its property ``zorder.columns``."""
+    """Return the sort order in a table's property ``zorder.columns``; None without one."""
     text = table.properties.get(COLUMNS_PROPERTY)
     if text is None:
         return None
@@ -152,20 +152,20 @@ def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
             _found(table, parts, case_sensitive=case_sensitive)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{error}. The table's property {COLUMNS_PROPERTY} = '{text}' names it: set that anew, or name the columns"
+            f"{error}. The table's property {COLUMNS_PROPERTY} = '{text}' names it: change it, or name the columns"
         ) from error
     return text
 
 
 def known_sort_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str | None:
-    """Read the sort order that a table remembers, or write that of the newest rewrite of ours among its snapshots."""
+    """Return the sort order in a table's property, else of our newest rewrite; None without either."""
     text = remembered_sort_order(table, case_sensitive=case_sensitive)
     layout = next((each for each in reversed(snapshots) if each.is_layout), None)
     return text if text is not None or layout is None else last_sort_order(table, layout)
 
 
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
-    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
+    """Return the sort order of one of our rewrites, with its columns' current names."""
     schema, today = _schema_of(table, layout), _names(table.schema())
     ids = {} if schema is None else {name: field_id for field_id, name in _names(schema).items()}
 
@@ -183,7 +183,7 @@ def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report 
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
-    """Find the schema that a table had when a snapshot was made, where that is known."""
+    """Return the schema of a table at a snapshot, if known."""
     snapshot = table.snapshot_by_id(layout.snapshot_id)
     return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
 

@@ -1,1 +1,1 @@
-"""Read the rows of data files, without deleted ones, as rows of the table's schema."""
+"""Read the rows of data files without deleted rows, in the table's schema."""

@@ -1,4 +1,4 @@
-"""Find the deleted rows of a data file: by position deletes, and by equality deletes."""
+"""The deleted rows of data files, by position deletes and equality deletes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
 _BATCH_ROWS = 131_072
 _SMALL_BATCH_ROWS = 16_384
 _SHARE = 4
-"""Equality deletes may take one of so many parts of the budget; while they are read they take as much besides."""
+"""Divisor of the budget for equality deletes; while they are read, they take the same again."""
 _HELD_BESIDE = 28
-"""Bytes that a deleted row may take beside its values, with the table that it is looked up by."""
+"""Bytes of a deleted row besides its values, including its share of the hash table."""
 _Bools = npt.NDArray[np.bool_]
 _Bits = npt.NDArray[np.uint8]
 
 
 class DeletedRows:
-    """Tells what is deleted of a number of data files, reading each delete file once.
+    """The deleted rows of several data files; each delete file is read once.
 
-    Position deletes are forgotten after the last data file that needs them. Equality deletes are held as long as this
-    is, within a part of the budget; where they have no room, they are read part by part before the first data file, and
-    what each part deletes is marked.
+    Position deletes are released after the last data file that needs them. Equality deletes stay in memory within their
+    part of the budget. If they exceed it, they are read part by part before the first data file, and each part marks
+    the rows that it deletes.
 
-    The types are those of the equality fields, also of columns dropped since; ``keys`` reads such fields of a data
-    file, some rows at a time.
+    ``types`` has the types of all equality fields, also of dropped columns; ``keys`` reads these fields of a data file
+    in batches.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class DeletedRows:
         self._uses = Counter(delete.file_path for task in self._tasks for delete in task.position_deletes)
         self._positions: dict[str, dict[str, npt.NDArray[np.int64]]] = {}
         self._rows: dict[_Scope, EqualRows] | None = None
-        # By task: a data file may be there twice, with different deletes.
+        # By task, because a data file may appear twice with different deletes.
         self._marks: dict[DataFileTask, _Bits] = {}
         self._taken = 0
         self._lock = Lock()
 
     def of(self, task: DataFileTask) -> Deleted:
-        """Read what is deleted of a data file; to be called once for each, in any thread."""
+        """Read the deleted rows of a data file; call once for each file, from any thread."""
         with self._lock:
             positions = [
                 found
@@ -88,7 +88,7 @@ class DeletedRows:
             )
 
     def close(self) -> None:
-        """Forget all that is held."""
+        """Release all memory."""
         self._budget.give_back(self._taken)
         self._taken = 0
         self._rows = {}
@@ -117,7 +117,7 @@ class DeletedRows:
         return joined
 
     def _equality_deletes(self) -> dict[_Scope, EqualRows]:
-        """Read all equality deletes; return them, or if they have no room mark what they delete, and return none."""
+        """Return all equality deletes; if they exceed the budget, mark the deleted rows and return none."""
         files: dict[_Scope, dict[str, tuple[DataFile, int]]] = {}
         for task in self._tasks:
             for delete in task.equality_deletes:
@@ -129,7 +129,7 @@ class DeletedRows:
         for scope, deletes in files.items():
             for rows in self._parts(scope, deletes.values(), room):
                 if scope in held or (held and size + rows.nbytes > room):
-                    # There is more than one part: what is held is to be applied and forgotten before the next.
+                    # More than one part: apply and release this one before the next.
                     for each in list(held):
                         self._mark(each, held.pop(each))
                     size = 0
@@ -142,7 +142,7 @@ class DeletedRows:
         return held
 
     def _parts(self, scope: _Scope, deletes: Iterable[tuple[DataFile, int]], room: int) -> Iterator[EqualRows]:
-        """Read the deleted rows of a scope, as many at a time as have room."""
+        """Yield the deleted rows of a scope in parts that fit the budget."""
         columns: list[list[pa.Array]] = [[] for _ in scope.fields]
         newest: list[npt.NDArray[np.int64]] = []
         size = 0
@@ -164,13 +164,13 @@ class DeletedRows:
             by_id = fields_by_id(file_fields(file.schema_arrow, None))
             columns = [".".join(by_id[each].path) for each in fields if each in by_id]
             for place in range(file.num_row_groups):
-                # Batches of many rows would take more room than there is for all of them.
+                # A batch of many rows could exceed the budget.
                 for batch in file.iter_batches(_SMALL_BATCH_ROWS, [place], columns, use_threads=False):
                     paths = field_paths(file_fields(batch.schema, None)) if batch.num_columns else {}
                     yield [key_column(batch, paths.get(each), self._types[each], None) for each in fields]
 
     def _mark(self, scope: _Scope, rows: EqualRows) -> None:
-        """Mark the rows of all data files that equal deleted ones."""
+        """Mark the rows of all data files that equal deleted rows."""
         for task in self._tasks:
             if scope not in _scopes(task):
                 continue
@@ -190,14 +190,14 @@ class DeletedRows:
         self._taken += size
         if self._taken > self._budget.limit:
             raise RewriteFailedError(
-                f"Cannot apply equality deletes to {len(self._tasks):,} data files, because what they delete takes "
-                f"{self._taken:,} bytes to mark, and memory-limit-bytes leaves {self._budget.limit:,}: raise it"
+                f"Cannot apply equality deletes to {len(self._tasks):,} data files, because marking deleted rows "
+                f"takes {self._taken:,} bytes, and memory-limit-bytes leaves {self._budget.limit:,}: raise it"
             )
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """What equality deletes have in common that can be looked up together."""
+    """The properties that equality deletes must share to be looked up together."""
 
     fields: tuple[int, ...]
     partition: Partition
@@ -213,11 +213,11 @@ def _scopes(task: DataFileTask) -> list[_Scope]:
 
 @contextmanager
 def opened(table: Table, path: str) -> Iterator[Any]:
-    """Open a file for reading; whatever goes wrong in the block is told as a failure to read it."""
+    """Open a file for reading; errors in the block become failures to read it."""
     try:
         with table.io.new_input(path).open() as stream:
             yield stream
-    except Exception as error:  # a broken file breaks in many ways
+    except Exception as error:  # corrupt files raise many kinds of errors
         kind = LargeValuesError if isinstance(error, LargeValuesError) else RewriteFailedError
         raise kind(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
 
@@ -225,7 +225,7 @@ def opened(table: Table, path: str) -> Iterator[Any]:
 def key_column(
     batch: pa.RecordBatch, path: tuple[int, ...] | None, kind: pa.DataType, otherwise: pa.Scalar | None
 ) -> pa.Array:
-    """Take an equality field of a batch, as a type, or where the file lacks it a constant or NULL."""
+    """Return an equality field of a batch as a type; a constant or NULL if the file lacks it."""
     if path is None:
         return pa.nulls(batch.num_rows, kind) if otherwise is None else pa.repeat(otherwise, batch.num_rows)
     return convert(leaf(batch, path), kind)
@@ -233,15 +233,15 @@ def key_column(
 
 @dataclass(frozen=True, eq=False)
 class Deleted:
-    """What is deleted of one data file."""
+    """The deleted rows of one data file."""
 
     positions: npt.NDArray[np.int64]  # sorted
-    marks: _Bits | None  # a bit for each row, if rows that equal deleted ones were marked
-    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]  # fields, and the rows by whose equality in these rows go
+    marks: _Bits | None  # a bit for each row, if equality deletes were marked
+    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]  # field ids, and the deleted rows in these fields
     sequence_number: int  # of the data file
 
     def kept_by_position(self, positions: npt.NDArray[np.int64]) -> _Bools | None:
-        """Tell which of some rows, whose positions increase, are left; or nothing if all are."""
+        """Return which rows at ascending positions remain; None if all do."""
         if not len(positions):
             return None
         gone: _Bools | None = None
@@ -254,7 +254,7 @@ class Deleted:
         return None if gone is None or not gone.any() else ~gone
 
     def kept_by_equality(self, columns: dict[int, pa.Array]) -> _Bools | None:
-        """Tell which rows are left, given the fields; or nothing if all are."""
+        """Return which rows remain, given their equality fields; None if all do."""
         gone: _Bools | None = None
         for fields, rows in self.equal:
             found = rows.contain([columns[field] for field in fields], self.sequence_number)

@@ -1,6 +1,6 @@
-"""Map the fields of data files by id, and turn their batches into batches of the table's schema.
+"""Map the fields of data files by id, and convert batches to the table's schema.
 
-PyIceberg's own projection turns NULL lists and maps of structs into empty ones; a rewrite may change no row.
+PyIceberg's own projection turns NULL lists and maps of structs into empty ones, but a rewrite must not change rows.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _FIELD_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class FileField:
-    """A field of a data file, which may hold one of the table's, with those inside structs, lists and maps."""
+    """A field of a data file, with the fields inside it."""
 
     field_id: int | None
-    path: tuple[str, ...]  # its name, after those of what is around it
+    path: tuple[str, ...]  # names of the enclosing fields, then its own
     type: pa.DataType
     children: tuple[FileField, ...]
 
 
 def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
-    """Find the fields of a data file by their ids, or where it has none by their names."""
+    """Return the fields of a data file by id, or by the name mapping if the file has no ids."""
     found = tuple(_file_field(field, (), ()) for field in schema)
     if not found or fields_by_id(found):
         return found
     if mapping is None:
         raise InvalidInputError(
-            "its columns have no field ids and the table has no property schema.name-mapping.default to find them by"
+            "its columns have no field ids and the table has no property schema.name-mapping.default"
         )
     return tuple(_file_field(field, (), tuple(mapping)) for field in schema)
 
@@ -47,7 +47,7 @@ def _file_field(field: pa.Field, around: tuple[str, ...], mapped: Sequence[Mappe
     mine = next((each for each in mapped if field.name in each.names), None)
     own = (field.metadata or {}).get(_FIELD_ID)
     field_id = int(own) if own is not None else None if mine is None else mine.field_id
-    # A mapped field without inner ones is false.
+    # A MappedField without inner fields is falsy.
     inner = () if mine is None else mine.fields
     path = (*around, field.name)
     return FileField(
@@ -66,7 +66,7 @@ def _children(of: pa.DataType) -> list[pa.Field]:
 
 
 def fields_by_id(fields: Sequence[FileField]) -> dict[int, FileField]:
-    """Return some fields, and all that are inside them, by their ids."""
+    """Return fields and all fields inside them, by id."""
     found: dict[int, FileField] = {}
     for field in fields:
         if field.field_id is not None:
@@ -76,7 +76,7 @@ def fields_by_id(fields: Sequence[FileField]) -> dict[int, FileField]:
 
 
 def field_paths(fields: Sequence[FileField], around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
-    """Find where the fields of a batch are that no list or map holds, by their ids."""
+    """Return the paths of fields outside lists and maps, by id."""
     found: dict[int, tuple[int, ...]] = {}
     for place, field in enumerate(fields):
         if field.field_id is not None:
@@ -88,13 +88,13 @@ def field_paths(fields: Sequence[FileField], around: tuple[int, ...] = ()) -> di
 
 @dataclass(frozen=True)
 class Projection:
-    """How the batches of one data file become batches of a schema, but for strings that may stay dictionaries."""
+    """Converts batches of one data file to a schema; strings may stay dictionary-encoded."""
 
     schema: pa.Schema
     _columns: tuple[tuple[int | None, _Convert], ...]
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Project a batch."""
+        """Convert a batch."""
         arrays = [
             convert(pa.nulls(batch.num_rows) if place is None else batch.column(place))
             for place, convert in self._columns
@@ -104,7 +104,7 @@ class Projection:
             for field, array in zip(self.schema, arrays, strict=True)
         ]
         if not arrays:
-            # A batch without columns has as many rows as this one.
+            # A batch without columns keeps its number of rows.
             return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -117,7 +117,7 @@ def projection(
     *,
     keep_dictionaries: bool = False,
 ) -> Projection:
-    """Find how to project a data file to a schema, which Arrow has as the target."""
+    """Return the projection of a data file to a schema, whose Arrow form is ``target``."""
     columns: list[tuple[int | None, _Convert]] = []
     places = {field.field_id: place for place, field in enumerate(file) if field.field_id is not None}
     for field, arrow in zip(wanted.fields, target, strict=True):
@@ -131,7 +131,7 @@ def projection(
 
 
 def columns_to_read(wanted: Sequence[NestedField], file: Sequence[FileField]) -> list[str]:
-    """Find the paths of what a projection reads, as Parquet names them."""
+    """Return the Parquet paths of the columns that a projection reads."""
     by_id = {field.field_id: field for field in file if field.field_id is not None}
     found = []
     for field in wanted:
@@ -154,7 +154,7 @@ def _missing(field: NestedField, target: pa.DataType, constants: Mapping[int, An
 
 
 def constant(value: Any, target: pa.DataType) -> pa.Scalar:
-    """Make a value of a partition or a default an Arrow scalar, UUIDs as their bytes."""
+    """Return a partition value or a default as an Arrow scalar; UUIDs as bytes."""
     if isinstance(value, UUID):
         value = value.bytes
     if isinstance(target, pa.BaseExtensionType):
@@ -163,7 +163,7 @@ def constant(value: Any, target: pa.DataType) -> pa.Scalar:
 
 
 def repeated(scalar: pa.Scalar, rows: int, target: pa.DataType) -> pa.Array:
-    """Repeat a scalar as an array of a type, which may be an extension of the scalar's."""
+    """Repeat a scalar as an array of a type, which may be an extension type of the scalar's."""
     array = pa.repeat(scalar, rows)
     return pa.ExtensionArray.from_storage(target, array) if isinstance(target, pa.BaseExtensionType) else array
 
@@ -215,12 +215,12 @@ def _map(array: pa.MapArray, key: _Convert, value: _Convert, target: pa.DataType
 
 
 def _fresh(array: pa.Array) -> pa.Array:
-    """Copy an array that is a part of another, because only a whole one may be put together with a mask."""
+    """Copy a sliced array, because Arrow combines only unsliced arrays with a mask."""
     return array if array.offset == 0 else pa.concat_arrays([array, array.slice(0, 0)])
 
 
 def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = False) -> pa.Array:
-    """Convert values of a primitive type, as Iceberg lets a column's type change, and between Arrow's forms of it."""
+    """Convert values of a primitive type by Iceberg's type promotion, and between Arrow's forms of a type."""
     if pa.types.is_dictionary(array.type):
         if keep_dictionary and pa.types.is_large_string(target):
             return array
@@ -232,7 +232,7 @@ def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = Fal
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, convert(array, target.storage_type))
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
-        # The zone is a name only, the instant is in UTC.
+        # Only the zone's name differs; the instants are in UTC.
         array = array.cast(pa.timestamp(target.unit, array.type.tz))
         return array if array.type == target else array.view(target)
     return array.cast(target)

@@ -1,4 +1,4 @@
-"""Read the rows of data files, without deleted ones, batch by batch, as rows of the table's schema."""
+"""Read the rows of data files in batches, without deleted rows, in the table's schema."""
 
 from __future__ import annotations
 
@@ -37,33 +37,32 @@ BATCH_ROWS = 131_072
 BATCH_BYTES = 32 * 1024 * 1024
 _FEWEST_ROWS = 1024
 _FEWEST_BYTES = 1024 * 1024
-"""A batch has no fewer rows, however small batches are to be, unless they would have more bytes in the file."""
+"""Fewest rows of a batch, unless they exceed the batch size in the file."""
 _PREBUFFERED = 32 * 1024 * 1024
 _SMALL_DICTIONARY = 32 * 1024
 _MOST_BATCHES = 100
 _PAGE_ROWS = 1024
-"""Writers look so often whether a page is full."""
+"""Number of rows after which writers check whether a page is full."""
 _ALL = 0.9
 _LARGE_DICTIONARY = 8 * 1024 * 1024
-"""No writer lets a dictionary grow so large, unless its values are."""
+"""Larger dictionaries occur only with large values."""
 
 _Select = Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.bool_] | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a data file, and their positions there."""
+    """Rows of a data file with their positions."""
 
     batch: pa.RecordBatch
     positions: npt.NDArray[np.int64]
 
 
 class Reader:
-    """Reads the data files of some tasks: columns of a part of the table's current schema, all by default.
+    """Reads data files: the columns in ``wanted``, by default the table's whole schema.
 
-    Columns of few different strings come as dictionaries if these are to be kept. Deleted rows that are held until the
-    reader is closed are counted in the budget. A batch has about so many bytes in the file at most, its columns decoded
-    but for dictionaries.
+    With ``keep_dictionaries``, columns of few distinct strings stay dictionary-encoded. The budget counts deleted rows
+    until the reader is closed. A batch has at most about ``batch_bytes`` bytes in the file.
     """
 
     def __init__(
@@ -80,10 +79,10 @@ class Reader:
         self._batch_bytes = batch_bytes
         self._wanted = table.schema() if wanted is None else wanted
         self.schema = schema_to_pyarrow(sanitize_column_names(self._wanted))
-        """The schema of the batches, but for dictionaries."""
+        """Schema of the batches, apart from dictionary encoding."""
         self._keep_dictionaries = keep_dictionaries
         self._mapping = table.name_mapping()
-        # Every primitive field that the table has or had, as the current or else the newest schema that has it says.
+        # Every primitive field of any schema; the current schema's type wins, else the newest.
         schemas = [*sorted(table.schemas().values(), key=lambda each: each.schema_id), table.schema()]
         known = (schema.find_field(each) for schema in schemas for each in schema.field_ids)
         self._fields = {field.field_id: field for field in known if isinstance(field.field_type, PrimitiveType)}
@@ -92,7 +91,7 @@ class Reader:
         self._deletes = DeletedRows(table, tasks, self._types, self._keys, budget or MemoryBudget(sys.maxsize))
 
     def close(self) -> None:
-        """Forget the deleted rows that are held."""
+        """Release the deleted rows."""
         self._deletes.close()
 
     def rows(
@@ -102,13 +101,13 @@ class Reader:
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
     ) -> Iterator[Rows]:
-        """Read a data file: selected rows of the row groups whose middle lies in one of some ranges of bytes."""
+        """Yield selected rows of a data file, of the row groups whose middle lies in one of the byte ranges."""
         deleted = self._deletes.of(task)
         with opened(self._table, task.data_file.file_path) as stream:
             file = _OpenFile(stream, self._batch_bytes)
             if file.rows != task.data_file.record_count:
                 raise InvalidInputError(
-                    f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
+                    f"it has {file.rows:,} rows, but its manifest entry has {task.data_file.record_count:,}"
                 )
             constants = self._constants(task)
             fields = file_fields(file.schema, self._mapping)
@@ -135,7 +134,7 @@ class Reader:
                     yield Rows(project(batch), positions)
 
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Read equality fields of a data file."""
+        """Yield the equality fields of a data file."""
         constants = self._constants(task)
         with opened(self._table, task.data_file.file_path) as stream:
             file = _OpenFile(stream, self._batch_bytes)
@@ -153,7 +152,7 @@ class Reader:
         return key_column(batch, path, kind, None if value is None else constant(value, kind))
 
     def _constants(self, task: DataFileTask) -> dict[int, Any]:
-        """Values that the file's partition tells of columns."""
+        """Return the column values that the file's partition determines."""
         spec = self._table.specs()[task.data_file.spec_id]
         return {
             field.source_id: task.data_file.partition[place]
@@ -163,7 +162,7 @@ class Reader:
 
 
 class _OpenFile:
-    """A Parquet file, read one row group after the other, with bounded memory."""
+    """A Parquet file, read row group by row group in bounded memory."""
 
     def __init__(self, stream: Any, batch_bytes: int) -> None:
         self._stream = stream
@@ -181,7 +180,7 @@ class _OpenFile:
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Read batches of rows, each with the position of its first."""
+        """Yield batches, each with the position of its first row."""
         buffered = all(
             sum(group.column(place).total_compressed_size for place in range(group.num_columns)) <= _PREBUFFERED
             for group in self._groups
@@ -208,19 +207,19 @@ class _OpenFile:
                 start += batch.num_rows
 
     def _batch_rows(self, group: Any, columns: list[str]) -> int:
-        """Tell how many rows a batch may have, as wide as those of a row group are."""
+        """Return the most rows of a batch, given the width of a row group's rows."""
         if (largest := max(map(_large_dictionary, _chunks(group, columns)), default=0)) > _LARGE_DICTIONARY:
-            # All rows may have the same value; no more of them are expected where there are many.
+            # All rows may share one large value; with many rows, that is not expected.
             return max(1, self._batch_bytes // largest, min(BATCH_ROWS, int(group.num_rows) // _MOST_BATCHES))
         rows: int = self._batch_bytes * group.num_rows // max(1, group.total_byte_size)
         if rows < _FEWEST_ROWS:
-            # So few take longer to read; they are worth it where what is read of more would be large itself.
+            # Small batches are slower, and pay only if larger ones would be large in memory.
             read = sum(chunk.total_uncompressed_size for chunk in _chunks(group, columns))
             rows = max(1, rows, min(_FEWEST_ROWS, _FEWEST_BYTES * group.num_rows // max(1, read)))
         return min(BATCH_ROWS, rows)
 
     def small_dictionaries(self, columns: list[str]) -> list[str]:
-        """Find the columns of strings that have a small dictionary in every row group, and nothing beside it."""
+        """Return the string columns that are encoded by small dictionaries only, in every row group."""
         strings = {
             field.name
             for field in self.schema
@@ -237,7 +236,7 @@ class _OpenFile:
             chunk = group.column(place)
             if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
                 return False
-            # A writer gives a dictionary up when it has grown large, so beside a small one there is nothing else.
+            # Writers fall back to plain pages only when a dictionary is large.
             if not 0 < chunk.data_page_offset - chunk.dictionary_page_offset <= _SMALL_DICTIONARY:
                 return False
             if _large_dictionary(chunk) > _LARGE_DICTIONARY:
@@ -246,14 +245,14 @@ class _OpenFile:
 
 
 def _chunks(group: Any, columns: list[str]) -> list[Any]:
-    """List the column chunks of a row group that hold some columns."""
+    """Return a row group's column chunks of these columns."""
     chunks = [group.column(place) for place in range(group.num_columns)]
     starts = tuple(f"{name}." for name in columns)
     return [each for each in chunks if each.path_in_schema in columns or each.path_in_schema.startswith(starts)]
 
 
 def _large_dictionary(chunk: Any) -> int:
-    """Tell about how many bytes the dictionary of strings has, if that is nearly all there is of them."""
+    """Return the approximate bytes of a string dictionary, if it holds nearly all of the chunk."""
     if chunk.physical_type != "BYTE_ARRAY" or not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
         return 0
     share = (chunk.data_page_offset - chunk.dictionary_page_offset) / max(1, chunk.total_compressed_size)
@@ -261,7 +260,7 @@ def _large_dictionary(chunk: Any) -> int:
 
 
 def _check_pages(group: Any, columns: list[str], most: int) -> None:
-    """Refuse a row group whose pages are too large to be decoded, as far as its footer tells."""
+    """Refuse a row group whose pages are too large to decode, as far as its footer shows."""
     if group.total_byte_size <= most // 2:
         return
     rows = max(1, group.num_rows)
@@ -271,11 +270,11 @@ def _check_pages(group: Any, columns: list[str], most: int) -> None:
         )
         for chunk in _chunks(group, columns)
     }
-    # Values of a page are decoded one batch after the other.
+    # Values of a page are decoded batch by batch.
     size = sum(pages.values()) + group.total_byte_size // rows
     if size > most:
         column, page = max(pages.items(), key=itemgetter(1))
-        what = f"a value of {page:,} bytes" if rows == 1 else f"values that are read {page:,} bytes at a time"
+        what = f"a value of {page:,} bytes" if rows == 1 else f"pages of {page:,} bytes"
         raise LargeValuesError(
             f"column '{column.split('.')[0]}' holds {what}, which memory-limit-bytes of {most // 2:,} cannot hold: "
             f"raise it to {-(-size // 2):,}"
@@ -283,7 +282,7 @@ def _check_pages(group: Any, columns: list[str], most: int) -> None:
 
 
 def _lies_in(group: Any, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether the middle of a row group lies in a range: as Parquet's Java implementation divides files."""
+    """Return whether the middle of a row group lies in a range, as Parquet's Java implementation splits files."""
     chunk = group.column(0)
     dictionary = chunk.dictionary_page_offset
     begin = chunk.data_page_offset if dictionary is None else min(dictionary, chunk.data_page_offset)

@@ -1,1 +1,1 @@
-"""Reports and advice: read from a table what ``metrics`` and ``advice`` compute with."""
+"""Reports and advice: read the inputs of ``metrics`` and ``advice`` from a table."""

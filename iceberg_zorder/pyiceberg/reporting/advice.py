@@ -1,4 +1,4 @@
-"""Advise on the layout of a table by the queries of its workload."""
+"""Advise on a table's layout for its workload."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 
 _JOINED_ROWS = 20_000
-"""Of how many rows, about, the values of columns that queries join by are looked for."""
+"""Approximate number of rows whose values measure join columns."""
 _MOST_QUERIES = 1_000
-"""Of so many different filters the data files of today are looked at; each takes a while."""
+"""Most distinct filters that are tested against today's data files."""
 _MOST_BOXES = 256
 
 
@@ -79,9 +79,9 @@ def advise(
     progress: Progress = silent,
     files: WorkloadFiles | None = None,
 ) -> Advice:
-    """Advise on the layout of a table by the queries of its workload.
+    """Advise on a table's layout for its workload.
 
-    It reads a sample of the columns that queries filter by, and writes nothing.
+    The call reads a sample of the columns that queries filter by, and writes nothing.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def advise(
     days : float, optional
         The number of days that the workload covers, above 0; the advice then has bytes read per day.
     least_saving : float, optional
-        The least share of what queries cost today that a rewrite must save, in [0, 1]; below it, nothing is advised.
-        A query costs the bytes that it reads and the open cost of each file.
+        Share of the queries' cost that a recommended rewrite must save, in [0, 1]. A query's cost is the bytes that it
+        reads, plus the open cost of each file.
     progress : Progress, optional
         A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
@@ -169,7 +169,7 @@ def advise(
         rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
 
         def expected_files(target: int) -> ExpectedFiles:
-            # Shares of the target, as Iceberg's defaults are.
+            # Iceberg's default ratios to the target.
             return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
 
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
@@ -181,7 +181,7 @@ def advise(
 def _targets(
     table: Table, plan: RewritePlan, options: RewriteOptions, snapshots: Sequence[SnapshotFacts]
 ) -> dict[int, int]:
-    """Find the target file size by the number of clustering columns, where neither an option nor a property says."""
+    """Return the automatic target file sizes by number of clustering columns; empty with an option or property."""
     if given_target(table, options):
         return {}
     sizes, cost = [group.input_size for group in plan.groups], open_cost(table.properties)
@@ -189,11 +189,11 @@ def _targets(
 
 
 def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workload) -> Advice:
-    """Plan the rewrite that is advised, and advise to do nothing if it is refused or chooses no file."""
+    """Plan the advised rewrite; advise to do nothing if it is refused or chooses no file."""
     pick = found.pick
     if pick is None or pick.kind == "partition":
         return found
-    # The file of a workload may not be there yet.
+    # The workload's file may not exist yet.
     text, queries = ("of the advice", workload.queries) if pick.kind == "workload" else (None, None)
     by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
     spec = RewriteSpec(by, None, options_of(facts, text), on, any_format=True, queries=queries)
@@ -211,8 +211,8 @@ def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workloa
 def _joined(
     table: Table, tasks: Sequence[DataFileTask], weights: Mapping[Name, float], types: Mapping[Name, str]
 ) -> tuple[JoinedColumn, ...]:
-    """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
-    # Whatever the order of the rows, partitions of one value stay.
+    """Return the scan fraction of an equality filter on each join column with bounds."""
+    # Partitions of a single value stay in any layout.
     kept = identity_sources(table.spec())
     fields = {name: field for name, field in named_fields(table.schema().as_struct()) if field.field_id not in kept}
     columns = _with_keys(types, weights.keys() & fields.keys())
@@ -230,7 +230,7 @@ def _joined(
 
 
 def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> list[ClusteringColumn]:
-    """Find those of some columns that have keys, in the order of the table."""
+    """Return the columns of types with keys, in the table's order."""
     found = []
     for name in (name for name in types if name in names):
         with suppress(InvalidInputError):
@@ -266,13 +266,13 @@ def _table_facts(
 
 
 def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
-    """Find the columns that a table is clustered by, or sorted by when it is written."""
+    """Return the columns that a table is clustered by, or those of its sort order."""
     try:
         text = known_sort_order(table, snapshots, case_sensitive=False)
         if text is not None:
             return [".".join(parts) for parts in parse_sort_order(text).names]
     except InvalidInputError:
-        # Of columns that are dropped, or are none: the rewrite itself tells of them.
+        # The rewrite itself reports dropped or unknown columns.
         return []
     found = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
     return [name for name in found if name is not None]
@@ -281,9 +281,9 @@ def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
 def queries_today(
     table: Table, workload: Workload, tasks: Sequence[DataFileTask], *, per_day: float | None = None
 ) -> QueriesToday:
-    """Find what the queries of a workload ask for, and what they read of data files, by manifests.
+    """Return a workload's queries with their boxes, and the data files that they read, by manifests.
 
-    Of more than 1,000 as many are taken as stand for all. Raises InvalidInputError for filters of other tables.
+    More than 1,000 queries are reduced to 1,000 representative ones. Raises InvalidInputError for invalid filters.
     """
     queries = workload.sampled(_MOST_QUERIES).queries
     asked = RequestedWorkload.of_queries(table, queries, most_boxes=_MOST_BOXES)
@@ -304,7 +304,7 @@ def queries_today(
 
 
 def _kinds(condition: Predicate, types: Mapping[Name, str]) -> tuple[tuple[Name, str], ...]:
-    """Find how a condition filters by columns, as the schema writes their names, whatever the filter does."""
+    """Return the kinds of a condition's filters by column, with names as in the schema."""
     names = {tuple(part.lower() for part in name): name for name in types}
     kinds = {
         name if name in types else names[tuple(part.lower() for part in name)]: kind

@@ -16,7 +16,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
 from iceberg_zorder.pyiceberg.reporting.report import report
 
 _MOST_MEASURED = 5
-"""For how many of the newest rewrites the table is measured: each takes two reports, from manifests."""
+"""Number of newest rewrites that are measured; each needs two reports from manifests."""
 
 
 def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20)
     states: dict[int, dict[str, Any]] = {}
     by: str | None = None
     if head is not None and newest:
-        # The columns may be gone, or cannot be clustered by any more.
+        # The columns may have been dropped or may no longer be suitable.
         with suppress(InvalidInputError):
             now = report(table, branch=branch)
             by, states[head.snapshot_id] = now.sort_order, _state(now)
@@ -53,7 +53,7 @@ def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20)
 
 
 def _state(found: ClusteringReport) -> dict[str, Any]:
-    """Describe the whole table by its files, and by what ``column = value`` reads."""
+    """Return the table's files and the reads of ``column = value``, for JSON."""
     fractions = {each.name: each.scan_fraction for each in found.columns if each.scan_fraction is not None}
     mean = sum(fractions.values()) / len(fractions) if fractions else None
     return {

@@ -1,4 +1,4 @@
-"""New layouts in maintenance: run ``advise`` on the queries of a table, and plan the rewrite to its pick."""
+"""New layouts in maintenance: run ``advise`` for a table's queries, and plan the rewrite to its pick."""
 
 from __future__ import annotations
 
@@ -35,18 +35,15 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, eq=False)
 class NewLayout:
-    """What ``advise`` says of a table: what its queries read, and the plan of file groups that are to be rewritten."""
+    """The advice on a table, with the plan of its rewrite."""
 
     need: WorkloadNeed
     plan: RewritePlan | None = None  # not sampled
-    is_settled: bool = True  # whether nothing is left to do about it
+    is_settled: bool = True  # whether no rewrite remains to be done
 
 
 class NewLayouts:
-    """The queries on the tables of a policy in a directory, and what ``advise`` says by them, once a day.
-
-    A pass has room for so many bytes to rewrite at most.
-    """
+    """The queries on a policy's tables, and the advice for them, once a day; a pass rewrites at most ``room`` bytes."""
 
     def __init__(self, home: Path, clock: Callable[[], datetime], room: int | None = None) -> None:
         self._room = room
@@ -56,9 +53,9 @@ class NewLayouts:
         self._advised_at: dict[TableName, int] = {}
 
     def read(self, name: TableName, table: Table, settings: TableSettings) -> float | None:
-        """Read the queries on a table; tells after how many of them a rewrite has to pay, None where there are none.
+        """Read a table's queries; return the number of queries within which a rewrite must pay, None without queries.
 
-        Raises InvalidInputError where they cannot be read.
+        Raises InvalidInputError if they cannot be read.
         """
         self._queries.pop(name, None)
         self._found.pop(name, None)
@@ -71,7 +68,7 @@ class NewLayouts:
         return read.per_day * _days(settings.workload)
 
     def with_queries(self, name: TableName, settings: TableSettings) -> TableSettings:
-        """Have a table laid out for the queries that were read."""
+        """Return the settings with the table's queries as option ``workload``."""
         if settings.workload is None:
             return settings
         options = dict(settings.options)
@@ -84,9 +81,9 @@ class NewLayouts:
     def find(
         self, name: TableName, table: Table, settings: TableSettings, plan: RewritePlan | None, now: datetime
     ) -> WorkloadNeed | None:
-        """Ask ``advise``, unless it was asked within a day; None where no queries were read.
+        """Run ``advise``, unless it ran within a day; None without queries.
 
-        A pass may act on what it says where the policy says ``relayout: auto``.
+        With ``relayout: auto`` in the policy, the pass applies the advice.
         """
         if settings.workload is None or name not in self._queries:
             return None
@@ -100,8 +97,8 @@ class NewLayouts:
         try:
             said = advise(table, workload, options=options, branch=settings.branch, days=days)
         except (InvalidInputError, RewriteFailedError) as error:
-            # What has to be rewritten for other reasons goes on without.
-            _LOG.warning("Cannot tell a better layout of %s, because %s", display_name(table), error)
+            # Rewrites for other reasons continue.
+            _LOG.warning("Cannot advise on the layout of %s, because %s", display_name(table), error)
             return need
         found = self._found[name] = self._judged(table, self.with_queries(name, settings), said, need, now)
         return found.need
@@ -113,14 +110,14 @@ class NewLayouts:
     def _judged(
         self, table: Table, settings: TableSettings, said: Advice, need: WorkloadNeed, now: datetime
     ) -> NewLayout:
-        """Take the file groups of the layout that is advised, if it pays, and the policy wants it."""
+        """Plan the advised layout, if it pays within pays-within and the policy has ``relayout: auto``."""
         if said.pick is None or said.cost is None:
-            return NewLayout(replace(need, message=f"advise says to keep the layout: {said.reason}"))
+            return NewLayout(replace(need, message=f"advise recommends no change: {said.reason}"))
         assert settings.workload is not None  # noqa: S101
         pick, days = said.pick, said.cost.pays_after_days
         read = pick.bytes_per_query / said.table_bytes
         told = (
-            f"advise says {pick.layout}: they would read {pick.read_text(said.table_bytes)}, today "
+            f"advise recommends {pick.layout}: they would read {pick.read_text(said.table_bytes)}, today "
             f"{said.today.read_text(said.table_bytes)}, which pays after {_told(days)}"
         )
         need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
@@ -132,13 +129,13 @@ class NewLayouts:
         _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
         snapshots = snapshots_to(table, planned_snapshot(table, plan))
         if list(pick.columns) == laid_out_by(table, snapshots):
-            return NewLayout(replace(need, message=f"{told}; it has these columns"))
+            return NewLayout(replace(need, message=f"{told}; the table already has these columns"))
         limit = _days(settings.workload)
         if days is None or days > limit:
             return NewLayout(replace(need, message=f"{told}, more than pays-within {_told(limit)}"))
         fitting = [group for group in plan.groups if self._room is None or group.input_size <= self._room]
         if not fitting:
-            why = f"{told}; the budget of a pass has no room for any of its file groups"
+            why = f"{told}; each of its file groups is over the budget of a pass"
             return NewLayout(replace(need, message=why))
         worth = said.cost.saved_cost_per_query / said.table_bytes
         groups = tuple(
@@ -148,11 +145,11 @@ class NewLayouts:
         return NewLayout(replace(need, groups=groups), plan, is_settled=False)
 
     def made(self, name: TableName) -> None:
-        """Take note that a new layout was made, as far as a pass has room for it."""
+        """Record that a pass applied the new layout."""
         self._found[name] = replace(self._found[name], is_settled=True)
 
     def asked(self, name: TableName, now: datetime) -> bool:
-        """Tell whether ``advise`` was asked in this pass, and is not to be asked within a day; takes note of it."""
+        """Return whether this pass ran ``advise`` to completion, and record it."""
         found = self._found.get(name)
         if found is None or not found.is_settled:
             return False
@@ -160,17 +157,17 @@ class NewLayouts:
         return True
 
     def of(self, name: TableName) -> NewLayout | None:
-        """Tell what was found."""
+        """Return the advice of this pass; None without one."""
         return self._found.get(name)
 
     def forget(self) -> None:
-        """Forget what was found; what was read is kept for the next pass."""
+        """Drop the advice of this pass; the queries stay cached for the next one."""
         self._queries.clear()
         self._found.clear()
 
 
 def spec_of(table: Table, settings: TableSettings, now: datetime) -> RewriteSpec:
-    """Return the rewrite that the settings of a table ask for at a moment."""
+    """Return the rewrite that a table's settings request at a time."""
     return RewriteSpec(
         None if settings.by is None else sort_order_text(display_name(table), settings.by),
         settings.where_at(now),
@@ -181,7 +178,7 @@ def spec_of(table: Table, settings: TableSettings, now: datetime) -> RewriteSpec
 
 
 def _read(table: Table, plan: RewritePlan | None) -> float | None:
-    """Find which share of the files of a plan its queries read on average."""
+    """Return the average share of a plan's files that its queries read."""
     if plan is None or plan.spec.queries is None:
         return None
     workload = RequestedWorkload.of_queries(table, plan.spec.queries, case_sensitive=plan.spec.case_sensitive)

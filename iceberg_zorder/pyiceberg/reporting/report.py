@@ -46,7 +46,7 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 class CommandArguments(NamedTuple):
-    """What the command of a rewrite says besides its options; None for what it leaves out."""
+    """The arguments of a rewrite command besides its options; None for omitted ones."""
 
     sort_order: str
     where: str | None
@@ -137,7 +137,7 @@ def report_of(
     case_sensitive: bool,
     write_command: Callable[[CommandArguments, Mapping[str, str]], str],
 ) -> ClusteringReport:
-    """Report on a table as it was loaded."""
+    """Report on a table without refreshing it."""
     name = branch or MAIN_BRANCH
     snapshot = head = branch_snapshot(table, name, "report on data files")
     if snapshot_id is not None:
@@ -147,14 +147,14 @@ def report_of(
                 f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
             )
     snapshots = snapshots_to(table, snapshot)
-    # A rewrite of today decides what is attainable, so that reports on two snapshots can be compared.
+    # Attainable figures use today's options, so that reports on two snapshots are comparable.
     newest = snapshots_to(table, head)
     of_table = partial(known_sort_order, table, snapshots, case_sensitive=case_sensitive)
     by = of_table() if columns is None else sort_order_text(display_name(table), columns)
     if by is None:
         raise InvalidInputError(
-            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
-            "rewrite by any: name the columns that queries filter on"
+            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot is of a rewrite: "
+            "name the columns that queries filter on"
         )
     options = rewrite_options(
         completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
@@ -167,14 +167,14 @@ def report_of(
         listed: list[DataFileTask] = []
         recommendation = None
         if snapshot_id is None:
-            # What is rewritten whatever comes of it is not recommended.
+            # rewrite-all says nothing about the gain, so it gives no recommendation.
             asked = {"rewrite-all": "false"} if options.rewrite_all else {}
             spec = RewriteSpec(by, where, asked, name, case_sensitive, any_format=True)
             command = partial(write_command, CommandArguments(by, command_where, branch), asked)
             listed, recommendation = _recommended(table, spec, command)
         if snapshot and not listed:
             listed = Listing(table, where, case_sensitive=case_sensitive).tasks(snapshot)
-        # Rows are spread over the files in their order: one that every engine finds.
+        # Rows are spread over files in an order that is equal in both engines.
         tasks = sorted(listed, key=lambda task: task.data_file.file_path)
         facts = TableFacts(
             table=display_name(table),
@@ -195,7 +195,7 @@ def report_of(
 def _recommended(
     table: Table, spec: RewriteSpec, command: Callable[[], str]
 ) -> tuple[list[DataFileTask], Recommendation]:
-    """Plan a rewrite as the command would; returns the data files that were planned, and what it would do."""
+    """Plan a rewrite; returns the listed data files and the recommendation."""
     try:
         plan = select(resolve_spec(table, completed(table, spec)))
     except InvalidInputError as error:
@@ -226,7 +226,7 @@ def _of_files(
     *,
     is_filtered: bool,
 ) -> dict[str, Any]:
-    """Collect the facts of data files, by the names that they have there."""
+    """Return the facts about data files, by field of :class:`TableFacts`."""
     schema, spec_id, config = table.schema(), table.spec().spec_id, metrics_config(table)
     fields = [schema.find_field(each) for each in order.field_ids]
     data_files = [task.data_file for task in tasks]
@@ -272,7 +272,7 @@ def _of_files(
 
 
 def _partition_name(table: Table, file: DataFile) -> str:
-    """Name a file's partition as its directory is named, of another spec with that."""
+    """Return the path of a file's partition, with the spec if it is not the current one."""
     path = table.specs()[file.spec_id].partition_to_path(file.partition, table.schema())
     return path if file.spec_id == table.spec().spec_id else f"spec {file.spec_id}: {path}".rstrip(": ")
 
@@ -288,7 +288,7 @@ def _command(table: Table, arguments: CommandArguments, options: Mapping[str, st
 def _queries(
     table: Table, asked: str | Mapping[str, object] | None, remembered: str | None, *, case_sensitive: bool
 ) -> RequestedWorkload | None:
-    """Read the queries that are asked for, or that the table remembers; a report can do without the latter."""
+    """Read the given queries, else the table's; errors in the table's are only logged."""
     if asked is not None:
         text = option_text("workload", asked)
         if not text.strip():

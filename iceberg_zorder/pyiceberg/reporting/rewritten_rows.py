@@ -1,4 +1,4 @@
-"""Write some rows of a table as a rewrite would, to measure how well they compress."""
+"""Write some rows of a table as a rewrite would, to measure their compression."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sampled_table(
     options: ZOrderOptions,
     progress: Progress = silent,
 ) -> SampledTable | None:
-    """Sample file groups."""
+    """Sample file groups; None without rows."""
     if not columns or not groups:
         return None
     schema = table.schema()
@@ -43,7 +43,7 @@ def sampled_table(
     order = ResolvedSortOrder((), (), tuple(columns), (1.0,) * len(columns), ZORDER, field_ids)
     context = SampleContext(table, order, options, progress)
     scans = group_scans(groups, options)
-    # Whether row groups are clusters of rows that are alike depends on the layout, and there are many of them.
+    # No second pass for clustered row groups: clusters depend on the layout, and there are many candidates.
     scans = [scan if scan.row_groups is None else scan.of_clusters(options.sample_seed) for scan in scans]
     drawn = draw_samples(context, scans)
     parts = zip(*(each.fitted.columns for each in drawn), strict=True)
@@ -71,20 +71,20 @@ def _beginning(key: bytes, length: int) -> bytes:
 
 
 _PLACES = 4
-"""At so many places of the table rows are read."""
+"""Number of places in the table where rows are read."""
 _MOST_ROWS = 131_072
 _MOST_BYTES = 256 << 20
-"""Of each place, in memory: wide rows are written again and again, too."""
+"""Most bytes per place in memory, because wide rows are written repeatedly."""
 _MOST_FILES = 32
-"""Of each place; small files hold fewer rows than one that is written anew."""
+"""Most data files per place; small files hold fewer rows than a new file."""
 _MOST_MIXED = 8_192
 _SEED = 7
 
 
 def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, files: int) -> Rewritten | None:
-    """Read some rows of a table, all columns of them, and write them anew in their order."""
+    """Read all columns of some rows, and write them anew in their order."""
     parquet = [task for task in tasks if task.data_file.file_format == FileFormat.PARQUET]
-    # Their bloom filters are of a size that is given, and new files of today have them, too.
+    # Bloom filters have a fixed size, also in today's files.
     settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}
     wanted = max(1, min(file_rows, _MOST_ROWS))
     today = whole = 0.0
@@ -102,7 +102,7 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, 
         today, whole = today + size, whole + sink.getvalue().size
         order = chance.permutation(rows.num_rows)
         shuffled.update(_written(settings, rows.take(pa.array(order))))
-        # A new file that has rows of the whole table has so many of this place.
+        # Rows of this place in a new file that mixes rows of the whole table.
         mixed = max(1, min(_MOST_MIXED, rows.num_rows // files))
         parts.append((rows.slice(0, _PLACES * mixed), rows.take(pa.array(np.sort(order[:mixed])))))
     if not today:
@@ -118,9 +118,10 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, 
 
 
 def _mixed(settings: Mapping[str, Any], parts: Sequence[tuple[pa.Table, pa.Table]]) -> dict[str, float]:
-    """Write rows of all places together, and as many of each by themselves; of other schemas than the first's none.
+    """Return column sizes of rows mixed from all places, relative to equal numbers of rows per place.
 
-    These files are small, so that what each has once, which the first row comes to, is left out.
+    Places with another schema than the first are left out. The files are small, so each file's fixed bytes are
+    subtracted, as measured by a file of one row.
     """
     alike = [part for part in parts if part[0].schema == parts[0][0].schema]
     once = _written(settings, parts[0][0].slice(0, 1))
@@ -140,7 +141,7 @@ def _more(sizes: Mapping[str, int], once: Mapping[str, int]) -> dict[str, int]:
 
 
 def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.Table, float]:
-    """Read so many rows of files that lie together, as far as they have them, and find their bytes."""
+    """Read up to ``wanted`` rows of neighbouring files; return them with their bytes."""
     found: list[pa.Table] = []
     size = 0.0
     for task in tasks:
@@ -151,7 +152,7 @@ def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.
         if rows is None:
             continue
         if found and rows.schema != found[0].schema:
-            # What was written before a change of the schema is not counted with what was written after it.
+            # Rows of different schemas are not counted together.
             return found[0], size
         found.append(rows)
         size += task.data_file.file_size_in_bytes * rows.num_rows / max(1, task.data_file.record_count)
@@ -161,12 +162,12 @@ def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.
 def _first_rows(table: Table, path: str, rows: int) -> pa.Table | None:
     with table.io.new_input(path).open() as stream, pq.ParquetFile(stream) as file:
         batch = next(file.iter_batches(batch_size=rows), None)
-        # Arrow neither takes nor counts values of views.
+        # Arrow can neither take nor count values of view types.
         return None if batch is None else pa.Table.from_batches([batch]).cast(without_views(batch.schema))
 
 
 def _written(settings: Mapping[str, Any], rows: pa.Table, sink: pa.BufferOutputStream | None = None) -> dict[str, int]:
-    """Write rows as one row group, and find the bytes of each column, fields of structs by their full names."""
+    """Write rows as one row group; return the bytes of each column, with full names of struct fields."""
     dictionaries = worth_a_dictionary(rows.to_batches(), settings["dictionary_pagesize_limit"])
     with pq.ParquetWriter(
         sink or pa.BufferOutputStream(), rows.schema, **settings, use_dictionary=dictionaries

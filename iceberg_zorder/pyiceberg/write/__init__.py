@@ -1,1 +1,1 @@
-"""Rows as Parquet data files, with the table's properties and the metrics that it keeps."""
+"""Write Parquet data files by the table's properties, with their metrics."""

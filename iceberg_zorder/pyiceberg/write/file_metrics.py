@@ -1,6 +1,6 @@
 """The metrics of a data file: counts, bounds and sizes of its columns, from the Parquet footer and from the rows.
 
-As Iceberg's own writers have it, fields inside lists and maps have sizes only, and NaN is counted and bounds nothing.
+As with Iceberg's own writers, fields inside lists and maps have only sizes, and NaN is counted but is no bound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyiceberg.types import (
 from iceberg_zorder.pyiceberg.bounds import MetricsConfig, MetricsMode, children
 from iceberg_zorder.sort.codecs import leaf
 
-# Arrow's Parquet writer keeps no bounds that are longer.
+# Arrow's Parquet writer drops longer bounds.
 _LONGEST_STATISTIC = 4096
 _COUNTS = ("value_counts", "null_value_counts", "nan_value_counts")
 _METRICS = ("column_sizes", *_COUNTS, "lower_bounds", "upper_bounds")
@@ -41,12 +41,12 @@ class _Column:
     field_id: int
     type: PrimitiveType
     mode: MetricsMode
-    path: tuple[int, ...] | None  # nothing inside lists and maps
+    path: tuple[int, ...] | None  # None inside lists and maps
 
 
 @dataclass
 class _RowGroup:
-    """What the rows of a row group tell, by field; ``bounded`` are those of whose bounds the footer does not."""
+    """A row group's metrics by field; ``bounded`` are the fields whose bounds the footer lacks."""
 
     nulls: dict[int, int] = field(default_factory=dict)
     nans: dict[int, int] = field(default_factory=dict)
@@ -54,10 +54,7 @@ class _RowGroup:
 
 
 class FileMetrics:
-    """Collects the metrics of one data file.
-
-    Of the columns at the places in ``large`` the footer has no statistics of strings.
-    """
+    """Collects the metrics of one data file; the footer lacks statistics of the string columns in ``large``."""
 
     def __init__(self, schema: Schema, config: MetricsConfig, large: Collection[int] = ()) -> None:
         self.large = large
@@ -66,7 +63,7 @@ class FileMetrics:
         self._bounds: dict[int, tuple[bytes, bytes]] = {}
 
     def see(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Look at the rows of the next row group: count NaN, and find the bounds of long strings."""
+        """Process the rows of the next row group: count NaN, and compute bounds of long strings."""
         seen = _RowGroup()
         for column in self._columns:
             if column.path is None or column.mode.kind == "none":
@@ -83,7 +80,7 @@ class FileMetrics:
         self._row_groups.append(seen)
 
     def _widen(self, column: _Column, arrays: Sequence[pa.Array]) -> None:
-        """Have the bounds of a column reach over some strings, which are cut after what the mode keeps."""
+        """Extend a column's bounds to strings, cut just behind the length that the mode keeps."""
         known = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
         for array in arrays:
             found = pc.min_max(_cut(_distinct(array), column.mode.length).cast(pa.large_binary()))
@@ -93,7 +90,7 @@ class FileMetrics:
             self._bounds[column.field_id] = min(low for low, _ in known), max(high for _, high in known)
 
     def arguments(self, footer: Any) -> dict[str, Any]:
-        """Tell what a data file is made with, once its footer is known."""
+        """Return the metrics as arguments of a data file, given its footer."""
         found: dict[str, dict[int, Any]] = {name: {} for name in _METRICS}
         groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
         for place, column in enumerate(self._columns):
@@ -117,7 +114,7 @@ class FileMetrics:
         return {"record_count": footer.num_rows, "split_offsets": offsets, **found}
 
     def _cut_bounds(self, column: _Column, chunks: Sequence[Any]) -> tuple[bytes | None, bytes | None]:
-        """Return the bounds of a column, cut as its mode says; None where it keeps none, or none is known."""
+        """Return the bounds of a column, truncated by its mode; None if unknown or not kept."""
         if not column.mode.keeps_bounds:
             return None, None
         extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
@@ -142,7 +139,7 @@ class FileMetrics:
 def _columns(
     schema: Schema, config: MetricsConfig, field_id: int, kind: IcebergType, path: tuple[int, ...] | None
 ) -> Iterator[_Column]:
-    """Find the leaf columns of a field in the order in which Parquet has them."""
+    """Yield the leaf columns of a field in Parquet's order."""
     if isinstance(kind, PrimitiveType):
         yield _Column(field_id, kind, config.mode(schema.find_column_name(field_id) or ""), path)
     for place, (inner_id, inner) in enumerate(children(kind)):
@@ -151,10 +148,10 @@ def _columns(
 
 
 def _has_statistics(array: pa.Array) -> bool:
-    """Tell whether the statistics that Arrow writes of some strings are theirs, if the others of a row group have any.
+    """Return whether Arrow writes correct statistics for an array of strings.
 
-    One long value takes the statistics of the whole row group away. Of NULLs that come with a dictionary, Arrow tells a
-    value of the dictionary.
+    One long value removes the statistics of the whole row group. For NULLs with a dictionary, Arrow writes a value of
+    the dictionary.
     """
     return not pa.types.is_dictionary(array.type) and (
         (pc.max(pc.binary_length(array)).as_py() or 0) < _LONGEST_STATISTIC
@@ -162,7 +159,7 @@ def _has_statistics(array: pa.Array) -> bool:
 
 
 def _cut(array: pa.Array, length: int | None) -> pa.Array:
-    """Cut strings where bounds are cut, but for one more that tells whether there is any: a row group may be large."""
+    """Cut strings to the bounds' length plus one, which shows whether the value is longer; this saves memory."""
     if length is None:
         return array
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
@@ -170,12 +167,12 @@ def _cut(array: pa.Array, length: int | None) -> pa.Array:
 
 
 def _distinct(array: pa.Array) -> pa.Array:
-    """Take strings out of their dictionary, if they have one, which may have more than these rows."""
+    """Return the distinct strings of an array; its dictionary may hold more than its rows."""
     return array.dictionary.take(array.indices.unique().drop_null()) if pa.types.is_dictionary(array.type) else array
 
 
 def _value(kind: PrimitiveType, raw: Any) -> Any:
-    """Make what Parquet stores comparable."""
+    """Return a Parquet value in comparable form."""
     if isinstance(kind, DecimalType):
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
         return Decimal(f"{unscaled}E-{kind.scale}")
@@ -183,14 +180,14 @@ def _value(kind: PrimitiveType, raw: Any) -> Any:
 
 
 def _truncated(value: bytes, length: int | None, kind: PrimitiveType) -> bytes:
-    """Cut a lower bound: text to characters, bytes to bytes."""
+    """Truncate a lower bound: text to characters, binary to bytes."""
     if length is None:
         return value
     return value.decode()[:length].encode() if isinstance(kind, StringType) else value[:length]
 
 
 def _incremented(value: bytes, length: int | None, kind: PrimitiveType) -> bytes | None:
-    """Cut an upper bound and make it larger than what was cut; nothing if there is no such value."""
+    """Truncate an upper bound and increment it; None if no such value exists."""
     if length is None:
         return value
     if not isinstance(kind, StringType):
@@ -200,7 +197,7 @@ def _incremented(value: bytes, length: int | None, kind: PrimitiveType) -> bytes
         return value
     for end in range(length, 0, -1):
         code = ord(text[end - 1]) + 1
-        # Surrogates are no characters of their own.
+        # Surrogates are not characters.
         code = 0xE000 if code == 0xD800 else code
         if code <= 0x10FFFF:
             return (text[: end - 1] + chr(code)).encode()

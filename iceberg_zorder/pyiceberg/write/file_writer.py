@@ -1,4 +1,4 @@
-"""Write sorted rows as Parquet data files with the table's properties, and return their metrics."""
+"""Write sorted rows as Parquet data files by the table's properties, and return their metrics."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _KNOWN = inspect.signature(pq.ParquetWriter.__init__).parameters
 
 
 def row_group_size(table: Table) -> int:
-    """Tell how many bytes a row group may have."""
+    """Return the most bytes of a row group."""
     return _number(table.properties, "row-group-size-bytes", 128 * 1024 * 1024)
 
 
 def row_group_limit(table: Table) -> int:
-    """Tell how many rows a row group may have."""
+    """Return the most rows of a row group."""
     return _number(table.properties, "row-group-limit", 1_048_576)
 
 
 def parquet_settings(table: Table) -> dict[str, Any]:
-    """Read a table's properties of Parquet files, as arguments of pyarrow's writer."""
+    """Return a table's Parquet properties as arguments of pyarrow's writer."""
     properties = table.properties
     codec = properties.get(_PARQUET + "compression-codec", "zstd").lower()
     settings: dict[str, Any] = {
@@ -57,7 +57,7 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         "max_rows_per_page": _number(properties, "page-row-limit", 20_000),
         "write_page_index": True,
         "store_decimal_as_integer": True,
-        # Readers are to see Iceberg's types, not Arrow's.
+        # Readers must see Iceberg's types, not Arrow's.
         "store_schema": False,
     }
     try:
@@ -78,7 +78,7 @@ def parquet_settings(table: Table) -> dict[str, Any]:
 
 
 def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
-    """Size the bloom filters of columns so that none is larger than the table allows."""
+    """Return the columns' bloom filter settings, within the table's size limit."""
     enabled = _PARQUET + "bloom-filter-enabled.column."
     bits = 8 * _number(table.properties, "bloom-filter-max-bytes", 1024 * 1024)
     found = {}
@@ -86,7 +86,7 @@ def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
         if key.startswith(enabled) and value.lower() == "true":
             name = key[len(enabled) :]
             fpp = _share(table.properties, f"bloom-filter-fpp.column.{name}", "0.01")
-            # Split block filters: the share of false positives is (1 - e^(-8 n / bits))^8.
+            # Split block filters have a false positive rate of (1 - e^(-8 n / bits))^8.
             most = max(1, int(-bits * math.log(1 - fpp ** (1 / 8)) / 8))
             wanted = _number(table.properties, f"bloom-filter-ndv.column.{name}", most)
             found[_parquet_path(table, name)] = {"ndv": min(wanted, most), "fpp": fpp}
@@ -120,11 +120,11 @@ def _share(properties: Mapping[str, str], name: str, default: str) -> float:
 
 _SAMPLED = 8192
 _LARGEST_SHARE = 0.75
-"""Of the bytes of the values: a dictionary that saves less is not worth the time."""
+"""Smallest share of the values' bytes that a dictionary must save."""
 
 
 def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
-    """Find the columns that are smaller with a dictionary, judging by some rows."""
+    """Return the columns that are smaller with a dictionary, estimated from some rows."""
     rows = sum(batch.num_rows for batch in batches)
     found = []
     for place, field in enumerate(batches[0].schema):
@@ -136,7 +136,7 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
 
 
 def compacted(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared."""
+    """Remove unused values from dictionaries: Arrow writes whole dictionaries, which a file group's batches share."""
     columns = [list(batch.columns) for batch in batches]
     for place in range(batches[0].num_columns):
         mine = [of for of in columns if pa.types.is_dictionary(of[place].type)]
@@ -161,38 +161,38 @@ def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]
 
 
 def _pays(parts: Sequence[pa.Array], rows: int, limit: int) -> bool:
-    """Return whether a column of so many rows is smaller with a dictionary, judging by every n-th value."""
+    """Return whether a column of ``rows`` rows is smaller with a dictionary, estimated from every n-th value."""
     step = max(1, rows // _SAMPLED)
     sampled = []
     for part in parts:
         column = part.storage if isinstance(part, pa.ExtensionArray) else part
         taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
-        # Of strings some batches may have a dictionary, and others none.
+        # Some batches of strings may have a dictionary, others none.
         sampled.append(taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken)
     values = pa.chunked_array(sampled)
     width = _width(values)
     if width > limit:
         return False
     distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
-    # Where long values come again and again, and short ones once, different values are shorter than those of rows.
+    # If long values repeat and short ones do not, distinct values are shorter than the rows' average.
     size = distinct * _width(pa.chunked_array([values.unique()]))
     return size <= limit and size + rows * math.log2(max(2, distinct)) / 8 <= _LARGEST_SHARE * rows * width
 
 
 def estimated_distinct(sampled: int, distinct: int, rows: int) -> int:
-    """Estimate how many different values some rows have, all of them about equally often."""
+    """Estimate the number of distinct values in ``rows`` rows, if all are about equally frequent."""
     if distinct == sampled:
         return rows
     low, high = float(distinct), float(sampled) * sampled
     while high - low > 1:
         middle = (low + high) / 2
-        # So many of them are in the sample on average.
+        # Expected number of distinct values in the sample.
         low, high = (middle, high) if middle * -math.expm1(-sampled / middle) < distinct else (low, middle)
     return max(distinct, round(low * -math.expm1(-rows / low)))
 
 
 def _width(values: pa.ChunkedArray) -> float:
-    """Tell how many bytes a value has in a file."""
+    """Return the average bytes of a value in a file."""
     kind = values.type
     if pa.types.is_decimal(kind):
         return 4 if kind.precision <= 9 else 8 if kind.precision <= 18 else 16
@@ -202,7 +202,7 @@ def _width(values: pa.ChunkedArray) -> float:
 
 
 def leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """Name the columns that Parquet makes of one, with their types.
+    """Yield the Parquet leaf columns of a column, with their types.
 
     Examples
     --------
@@ -227,21 +227,21 @@ _LOCATIONS, _OWN_LOCATIONS = "write.location-provider.impl", "write.py-location-
 
 @dataclass(frozen=True, eq=False)
 class FileSettings:
-    """What data files of a partition are to be like."""
+    """The settings of a partition's new data files."""
 
     spec_id: int
     partition: Record
-    name: str  # what the names of the files begin with; they are made unique
-    write_id: str  # what the names of all files of a write have in common; may be empty
-    roll_at: int  # bytes after which another file is started, at the next row group
+    name: str  # prefix of the file names, which are made unique
+    write_id: str  # common part of the names of all files of a write; may be empty
+    roll_at: int  # bytes after which the next row group starts a new file
     row_group_rows: int  # at most
-    row_width: int  # bytes of a row in memory, about
-    row_size: float  # bytes of a row on disk as far as known, by which the first row group is sized
-    large: Collection[int] = ()  # the places of columns that have values of more than 1 MiB
+    row_width: int  # approximate bytes of a row in memory
+    row_size: float  # estimated bytes of a row on disk, to size the first row group
+    large: Collection[int] = ()  # places of columns with values above 1 MiB
 
 
 class FileWriter:
-    """Writes rows to data files of one partition, the next one when one is full."""
+    """Writes rows to data files of one partition; starts a new file when one is full."""
 
     def __init__(self, table: Table, settings: FileSettings, progress: Progress = silent) -> None:
         self._table = table
@@ -249,7 +249,7 @@ class FileWriter:
         self._progress = progress
         self._arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
         self._parquet = parquet_settings(table)
-        # A page may exceed its size by one such batch; larger ones are encoded faster.
+        # A page may exceed its size by one such batch, but larger batches are encoded faster.
         self._parquet["write_batch_size"] = max(
             1, min(8192, self._parquet["data_page_size"] // max(1, settings.row_width))
         )
@@ -264,7 +264,7 @@ class FileWriter:
 
     @property
     def row_group_rows(self) -> int:
-        """How many rows the next row group is to have."""
+        """Target number of rows of the next row group."""
         return max(1, min(self._most_rows, int(self._row_group_size / self._row_size)))
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
@@ -282,13 +282,13 @@ class FileWriter:
             self.close()
 
     def close(self) -> None:
-        """Finish the file that is open."""
+        """Finish the open file."""
         if self._open is not None:
             finished, self._open = self._open, None
             self.files.append(finished.finish(self._settings.spec_id, self._settings.partition))
 
     def abort(self) -> None:
-        """Close the file that is open, without finishing it."""
+        """Close the open file without finishing it."""
         if self._open is not None:
             abandoned, self._open = self._open, None
             with suppress(Exception), abandoned.stream:
@@ -301,7 +301,7 @@ class FileWriter:
         key = partition_path(spec, partition, self._table.schema()) if len(partition) else None
         path = provider.new_data_location(name, key)
         self.paths.append(path)
-        # Dictionaries are written as they are; the file's schema knows of values only.
+        # Dictionary-encoded columns have the type of their values in the file's schema.
         types = [field.with_type(column.type) for field, column in zip(self._arrow, batches[0].columns, strict=True)]
         named = [pa.RecordBatch.from_arrays(batch.columns, self._arrow.names) for batch in batches]
         large = self._settings.large
@@ -319,7 +319,7 @@ class FileWriter:
 
 @dataclass(eq=False)
 class _OpenFile:
-    """One data file while it is written."""
+    """A data file in progress."""
 
     path: str
     output: OutputFile
@@ -332,7 +332,7 @@ class _OpenFile:
         """Write rows as one row group; returns its bytes."""
         self.metrics.see(batches)
         schema = self.writer.schema
-        # Strings come in dictionaries in some batches, and not in others.
+        # Some batches have dictionary-encoded strings, others have plain ones.
         columns = (
             [
                 column if column.type == field.type else column.cast(field.type)
@@ -365,7 +365,7 @@ class _OpenFile:
 
 
 def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
-    """Find the columns whose statistics are worth it: Arrow copies long values for theirs, and leaves them out."""
+    """Return the columns to write statistics for; for long values, Arrow copies them and then drops them."""
     return [
         path
         for place, field in enumerate(schema)
@@ -375,10 +375,10 @@ def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
 
 
 def try_to_write(table: Table) -> None:
-    """Write a small file where data files go, and delete it; raises RewriteFailedError where that cannot be done."""
+    """Write a small file to the data directory, and delete it; raises RewriteFailedError if that fails."""
     path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried.parquet")
     try:
-        # To look whether it is there would take a right that writers do not need.
+        # Checking for the file would need a permission that writers do not need.
         with table.io.new_output(path).create(overwrite=True) as stream:
             stream.write(bytes(4096))
     except Exception as error:
@@ -386,18 +386,18 @@ def try_to_write(table: Table) -> None:
             table.io.delete(path)
         raise RewriteFailedError(
             f"Cannot rewrite {display_name(table)}, because no file can be written to {posixpath.dirname(path)}: "
-            f"{error}. Nothing was begun."
+            f"{error}. Nothing was rewritten."
         ) from error
     delete_files(table, [path])
 
 
 def format_of_new_files(table: Table) -> str:
-    """Name the format that a table's properties ask for, as they write it."""
+    """Return the file format in a table's properties, as written."""
     return table.properties.get(_FORMAT, "parquet")
 
 
 def check_honoured(table: Table) -> None:
-    """Refuse a table whose properties ask for files that PyIceberg does not write."""
+    """Refuse a table whose properties require files that PyIceberg does not write."""
     kind = format_of_new_files(table)
     if kind.lower() != "parquet":
         why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
@@ -409,16 +409,16 @@ def check_honoured(table: Table) -> None:
 
 
 def check_writable(table: Table) -> None:
-    """Refuse a table whose properties no Parquet file can be written with, before any is read."""
+    """Refuse a table whose properties prevent writing Parquet files, before any file is read."""
     settings = parquet_settings(table)
     row_group_size(table), row_group_limit(table)
     schema = schema_to_pyarrow(sanitize_column_names(table.schema()))
     try:
         table.location_provider().new_data_location("zorder.parquet")
     except (ImportError, ValueError) as error:
-        raise InvalidInputError(f"Cannot name data files as the table's properties say, because {error}") from error
+        raise InvalidInputError(f"Cannot name data files by the table's properties, because {error}") from error
     try:
         with pq.ParquetWriter(pa.BufferOutputStream(), schema, **settings) as writer:
             writer.write_table(pa.Table.from_batches([], schema))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidInputError(f"Cannot write Parquet files as the table's properties say, because {error}") from error
+        raise InvalidInputError(f"Cannot write Parquet files by the table's properties, because {error}") from error

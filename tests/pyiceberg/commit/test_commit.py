@@ -358,7 +358,7 @@ def test_a_commit_cannot_be_repeated_and_then_delete_its_files(catalog: SqlCatal
     if expired:
         table.maintenance.expire_snapshots().by_id(start.snapshot_id).commit()
     path = replacement.added[0].file_path
-    with pytest.raises(UnknownOutcomeError, match=f"because new data file {path} is in the table already"):
+    with pytest.raises(UnknownOutcomeError, match=f"because the table already has new data file {path}"):
         commit(table, replacement, start)
     assert ids(table) == [1, 2]
 

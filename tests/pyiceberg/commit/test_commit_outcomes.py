@@ -33,8 +33,8 @@ from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 UNKNOWN = (
     r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
-    r" deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let remove_orphan_files"
-    r" collect what is left over."
+    r" deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again, then run"
+    r" remove_orphan_files."
 )
 
 

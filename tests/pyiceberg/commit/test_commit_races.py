@@ -153,7 +153,7 @@ def test_a_position_delete_elsewhere_is_no_conflict(race: Callable[..., Race], d
 @WHEN
 def test_a_deletion_by_copy_on_write_conflicts(race: Callable[..., Race], during: bool) -> None:
     this = race(during)
-    this.conflicts(lambda: this.other.delete("id = 2"), match=f"data file {this.files[0].file_path} is no")
+    this.conflicts(lambda: this.other.delete("id = 2"), match=f"data file {this.files[0].file_path} was removed")
     assert ids(this.mine) == [1, 3, 4, 5, 6]
 
 
@@ -192,7 +192,7 @@ def test_of_two_rewriters_the_second_conflicts(race: Callable[..., Race], during
     def rewrite() -> int:
         return commit(this.other, rewritten(this.other, this.files[:1]), this.start)
 
-    with pytest.raises(RewriteConflictError, match=f"data file {this.files[0].file_path} is no longer there"):
+    with pytest.raises(RewriteConflictError, match=f"data file {this.files[0].file_path} was removed"):
         this.run(rewrite)
     assert not any(exists(file) for file in this.replacement.added)
     assert ids(this.mine) == [1, 2, 3, 4, 5, 6]

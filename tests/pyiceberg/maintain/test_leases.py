@@ -72,7 +72,7 @@ def test_one_at_a_time(catalog: Catalog, table: Table) -> None:
     with pytest.raises(LeftForNowError) as refused:
         leases(THERE).take(loaded(catalog), 0)
     assert str(refused.value) == (
-        f"another maintainer rewrites it, process {os.getpid()} on {HERE.host}, until "
+        f"another maintainer is rewriting it (process {os.getpid()} on {HERE.host}), until "
         f"{mine.until:%Y-%m-%d %H:%M:%SZ} at the latest"
     )
     leases().give_back(table, mine, is_clean=True)
@@ -130,7 +130,7 @@ def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_pa
     (report,) = run(policy_of(tmp_path)).tables
     assert report.decision is not None
     assert (report.decision.action, report.error, loaded(catalog).current_snapshot()) == ("leave", None, at)
-    assert report.decision.reason.startswith("another maintainer rewrites it, process 7 on elsewhere, until ")
+    assert report.decision.reason.startswith("another maintainer is rewriting it (process 7 on elsewhere), until ")
     (report,) = run(policy_of(tmp_path, ", conflicts: {lease: false, markers: false}")).tables
     assert present(report.done).rewritten_files == 8
     assert not MARKERS.keys() & summary_of(table.refresh()).keys()

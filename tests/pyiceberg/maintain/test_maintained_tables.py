@@ -83,7 +83,7 @@ def test_what_another_pass_has_done_is_not_done_again(catalog: Catalog, policy: 
     decision, settings = decided(tables, policy)
     rewrite_data_files(made, "x, y", options=OPTIONS)
     at = made.current_snapshot()
-    with pytest.raises(LeftForNowError, match="^another maintainer has rewritten it since it was looked at$"):
+    with pytest.raises(LeftForNowError, match="^another maintainer has rewritten it since it was observed$"):
         tables.rewrite(decision, settings)
     assert made.refresh().current_snapshot() == at
 
@@ -182,8 +182,8 @@ def test_what_is_for_the_machine_no_table_says(catalog: Catalog, policy: Policy,
     made.transaction().set_properties({"zorder.options": option}).commit_transaction()
     name = option.partition("=")[0]
     assert passed(policy).error == (
-        f"lake.a.b.t: Cannot maintain lake.a.b.t with option {name} of its property zorder.options, because that is for "
-        "the maintainer's machine to say: set it in the policy, and take it out of the property"
+        f"lake.a.b.t: Cannot maintain lake.a.b.t with option {name} of its property zorder.options, because that "
+        "option belongs to the maintainer's machine: set it in the policy, not in the property"
     )
 
 
@@ -357,8 +357,8 @@ def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Cat
         left = found[TableName("lake", ("c",), name)]
         assert left.error is None
         assert present(left.decision).reason == (
-            "nobody says by which columns: neither the policy (by), nor the table property zorder.columns, nor a "
-            "rewrite before this: iceberg-zorder advise tells which to name"
+            "no columns are named: set them in the policy (by) or in the table property zorder.columns; iceberg-zorder "
+            "advise recommends some"
         )
     summaries = [each.refresh().current_snapshot().summary for each in (made, property_says)]  # type: ignore[union-attr]
     assert [each and each["zorder.columns"] for each in summaries] == ["hilbert(y, `x of today`)", "y"]

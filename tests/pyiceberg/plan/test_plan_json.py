@@ -122,9 +122,9 @@ def test_what_is_no_plan_is_refused(table: Table) -> None:
         (changed(text, version=True), "version: Input should be a valid integer"),
         (changed(text, schema_id="0"), "schema_id: Input should be a valid integer"),
         (changed(text, file_groups=empty), r"file_groups\.0\.data_files: "),
-        (changed(text, target_file_size_bytes=None), "it has file groups, and no snapshot or size of new files"),
-        (changed(text, file_groups=groups + groups[:1]), "data file .* is there 2 times"),
-        (by_object.to_json(), "its where is an expression of PyIceberg"),
+        (changed(text, target_file_size_bytes=None), "it has file groups, but no snapshot or no target file size"),
+        (changed(text, file_groups=groups + groups[:1]), "data file .* appears 2 times"),
+        (by_object.to_json(), "its where is a PyIceberg expression"),
     ):
         with pytest.raises(InvalidInputError, match=f"^Cannot read the plan, because {why}"):
             RewritePlan.from_json(wrong)
@@ -135,9 +135,9 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(catalog: SqlCatalog, tabl
     other = catalog.create_table("db.other", SCHEMA)
     metadata = other.metadata, table.metadata
     for where, wrong, why in (
-        (other, text, r"it is of table lake\.db\.t with UUID"),
-        (table, changed(text, schema_id=9), "its schema has changed"),
-        (table, changed(text, spec_id=0), "its partition spec has changed"),
+        (other, text, r"it is for table lake\.db\.t with UUID"),
+        (table, changed(text, schema_id=9), "the table's schema has changed"),
+        (table, changed(text, spec_id=0), "the table's partition spec has changed"),
         (table, changed(text, branch="nope"), "branch nope was dropped"),
         (table, changed(text, snapshot_id=7), "snapshot 7 is no longer in the history"),
         (table, text.replace(".parquet", ".gone"), "data file .* is no longer in the table"),
@@ -159,7 +159,7 @@ def test_figures_of_a_plan_that_cannot_be_are_refused_or_bounded(table: Table) -
     text = plan_rewrite(table, BY, options=OPTIONS).to_json()
     groups = json.loads(text)["file_groups"]
     to_old = [{**groups[0], "spec_id": 0}, *groups[1:]]
-    why = r"^Cannot read the plan of lake\.db\.t, because a file group is for partition spec 0 and its options for 1$"
+    why = r"^Cannot read the plan of lake\.db\.t, because a file group has partition spec 0, but its options have 1$"
     with pytest.raises(InvalidInputError, match=why):
         execute(table, RewritePlan.from_json(changed(text, file_groups=to_old)))
     many = [{**groups[0], "expected_data_files_count": 10**12}, *groups[1:]]

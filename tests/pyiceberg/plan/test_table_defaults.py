@@ -24,7 +24,7 @@ def remember(table: Table, **properties: str) -> None:
 def test_a_call_without_columns_takes_those_of_the_table(table: Table) -> None:
     with pytest.raises(
         InvalidInputError,
-        match="because no columns are named, .* and it has no property zorder.columns: .* advise tells",
+        match="because no columns are named, .* and it has no property zorder.columns: .* advise recommends",
     ):
         rewrite_data_files(table, options={"workload": {"version": 1, "queries": [{"filter": "a = 1"}]}})
     remember(table, columns="zorder(b, a)", options="rewrite-all=true; target-file-size-bytes=4000")
@@ -56,14 +56,14 @@ def test_weights_of_other_columns_are_told_and_not_taken(table: Table, caplog: p
         (
             {"columns": "b, zorder(a, old)"},
             "^Cannot cluster by column 'old', because lake.db.t has no such column: it has a, b. The table's property "
-            r"zorder.columns = 'b, zorder\(a, old\)' names it: set that anew, or name the columns$",
+            r"zorder.columns = 'b, zorder\(a, old\)' names it: change it, or name the columns$",
         ),
         ({"columns": "zorder(a"}, r"Cannot parse sort_order 'zorder\(a'"),
         ({"columns": "a", "options": "rewrite-all"}, "because 'rewrite-all' is not of the form name=value"),
         (
             {"columns": "a", "options": "cuts=even; dry-run = false"},
-            "^Cannot use property zorder.options = 'cuts=even; dry-run = false' of lake.db.t, because 'dry-run = false' is for "
-            "one call: none would write anything then$",
+            "^Cannot use property zorder.options = 'cuts=even; dry-run = false' of lake.db.t, because 'dry-run = false' is for a "
+            "single call: no later call would write anything$",
         ),
         ({"columns": "a", "options": "cuts=odd"}, "Cannot set cuts to 'odd'"),
         ({"columns": "a", "options": "no-such=1"}, "no-such"),

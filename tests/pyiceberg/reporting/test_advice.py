@@ -340,7 +340,7 @@ def test_remembered_options_count(catalog: Catalog) -> None:
     ("arguments", "message"),
     [
         ({"workload": workload("no_such = 1")}, "of column 'no_such': "),
-        ({"workload": workload("user = 'x'")}, "is not compared with"),
+        ({"workload": workload("user = 'x'")}, "cannot be compared with"),
         ({"days": 0.0}, "because it must be more than 0"),
         ({"least_saving": 1.5}, r"because it must be in \[0, 1\]"),
         ({"options": {"no-such": "1"}}, "no-such"),

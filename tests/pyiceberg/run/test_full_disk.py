@@ -40,7 +40,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(catalog: SqlCatalog, tmp_
 def test_what_is_tried_leaves_nothing_behind(catalog: SqlCatalog, tmp_path: Path) -> None:
     table = make(catalog)
     there = set(tmp_path.rglob("*"))
-    with files_of_at_most(4000), pytest.raises(RewriteFailedError, match=r"\[Errno 27\].* Nothing was begun\.$"):
+    with files_of_at_most(4000), pytest.raises(RewriteFailedError, match=r"\[Errno 27\].* Nothing was rewritten\.$"):
         rewrite_data_files(table, ["a"], options=ALL)
     assert set(tmp_path.rglob("*")) == there
     rewrite_data_files(table, ["a"], options=ALL)

@@ -91,7 +91,7 @@ def test_values_of_any_size_stay_within_a_multiple_of_the_limit(
 
 @pytest.mark.parametrize(
     ("kind", "size", "rows", "what"),
-    [("text", 20_000_000, 1, "a value of 20,"), ("list", 6_000_000, 8, "values that are read 48,")],
+    [("text", 20_000_000, 1, "a value of 20,"), ("list", 6_000_000, 8, "pages of 48,")],
 )
 def test_what_the_limit_has_no_room_for_is_refused(
     catalog: SqlCatalog, kind: str, size: int, rows: int, what: str

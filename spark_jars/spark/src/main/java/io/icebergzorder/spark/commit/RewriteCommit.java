@@ -49,7 +49,7 @@ public final class RewriteCommit {
     this.start = table.snapshot(startingSnapshotId);
     if (start == null) {
       throw new IllegalStateException(
-          "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again."
+          "Cannot rewrite %s, because its starting snapshot %d has expired. Run it again."
               .formatted(table.name(), startingSnapshotId));
     }
     this.formatVersion = TableUtil.formatVersion(table);
@@ -71,8 +71,8 @@ public final class RewriteCommit {
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
           ("Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
-                  + " files were deleted and the table is as that operation left it. Run the rewrite again; to lose less to"
-                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.")
+                  + " files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
+                  + " to conflicts, narrow it with where, or set %s to true, which commits file groups independently.")
               .formatted(table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
           e);
     } catch (Throwable e) {
@@ -89,8 +89,8 @@ public final class RewriteCommit {
       }
       throw new UnknownCommitException(
           ("Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
-                  + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
-                  + " remove_orphan_files collect what is left over.")
+                  + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again, then run"
+                  + " remove_orphan_files.")
               .formatted(table.name()),
           e);
     }
@@ -137,7 +137,7 @@ public final class RewriteCommit {
               .collect(Collectors.joining(", "));
       if (attempt.mayBeCommitted()) {
         throw new UnknownCommitException(
-            ("Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: look at the"
+            ("Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: check the"
                     + " table's properties.")
                 .formatted(what, table.name()),
             e);

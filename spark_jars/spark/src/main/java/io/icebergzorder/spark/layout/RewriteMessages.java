@@ -40,7 +40,7 @@ record RewriteMessages(List<String> first, List<String> last) {
         .filter(column -> !groups.isEmpty() && groups.stream().allMatch(group -> group.layout().leftOut().contains(column.name())))
         .forEach(column ->
             messages.add(
-                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
+                "Ignored clustering column %s of %s: it has only one value, only NULLs, or long values with the same prefix."
                     .formatted(column.name(), table)));
   }
 

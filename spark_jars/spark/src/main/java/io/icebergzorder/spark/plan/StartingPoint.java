@@ -78,14 +78,14 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
       return -1;
     }
     if (table.schema().schemaId() != schemaId) {
-      throw stale(table, "its schema has changed since", null);
+      throw stale(table, "the table's schema has changed since", null);
     }
     if (table.spec().specId() != specId) {
-      throw stale(table, "its partition spec has changed since", null);
+      throw stale(table, "the table's partition spec has changed since", null);
     }
     SnapshotRef head = table.refs().get(branch);
     if (head == null) {
-      throw stale(table, String.format("branch %s was dropped since", branch), null);
+      throw stale(table, String.format("branch %s was dropped", branch), null);
     }
     boolean isThere = head.snapshotId() == snapshotId
         || table.snapshot(snapshotId) != null && SnapshotUtil.isAncestorOf(head.snapshotId(), snapshotId, table::snapshot);
@@ -100,17 +100,17 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     try {
       table.refresh();
     } catch (NoSuchTableException e) {
-      throw stale(table, "the table was dropped since", e);
+      throw stale(table, "the table was dropped", e);
     } catch (IllegalStateException e) {
       // Iceberg compares the tables' UUIDs, too.
-      throw stale(table, "it is another table by now: " + e.getMessage(), e);
+      throw stale(table, "another table has its name: " + e.getMessage(), e);
     }
     // Once Iceberg has said that a table was dropped, it keeps a handle without metadata.
     if (((HasTableOperations) table).operations().current() == null) {
-      throw stale(table, "the table was dropped since", null);
+      throw stale(table, "the table was dropped", null);
     }
     if (!table.uuid().equals(uuid)) {
-      throw stale(table, String.format("it is another table by now, of UUID %s and not %s", table.uuid(), uuid), null);
+      throw stale(table, String.format("another table has its name: its UUID is %s, not %s", table.uuid(), uuid), null);
     }
   }
 

@@ -89,7 +89,7 @@ public record StoredPlan(
     }
     List<String> paths = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).map(PlannedFile::path).toList();
     if (Set.copyOf(paths).size() < paths.size()) {
-      throw new IllegalArgumentException("a data file is in it twice");
+      throw new IllegalArgumentException("a data file appears twice");
     }
   }
 
@@ -103,14 +103,14 @@ public record StoredPlan(
     try {
       JsonNode plan = MAPPER.readTree(json);
       if (!plan.isObject() || !plan.path("version").equals(IntNode.valueOf(VERSION))) {
-        throw refused(table, "it is no JSON of version " + VERSION + " that a plan writes", null);
+        throw refused(table, "it is not the JSON of a plan of version " + VERSION, null);
       }
       if (!plan.path("where_is_sql").asBoolean(true)) {
-        throw refused(table, "its filter was made in Python and cannot be read: name it as a text", null);
+        throw refused(table, "its where is a PyIceberg expression, which has no JSON form: plan with SQL", null);
       }
       return MAPPER.treeToValue(plan, StoredPlan.class);
     } catch (JsonProcessingException e) {
-      throw refused(table, "it is no JSON that a plan writes: " + e.getOriginalMessage(), e);
+      throw refused(table, "it is not the JSON of a plan: " + e.getOriginalMessage(), e);
     }
   }
 
@@ -177,7 +177,7 @@ public record StoredPlan(
     for (Group group : fileGroups) {
       if (group.specId != outputSpec) {
         throw refused(
-            table.name(), "a file group is for partition spec %d and its options for %d".formatted(group.specId, outputSpec), null);
+            table.name(), "a file group has partition spec %d, but its options have %d".formatted(group.specId, outputSpec), null);
       }
     }
     EqualityDeleteTypes.check(table, head);

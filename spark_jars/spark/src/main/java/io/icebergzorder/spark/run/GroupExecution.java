@@ -96,8 +96,7 @@ final class GroupExecution {
           String.format(
               Locale.ROOT,
               "Cannot tell whether all of the rewrite of %s was committed, because the catalog gave no clear answer to %d"
-                  + " commits: %s. %s Look at the table's snapshots, run the rewrite again, and let remove_orphan_files collect"
-                  + " what is left over.",
+                  + " commits: %s. %s Look at the table's snapshots, run the rewrite again, then run remove_orphan_files.",
               table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account(commits, groups)),
           unknown.get(0));
     }
@@ -114,7 +113,7 @@ final class GroupExecution {
           String.format(
               Locale.ROOT,
               "Cannot complete the rewrite of %s, because %s is true but %d rewrite commits failed. This is more than the"
-                  + " maximum allowed failures of %d. The log says why each failed; the other commits stand. %s",
+                  + " maximum allowed failures of %d. The log has the causes; the other commits remain. %s",
               table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, maxFailedCommits,
               account(commits, groups)));
     }

@@ -48,7 +48,7 @@ public record CatalogTable(
       loaded = catalog.loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new IllegalArgumentException(
-          "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()), e);
+          "Cannot %s %s, because catalog %s has no such table".formatted(act, identifier, catalog.name()), e);
     }
     if (loaded instanceof SparkTable found) {
       boolean byCase = Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));

@@ -120,7 +120,7 @@ public final class ClusteringColumns {
                 "Cannot set %s for column %s, because it %s",
                 ZOrderOptions.COLUMN_WEIGHTS,
                 display(weight.parts()),
-                place == null ? "is not one of the clustering columns" : "is there twice"));
+                place == null ? "is not a clustering column" : "appears twice"));
       }
       if (place != IGNORED) {
         weights[place] = weight.weight();
@@ -143,7 +143,7 @@ public final class ClusteringColumns {
         Types.NestedField parent = path.get(path.size() - 1);
         if (!parent.type().isStructType()) {
           throw new IllegalArgumentException(
-              "Cannot cluster by column %s, because %s is of type %s: only fields of structs can be named inside a column"
+              "Cannot cluster by column %s, because %s is of type %s: only structs have named fields"
                   .formatted(display(parts), parent.name(), parent.type()));
         }
         struct = parent.type().asStructType();

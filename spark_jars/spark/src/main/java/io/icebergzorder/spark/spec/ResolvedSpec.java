@@ -116,7 +116,7 @@ public record ResolvedSpec(
     if (spec.sortOrder() == null) {
       throw new IllegalArgumentException(
           ("Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
-                  + " %s: iceberg-zorder advise tells which to name")
+                  + " %s: iceberg-zorder advise recommends columns")
               .formatted(target.name(), TableDefaults.COLUMNS));
     }
     return SortOrder.parse(spec.sortOrder());

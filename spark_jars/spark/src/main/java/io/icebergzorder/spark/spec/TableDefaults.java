@@ -109,7 +109,7 @@ final class TableDefaults {
       ClusteringColumns.checkNames(target, sortOrder);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          "%s. The table's property %s = '%s' names it: set that anew, or name the columns"
+          "%s. The table's property %s = '%s' names it: change it, or name the columns"
               .formatted(e.getMessage(), COLUMNS, text),
           e);
     }
@@ -131,7 +131,7 @@ final class TableDefaults {
               ? "is not of the form name=value"
               : options.containsKey(name)
                   ? "sets an option twice"
-                  : name.equals(ZOrderOptions.DRY_RUN) ? "is for one call: none would write anything then" : null;
+                  : name.equals(ZOrderOptions.DRY_RUN) ? "is for a single call: no later call would write anything" : null;
       if (why != null) {
         throw new IllegalArgumentException(
             "Cannot use property %s = '%s' of %s, because '%s' %s"

@@ -157,7 +157,7 @@ public final class Procedures {
     boolean isSampled = arguments.flag("sampled");
     List<String> predicates = arguments.list("predicates");
     if (!isSampled && !predicates.isEmpty()) {
-      throw new IllegalArgumentException("Cannot use predicates, because it is for sampled");
+      throw new IllegalArgumentException("Cannot use predicates, because it needs sampled");
     }
     RewritePlan planned = RewriteDataFilesProcedure.request(session, catalog, arguments).plan();
     RewritePlan plan = isSampled ? planned.sampled(predicates) : planned;

@@ -40,16 +40,16 @@ class StoredPlanTest {
       delimiter = '|',
       quoteCharacter = '`',
       value = {
-        "\"version\": 1| \"version\": 2| it is no JSON of version 1",
-        "\"version\": 1| \"version\": \"1\"| it is no JSON of version 1",
-        "\"version\": 1| \"version\": 1.0| it is no JSON of version 1",
-        "\"version\": 1| \"version\": true| it is no JSON of version 1",
-        "{\"version\"| [\"version\"| it is no JSON",
+        "\"version\": 1| \"version\": 2| it is not the JSON of a plan of version 1",
+        "\"version\": 1| \"version\": \"1\"| it is not the JSON of a plan of version 1",
+        "\"version\": 1| \"version\": 1.0| it is not the JSON of a plan of version 1",
+        "\"version\": 1| \"version\": true| it is not the JSON of a plan of version 1",
+        "{\"version\"| [\"version\"| it is not the JSON",
         "\"schema_id\"| \"schema\"| schema_id",
         "\"branch\": \"main\"| \"branch\": null| branch is null",
-        "\"where\": null| \"where\": \"x\", \"where_is_sql\": false| its filter was made in Python",
+        "\"where\": null| \"where\": \"x\", \"where_is_sql\": false| its where is a PyIceberg expression",
         "\"expected_data_files_count\": 3| \"expected_data_files_count\": 0| a file group has no data file",
-        "[{\"path\": \"f\", \"deletes\": [\"d#4\"]}]| [{\"path\": \"f\", \"deletes\": []}, {\"path\": \"f\", \"deletes\": []}]| a data file is in it twice",
+        "[{\"path\": \"f\", \"deletes\": [\"d#4\"]}]| [{\"path\": \"f\", \"deletes\": []}, {\"path\": \"f\", \"deletes\": []}]| a data file appears twice",
         "\"snapshot_id\": 7| \"snapshot_id\": null| it has neither file groups of a snapshot nor a message",
       })
   void whatIsNoPlanIsRefused(String part, String by, String why) {
