@@ -1,4 +1,4 @@
-"""Workloads as JSON, as the command ``workload`` writes them; ``docs/reference/json/workload.md`` describes the format."""
+"""Workloads as JSON, as the command ``workload`` writes them; ``docs/reference/json/workload.md`` describes it."""
 
 from __future__ import annotations
 
