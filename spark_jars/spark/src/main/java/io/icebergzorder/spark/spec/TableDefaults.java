@@ -87,7 +87,7 @@ final class TableDefaults {
         ColumnWeight.parse(weights).stream()
             .allMatch(weight -> sortOrder.columns().stream().anyMatch(column -> isSame(column, weight.parts(), target)));
     if (!areOfThese) {
-      LOG.warn("Ignored {} = '{}' that {} remembers: they are of other columns", ZOrderOptions.COLUMN_WEIGHTS, weights, target.name());
+      LOG.warn("Ignored {} = '{}' of {}, because they are for other columns", ZOrderOptions.COLUMN_WEIGHTS, weights, target.name());
       options.remove(ZOrderOptions.COLUMN_WEIGHTS);
     }
   }
