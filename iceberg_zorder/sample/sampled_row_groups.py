@@ -238,7 +238,6 @@ def sampled_row_groups(
 
 
 def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
-    """Return the number of points."""
     of_files = math.isqrt(_PER_OUTPUT_FILE * output_files - 1) + 1
     of_rows = -(-_DENSEST * rows * row_groups // total)
     of_row_groups = max(_FEWEST, min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN)
