@@ -1,10 +1,10 @@
-"""Exceptions: InvalidInputError before anything is done, RewriteFailedError after a rewrite has begun."""
+"""Exceptions: InvalidInputError before a rewrite begins, RewriteFailedError afterwards."""
 
 from __future__ import annotations
 
 
 class InvalidInputError(ValueError):
-    """An argument, option, column or value that cannot be honoured.
+    """An argument, option, column or value is invalid.
 
     The message reads "Cannot X, because Y" and names what is wrong.
 
@@ -17,7 +17,7 @@ class InvalidInputError(ValueError):
 
 
 class StalePlanError(InvalidInputError):
-    """A plan that cannot be executed, because the table has changed since; nothing was begun.
+    """A plan cannot be executed, because the table has changed since; nothing was read or written.
 
     Examples
     --------
@@ -28,11 +28,10 @@ class StalePlanError(InvalidInputError):
 
 
 class RewriteFailedError(RuntimeError):
-    """A rewrite that had begun, and could not be completed.
+    """A rewrite began and could not be completed.
 
-    Data files were read, and maybe written; the message says what was committed, and what became of the new files.
-    Where nothing was begun, because an argument, an option or the table cannot be honoured, there is an
-    :class:`InvalidInputError` instead.
+    The message says which part was committed, and whether the new files were deleted. Requests that are refused before
+    a rewrite begins raise :class:`InvalidInputError`.
 
     Examples
     --------
@@ -43,7 +42,7 @@ class RewriteFailedError(RuntimeError):
 
 
 class CatalogUnreachedError(RewriteFailedError):
-    """A catalog that does not answer; nothing was begun.
+    """A catalog does not answer; nothing was read or written.
 
     Examples
     --------
@@ -54,9 +53,9 @@ class CatalogUnreachedError(RewriteFailedError):
 
 
 class RewriteConflictError(RewriteFailedError):
-    """A rewrite that was not committed, because another operation changed what it had read.
+    """A rewrite was not committed, because another operation changed the same files.
 
-    Nothing of it is left: the table is as the other operation left it, and the new data files are deleted.
+    The table is as the other operation left it, and the new data files are deleted.
 
     Examples
     --------
@@ -67,9 +66,9 @@ class RewriteConflictError(RewriteFailedError):
 
 
 class TakenOverError(RewriteFailedError):
-    """A rewrite that was not committed, because its maintainer was taken for dead, and another has the table.
+    """A rewrite was not committed, because another maintainer took the table after this one's lease expired.
 
-    What it had not committed yet is left undone, and the new data files of that are deleted.
+    Earlier commits remain; uncommitted data files are deleted.
 
     Examples
     --------
@@ -81,7 +80,7 @@ table over
 
 
 class UnknownOutcomeError(RewriteFailedError):
-    """A rewrite of which nobody can tell whether it was committed; nothing of it is deleted.
+    """The outcome of a commit is unknown; no file is deleted.
 
     Examples
     --------

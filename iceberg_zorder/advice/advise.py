@@ -245,7 +245,6 @@ class _Advisor:
         return RewriteCost(table.bytes, pick.bytes, saved, queries, days, of_rewrite(table.bytes), daily)
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
-        """Simulate a candidate with several file sizes."""
         targets = (max(1, int(share * self._target(candidate))) for share in _SIZES)
         found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
         return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))

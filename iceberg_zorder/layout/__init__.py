@@ -1,4 +1,4 @@
-"""The layout: which file a row goes to, and its place in it. Plain numpy and Arrow, no engine.
+"""The layout: the file of each row and its place in the file. Plain numpy and Arrow, no engine.
 
     columns -> keys -> sample -> boundaries -> positions -> curve, cuts -> layout
 

@@ -62,7 +62,7 @@ class Boundaries:
         elif self.size == 0:
             found = np.zeros(column.rows, np.int64)
         else:
-            # pyarrow has search_sorted from 26 on only, and no 26 for Python 3.10; bytes compare unsigned, as wanted.
+            # pyarrow has search_sorted only from version 26, which lacks Python 3.10; bytes compare unsigned here.
             ordered = self.keys.to_numpy(zero_copy_only=False)
             rows = pc.fill_null(column.keys, b"").to_numpy(zero_copy_only=False)
             found = np.searchsorted(ordered, rows, side="right").astype(np.int64)
@@ -73,11 +73,11 @@ class Boundaries:
     def positions(
         self, column: KeyColumn, bits: int, *, descending: bool = False, nulls_first: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Map every bucket to the share of sampled rows, one at least, in the buckets before it, scaled.
+        """Return the position of every bucket: the scaled share of sampled rows in the buckets before it.
 
-        position(bucket) = min(2^bits - 1, floor(2^bits x rows before / all rows)), in integers. Weighted by rows, so a
-        heavy value takes one wide bucket. The buckets come in their own order, NaN and NULL last, unless asked
-        otherwise; ``descending`` turns all but the bucket of NULL around.
+        position(bucket) = min(2^bits - 1, floor(2^bits x rows before / all rows)), in integers; at least one row is
+        needed. Positions are weighted by rows, so a heavy value takes one wide bucket. NaN and NULL come last by
+        default; ``descending`` reverses all buckets except NULL's.
 
         Examples
         --------
@@ -97,10 +97,10 @@ class Boundaries:
 
 
 def find_boundaries(column: KeyColumn, maximum: int) -> Boundaries:
-    """Choose at most so many boundaries of a column, or twice the number of heavy keys, from its sampled keys.
+    """Return at most ``maximum`` boundaries of a column's sampled keys, or twice the number of heavy keys.
 
-    With no more distinct keys than ``maximum`` every key has a bucket of its own. Otherwise boundaries are the keys at
-    evenly spaced ranks, and a heavy key, one that holds at least 1/maximum of the values, has a bucket of its own.
+    With at most ``maximum`` distinct keys, every key has its own bucket. Otherwise boundaries are the keys at evenly
+    spaced ranks, and a heavy key, with at least 1/maximum of the values, has its own bucket.
 
     Examples
     --------

@@ -34,9 +34,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A box, and how many files its rows go to: more than one where they are too alike to be told apart.
+    """A box with its number of files: more than one if its rows cannot be split.
 
-    Its edges are the smallest and largest sampled position in every column; 0 and 2^bits - 1 without a sampled row.
+    The edges are the smallest and largest sampled position in every column; 0 and 2^bits - 1 without a sampled row.
     """
 
     files: int
@@ -87,7 +87,7 @@ class BoxTree:
         return numbers[node]
 
     def file(self, leaf: npt.NDArray[np.int64], tie_breakers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the file of every row by its leaf, over whose files tie breakers spread rows by their remainder."""
+        """Return the file of every row, given its leaf; tie breakers spread rows over the files of a leaf."""
         files = np.array([each.files for each in self.leaves], np.int64)
         first = np.cumsum(files) - files
         found: npt.NDArray[np.int64] = first[leaf] + tie_breakers % files[leaf]
@@ -96,7 +96,7 @@ class BoxTree:
     def rescaled(
         self, column: int, positions: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], bits: int
     ) -> npt.NDArray[np.int64]:
-        """Stretch the positions of one column over the boxes of the rows' leaves, from which none sticks out.
+        """Rescale the positions of one column to the boxes of the rows' leaves; positions outside are clamped.
 
         floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits), p being the position moved into the box.
 
@@ -159,8 +159,7 @@ class EvenCuts:
 def even_cuts(index: npt.NDArray[np.int64], files: int) -> EvenCuts:
     """Cut a sample into files of equal counts, between distinct indexes only.
 
-    Where a cut would part equal indexes it moves to the nearer end of their run, so many equal indexes may leave
-    fewer files than wanted.
+    A cut within equal indexes moves to the nearer end of their run, so many equal indexes may leave fewer files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Clustering columns: a name of one or more parts, and an Iceberg type; and how such names are written and read."""
+"""Clustering columns: a name of one or more parts with an Iceberg type, and the syntax of such names."""
 
 from __future__ import annotations
 
@@ -88,10 +88,9 @@ def parse_name(text: str, action: str = "parse sort_order") -> tuple[str, ...]:
 
 
 class NameReader:
-    """Reads names of columns from left to right; what reads more than names extends it.
+    """Reads column names from left to right; parsers of larger texts extend it.
 
-    Where the text does not go on as it should, a message says which ``action`` fails, ``parse sort_order``, at which
-    position.
+    Error messages name the failed ``action``, such as ``parse sort_order``, and the position.
 
     Examples
     --------

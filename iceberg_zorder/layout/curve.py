@@ -1,4 +1,4 @@
-"""The curves: the positions of a row in one index, by interleaving their bits or along a Hilbert curve.
+"""The curves: they map a row's positions to one index, by interleaving bits or along a Hilbert curve.
 
 Sources: G. M. Morton, "A computer oriented geodetic data base and a new technique in file sequencing", IBM, 1966;
 C. H. Hamilton, "Compact Hilbert indices", Dalhousie University, technical report CS-2006-07, 2006.
@@ -20,7 +20,7 @@ HILBERT = "hilbert"
 
 MAX_HILBERT_COLUMNS = 8
 
-# Tables of so many bits stay in the processor's cache.
+# Tables of this many bits stay in the processor's cache.
 _TABLE_BITS = 12
 
 MAX_INDEX_BITS = 63

@@ -20,13 +20,13 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.layout.split_costs import Costs, Ends, Extents, QueryBoxes, QueryCosts
 
 WORKLOAD_SHARE = 0.95
-"""The share of the queries that a workload is taken to know."""
+"""Default share of all queries that a workload represents."""
 
 WORKLOAD_TOLERANCE = 0.5
-"""How far files lie from the mean where a workload is known: what it spares is worth less even sizes."""
+"""Default size tolerance with a workload, whose savings justify less even sizes."""
 
 _RUNS = 8
-"""Runs of rows in a leaf that the two curves are compared by."""
+"""Number of runs per leaf for the comparison of the two curves."""
 
 _POINTS = 9
 """Split points tried for each share of the files."""
@@ -34,7 +34,7 @@ _POINTS = 9
 _PLACES = np.arange(1.0, _POINTS + 1.0)
 
 _ENDS = 12
-"""Ends of queries tried, the heaviest ones."""
+"""Most ends of queries tried, heaviest first."""
 
 _FIRST = np.ones(1, np.bool_)
 
@@ -55,10 +55,10 @@ def grow(
 ) -> BoxTree:
     """Grow a tree with a wanted number of files on the positions of sampled rows, by active column.
 
-    A file's share of the rows lies within ``tolerance`` of the mean; where no split keeps to it, the most even one is
-    taken. The leading columns are split first, one after the other. The ``workload`` has ``workload_share`` of the
-    queries; the others are taken to ask for values of rows, by each column as often as its weight says. Equal rows are
-    in one leaf; a leaf has several files where its sampled rows are all equal.
+    A file's share of the rows is within ``tolerance`` of the mean; if no split keeps to it, the most even split is
+    used. The leading columns are split first, one after the other. The ``workload`` represents ``workload_share`` of
+    all queries; the others are assumed to filter by values of rows, on each column in proportion to its weight. Equal
+    rows are in one leaf; a leaf has several files if all of its sampled rows are equal.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def tighter_curve(tree: BoxTree, positions: Positions, bits: int, leading: int =
 
 
 def _runs_cost(index: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], positions: Positions) -> int:
-    # Rows of one index come by their positions, so that the order of the sample does not count.
+    # Rows of equal index are sorted by position, so that the sample's order does not matter.
     order = np.lexsort((*reversed(positions), index, leaf))
     ordered = leaf[order]
     sizes = np.bincount(ordered)
@@ -144,22 +144,22 @@ class _Tried(NamedTuple):
 
 
 class RowsPerFile(NamedTuple):
-    """How many sampled rows a file may have: on average, at least, and at most."""
+    """Sampled rows per file: average, least, most."""
 
     mean: float
     least: float
     most: float
 
     def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
-        """Return whether so many rows can be in so many files."""
+        """Return whether ``rows`` rows fit into ``files`` files within the tolerance."""
         tolerated: npt.NDArray[np.bool_] = (files * self.least <= rows) & (rows <= files * self.most)
         return tolerated
 
     def cuts(self, ordered: _Edges, files: int, ends: Ends) -> tuple[_Integers, _Integers]:
-        """List the rows to try on the left side of a split of sorted positions, and its files.
+        """Return candidate splits of sorted positions: rows and files on the left side.
 
-        About a quarter, a half and three quarters of the files are tried with up to 9 evenly spread cuts each, and as
-        many files as fit with the cuts at the 12 heaviest ends.
+        About 1/4, 1/2 and 3/4 of the files are tried with up to 9 evenly spread cuts each. The cuts at the 12 heaviest
+        ends of queries are tried with the nearest number of files.
 
         Examples
         --------
@@ -214,7 +214,7 @@ def _nearest(sorted_values: _Integers, targets: npt.NDArray[np.float64]) -> _Int
 
 
 def _without_repeats(ordered: _Integers) -> _Integers:
-    """Leave equal neighbours out: np.unique sorts once more, and takes several times as long for so few."""
+    """Drop repeated neighbours; np.unique would sort again, which is several times slower."""
     others: _Integers = ordered[np.concatenate((_FIRST[: len(ordered)], ordered[1:] != ordered[:-1]))]
     return others
 
@@ -264,7 +264,7 @@ class _Grower:
         if not tried:
             return None
         columns, starts, cuts, shares, *sides = (np.concatenate(each, axis=-1) for each in zip(*tried, strict=True))
-        # First all left sides, then all right ones.
+        # All left sides first, then all right sides.
         lows, highs = (np.concatenate(each, axis=1) for each in sides)
         left, right = np.split(costs.of(lows, highs, np.concatenate((shares, files - shares))), 2)
         total = cuts * left + (table.shape[1] - cuts) * right
@@ -272,13 +272,13 @@ class _Grower:
         return _Candidate(float(total[place]), int(columns[place]), int(starts[place]), int(shares[place]))
 
     def _tried(self, table: _Edges, files: int, column: int, ends: Ends) -> _Tried:
-        """List the splits of a column that are tried, with the boxes on both sides."""
+        """Return the candidate splits of a column, with the boxes on both sides."""
         order = np.argsort(table[column], kind="stable")
         ordered = table.take(order, axis=1)
         cuts, shares = self._sizes.cuts(ordered[column], files, ends)
         edges = _without_repeats(np.sort(cuts))
         place = np.searchsorted(edges, cuts)
-        # The rows between two edges are looked at once, however many cuts they lie left or right of.
+        # Rows between two edges are processed once for all cuts.
         segments = np.concatenate(([0], edges))
         sides = []
         for extreme in (np.minimum, np.maximum):
@@ -289,10 +289,10 @@ class _Grower:
         return _Tried(np.full(len(cuts), column), ordered[column, cuts], cuts, shares, *sides)
 
     def _between_values(self, table: _Edges, files: int, column: int) -> _Candidate | None:
-        """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
+        """Return the split of a leading column within the tolerance that is most even, then most central.
 
-        How uneven the files come out counts in sixteenths of the mean, so that of many splits about as good the most
-        central one is taken and the tree stays flat.
+        Unevenness counts in sixteenths of the mean, so that the most central of similar splits wins and the tree stays
+        flat.
         """
         rows = table.shape[1]
         ordered = np.sort(table[column], kind="stable")
@@ -309,7 +309,7 @@ class _Grower:
         return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
 
     def _most_even(self, table: _Edges, files: int) -> _Candidate | None:
-        """Return the split with any share of the files that is the most even."""
+        """Return the most even split with any share of the files."""
         best = None
         rows = table.shape[1]
         for column in range(self._columns):
@@ -327,7 +327,7 @@ class _Grower:
 
 @dataclass(frozen=True)
 class LayoutRequest:
-    """What a layout is to be like.
+    """The request for a layout.
 
     Parameters
     ----------
@@ -367,8 +367,8 @@ def fit(
 ) -> Layout:
     """Fit a layout to a sample of the leading and the clustering columns, 63 at most.
 
-    Adaptive cuts have the queries of a workload read least: ``workload`` puts what they want into the positions of a
-    layout without cuts, and ``workload_share`` of all queries are among them.
+    Adaptive cuts minimise what a workload's queries read. ``workload`` maps a layout without cuts to the queries' boxes
+    in its positions; the queries represent ``workload_share`` of all queries.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def fit(
 
 
 def uncut(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequest) -> Layout:
-    """Fit what does not depend on the number of files: a layout that :func:`cut` cuts into as many as are wanted."""
+    """Fit the parts of a layout that do not depend on the number of files; :func:`cut` adds the cuts."""
     position_bits(len(columns))  # refuses too many
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
@@ -415,7 +415,7 @@ def cut(
     workload: Callable[[Layout], QueryBoxes] | None = None,
     workload_share: float = WORKLOAD_SHARE,
 ) -> Layout:
-    """Cut the columns of a layout into as many files as are wanted, whatever its own cuts are; see :func:`fit`."""
+    """Return the layout with new cuts for the requested number of files; see :func:`fit`."""
     positions, bits, leading = layout.positions(sample), layout.bits, layout.leading
     if request.cuts != ADAPTIVE:
         index = global_index(positions, sample.rows, leading, request.curve, bits)
@@ -437,7 +437,7 @@ def cut(
 
 
 def _separates(keys: KeyColumn) -> bool:
-    """Return whether the sampled rows show two different things, NaN and NULL being one each."""
+    """Return whether the sampled rows have at least two distinct values, counting NaN and NULL as values."""
     present = [state for state in (VALUE, NAN, NULL) if (keys.states == state).any()]
     values = keys.values
     if len(present) != 1 or len(values) == 0:

@@ -62,7 +62,7 @@ _TOP_BIT = np.uint64(1 << 63)
 
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
-    """The keys of one column of a sample, and the states of its rows; keys of rows that are no value mean nothing.
+    """The keys and states of one column's sampled rows; keys of NaN and NULL rows are undefined.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class KeyColumn:
         return self.take(np.flatnonzero(self.states == VALUE)).keys
 
     def take(self, rows: npt.NDArray[np.int64]) -> KeyColumn:
-        """Take rows by their places."""
+        """Return the rows at these places."""
         keys = self.keys[rows] if isinstance(self.keys, np.ndarray) else self.keys.take(pa.array(rows))
         return KeyColumn(keys, self.states[rows])
 
@@ -127,10 +127,10 @@ def domain(type_name: str) -> Domain:
 
 
 def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
-    """Turn the values of a column into keys.
+    """Convert the values of a column to keys.
 
-    Times in another unit and decimals of another scale are converted, unless they lose something. Dictionaries and
-    extension types are taken as what they stand for, integers as the numbers of the table above.
+    Times of another unit and decimals of another scale are converted if that is lossless. Dictionaries and extension
+    types are decoded; integers are the numbers of the table above.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def _integers(array: pa.Array, type_name: str) -> npt.NDArray[np.int64]:
     elif type_name in _TIMES and not pa.types.is_integer(array.type):
         stored = _TIMES[type_name]
         if pa.types.is_timestamp(array.type):
-            # With the zone that it has, only the unit is converted, never the instant.
+            # Keeping the zone converts only the unit, never the instant.
             stored = pa.timestamp(stored.unit, array.type.tz)
-        # A view takes days, micro- and nanoseconds as the numbers that they are stored as.
+        # A view returns the stored numbers of days, micro- or nanoseconds.
         array = array.cast(stored).view(pa.int32() if type_name == "date" else pa.int64())
     integers: npt.NDArray[np.int64] = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     return integers

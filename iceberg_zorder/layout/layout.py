@@ -1,4 +1,4 @@
-"""A layout: boundaries, curve and cuts, which send a row to its file and its place in it; and its JSON and hash."""
+"""A layout: boundaries, curve and cuts, which give each row its file and its place; with JSON and hash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iceberg_zorder.layout.sample import Sample
 
 @dataclass(frozen=True, eq=False)
 class LayoutColumn:
-    """An active clustering column: its place among those that the layout was fitted to, and its buckets' positions."""
+    """An active clustering column: its place among all fitted columns, and its buckets' positions."""
 
     ordinal: int
     column: ClusteringColumn
@@ -31,16 +31,16 @@ class LayoutColumn:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Boundaries, curve and cuts: the same in Python and Java for the same sample.
+    """Boundaries, curve and cuts; equal in Python and Java for equal samples.
 
     Parameters
     ----------
     columns : tuple of LayoutColumn
         The active columns, in order, the leading ones first.
     leading : int
-        How many of them are leading ones: split, and sorted by, before the curve.
+        Number of leading columns, which are split and sorted by before the curve.
     left_out : tuple of str
-        Names of the columns that separate nothing: constant, or NULL only, in the sample.
+        Names of the columns that are constant, or only NULL, in the sample.
     bits : int
         Bits of every position.
     curve : str
@@ -84,8 +84,8 @@ class Layout:
     def file(self, sample: Sample, tie_breakers: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
         """Return the file of every row.
 
-        Rows that nothing else tells apart are spread over the files of their box by tie breakers, numbers that depend
-        on the row alone; without, all go to its first file.
+        Tie breakers, numbers that depend only on the row, spread rows over the files of a box that cannot be split;
+        without them, all rows go to the first file.
         """
         if isinstance(self.cuts, EvenCuts):
             return self.cuts.file(self.index(sample))
@@ -97,7 +97,7 @@ class Layout:
 def global_index(
     positions: Sequence[npt.NDArray[np.int64]], rows: int, leading: int, curve: str, bits: int
 ) -> npt.NDArray[np.int64]:
-    """Join the positions of the leading columns, one after the other, and then the index on the curve.
+    """Return the index of rows: the positions of the leading columns, then the index on the curve.
 
     Examples
     --------
@@ -116,7 +116,7 @@ VERSION = 1
 
 
 def to_json(layout: Layout) -> str:
-    """Write the canonical JSON: keys sorted, no spaces, integers and texts only.
+    """Return the canonical JSON: keys sorted, no spaces, only integers and texts.
 
     Examples
     --------

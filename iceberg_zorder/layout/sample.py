@@ -1,4 +1,4 @@
-"""The joint row sample of the clustering columns, and the length to which it cuts long values."""
+"""The joint row sample of the clustering columns, and the length of its keys."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Sample:
         return self.columns[0].rows if self.columns else 0
 
     def take(self, rows: npt.NDArray[np.int64]) -> Sample:
-        """Take rows by their places."""
+        """Return the rows at these places."""
         return Sample(tuple(column.take(rows) for column in self.columns))
 
 
 def is_cut(type_name: str) -> bool:
-    """Return whether the keys of a type may be long, and are cut in a sample.
+    """Return whether a sample cuts the keys of a type.
 
     Examples
     --------
@@ -53,16 +53,15 @@ def is_cut(type_name: str) -> bool:
 
 
 def sampled_bytes(kept: int | None, rows: int) -> int:
-    """Return the length to which the keys of a string, binary or fixed column are cut in a sample.
+    """Return the length to which a sample cuts the keys of a string, binary or fixed column.
 
-    Rows whose values agree in what lower/upper bounds keep cannot be told apart by them, so their sampled keys need not
-    differ either; one character more shows that a value is longer. The index of Parquet's pages, 64 bytes by default,
-    may keep more than the bounds of files do. Bounds that keep everything are served as far as a sample of so many rows
-    has room, which is 128 MiB.
+    Bounds cannot distinguish values with equal kept prefixes, so the sample need not either; one more character shows
+    that a value is longer. Parquet's page index keeps 64 bytes by default, which may be more than file bounds keep. For
+    full bounds, keys are as long as 128 MiB allow for ``rows`` rows.
 
-    Only the sample is cut, and boundaries with it. A full key k lies at or above a boundary b of at most n bytes if
-    and only if its first n bytes do: k is at or above its own beginning, which shows "if"; and where the first n bytes
-    lie below b, they differ from b at a byte that both have, as b is not longer, and so k lies below b.
+    Only the sample is cut, and the boundaries with it. A full key k is at or above a boundary b of at most n bytes
+    exactly if its first n bytes are. If: k is at or above its own prefix. Only if: a prefix below b differs from b at a
+    byte that both have, because b is not longer, so k is below b.
 
     Examples
     --------
@@ -76,7 +75,7 @@ def sampled_bytes(kept: int | None, rows: int) -> int:
 def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
     r"""Cut strings or binaries to their first bytes.
 
-    Of bytes, not of characters: the beginnings of two values of any bytes are in the order of the values.
+    Bytes, not characters: prefixes of bytes are ordered as the values.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
 
 
 def tails(array: pa.Array, length: int) -> npt.NDArray[np.int64]:
-    """Return what tells apart values that are alike once cut: 0 where nothing is cut, else a number of this process.
+    """Return numbers that distinguish values with equal cut keys: 0 if uncut, else a hash valid in this process.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def tails(array: pa.Array, length: int) -> npt.NDArray[np.int64]:
     array = _whole(array)
     found = np.zeros(len(array), np.int64)
     long = pc.fill_null(pc.greater(pc.binary_length(array), length), False)
-    # Odd, so that none is 0.
+    # Odd, so never 0.
     found[long.to_numpy(zero_copy_only=False)] = [hash(value) | 1 for value in array.filter(long).to_pylist()]
     return found
 

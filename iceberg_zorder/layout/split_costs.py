@@ -1,13 +1,13 @@
 """The cost of splitting a box: by the extents of its halves, or by the queries of a workload that read them.
 
-A box that is still to be cut into f files is expected to be read, by a query that touches it, to the product over its
-columns of min(1, s + 1/n): s is the share of the box that the query wants by this column, and n the number of slices
-that the column is cut into, of which the query reads those that it wants and parts of two at its ends. The slices, f of
-them in all, are dealt out by doublings, each to the column where it saves most. Ends of ranges are places to split at.
+The expected share of a box that a query reads, once the box is cut into f files, is the product over its columns of
+min(1, s + 1/n). Here s is the share of the box that the query asks for in this column, and n the number of slices of
+the column. The f slices are allotted by doublings, each to the column where it saves most. Ends of ranges are candidate
+splits.
 
-Two things keep a tree from learning its queries by heart. A value that only one query asks for says little of the value
-that the next one will ask for: it counts as drawn from the rows, so that a box is touched by as much of the query as it
-has rows, and no end is seen. And a share of the cost is that of extents, for queries that nobody foresaw.
+Two rules prevent overfitting to the queries. First, a value that only one query asks for says little about the next
+query's value. It counts as drawn from the rows: the query reads a box in proportion to the box's rows, and the value
+gives no candidate split. Second, a share of the cost comes from extents, for queries outside the workload.
 
 Every operation on doubles is a comparison, a halving, an addition, a product or one division, in a fixed order with
 ties to the first, so that Java's ``QueryCosts`` computes the same bit for bit: terms are added up by :func:`folded`.
@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 
 class Ends(NamedTuple):
-    """First positions of ranges of a column, and first ones after them, which may repeat, with the weight of each."""
+    """Starts of a column's ranges and the positions after them, with weights; positions may repeat."""
 
     starts: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
@@ -38,17 +38,17 @@ class Costs(Protocol):
     """The costs of boxes that are still to be cut into files."""
 
     def inside(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]) -> Costs:
-        """Return what costs boxes inside of a box, given by active column, by as much but for what all cost alike."""
+        """Return equivalent costs for boxes inside a box; a cost that all of them share may be left out."""
         ...
 
     def ends(self, column: int) -> Ends:
-        """List ends of ranges in an active column, where a split serves queries."""
+        """Return the ends of ranges in an active column, where a split serves queries."""
         ...
 
     def of(
         self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
-        """Return the costs, at least 0, by one row of each box, given by clustering column, that is cut into files."""
+        """Return the cost of each box per row, at least 0, once it is cut into ``files`` files."""
         ...
 
 
@@ -80,11 +80,11 @@ class Extents:
         self._weights = weights
 
     def inside(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]) -> Extents:  # noqa: ARG002
-        """Return these costs: inside of a box they are the same."""
+        """Return self, because the costs inside a box are equal."""
         return self
 
     def ends(self, column: int) -> Ends:  # noqa: ARG002
-        """Return no ends: nobody knows any."""
+        """Return no ends."""
         return Ends(np.empty(0, np.int64), np.empty(0))
 
     def of(
@@ -118,12 +118,12 @@ class QueryBoxes:
     Parameters
     ----------
     lower, upper : ndarray of int64, shape (columns, boxes)
-        By active column, the lowest and the highest position that a box wants, both included, in [0, 2^bits); 0 and
-        2^bits - 1 where it wants all. A box with a lower above its upper position wants nothing.
+        By active column, the lowest and highest position of a box, both included, in [0, 2^bits); 0 and 2^bits - 1
+        without a limit. A box whose lower position is above its upper one is empty.
     query : ndarray of int64, shape (boxes,)
         The query of each box, in [0, queries).
     weights : ndarray of float64, shape (queries,)
-        How often each query is asked, in [0, inf).
+        Frequency of each query, in [0, inf).
 
     Examples
     --------
@@ -139,7 +139,7 @@ class QueryBoxes:
     weights: npt.NDArray[np.float64]
 
     def of_columns(self, columns: Sequence[int]) -> QueryBoxes:
-        """Return what the queries want of some of the columns, in that order."""
+        """Return the boxes in some of the columns, in that order."""
         places = list(columns)
         return QueryBoxes(self.lower[places], self.upper[places], self.query, self.weights)
 
@@ -167,15 +167,15 @@ def folded(terms: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What queries want, in numbers of sampled rows below; arrays of shape (columns, boxes) and (boxes,)."""
+    """Boxes of queries as numbers of sampled rows below; arrays of shape (columns, boxes) and (boxes,)."""
 
     low: Doubles
     high: Doubles
     drawn: npt.NDArray[np.bool_]
     starts: npt.NDArray[np.int64]
-    """The first positions that boxes want."""
+    """First positions of boxes."""
     ends: npt.NDArray[np.int64]
-    """The first positions after those that boxes want."""
+    """First positions after boxes."""
     weights: Doubles
 
     def only(self, boxes: npt.NDArray[np.int64]) -> _Wanted:
@@ -191,7 +191,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _Part:
-    """What some boxes want of a column: shares of what is cut, and how much is read of it."""
+    """Shares of the cut boxes that queries ask for in one column, and the shares that they read."""
 
     boxes: npt.NDArray[np.int64]
     share: Doubles
@@ -207,11 +207,11 @@ class QueryCosts:
     below : sequence of ndarray of int64, each of shape (2^bits + 1,)
         By active column and position, the sampled rows below it; at least one row.
     boxes : QueryBoxes
-        What queries want. Boxes that want no sampled row, or all of them by the clustering columns, do not count.
+        Boxes of the queries. Boxes without a sampled row, or with all of them by the clustering columns, do not count.
     extents : Extents
-        The cost for queries that nobody foresaw.
+        Costs for queries outside the workload.
     share : float
-        The share of the queries that are known, in [0, 1].
+        Share of all queries that the workload represents, in [0, 1].
     leading : int
         Number of leading columns, by which boxes are not cut.
 
@@ -236,7 +236,7 @@ class QueryCosts:
         wanted = _merged(self._counted(boxes))
         # An accumulation adds one after the other.
         self.weight = float(np.cumsum(wanted.weights)[-1]) if len(wanted.weights) else 0.0
-        """How often those queries are asked that count, in all; costs are of one."""
+        """Total frequency of the queries that count; costs are per query."""
         self._wanted = replace(wanted, weights=wanted.weights * (share / (self.weight or 1.0)))
         self._cut = self._cut_by(np.zeros((len(below), 1)), np.full((len(below), 1), self._rows))
 
@@ -246,7 +246,7 @@ class QueryCosts:
         return len(self._wanted.weights) > 0
 
     def _counted(self, boxes: QueryBoxes) -> _Wanted:
-        """Leave the boxes out that do not count, and see which of their values are drawn."""
+        """Return the boxes that count, with the flags of values drawn from the rows."""
         starts, ends = boxes.lower, np.maximum(boxes.lower, boxes.upper + 1)
         low, high = (
             np.stack([column[edge] for column, edge in zip(self._below, edges, strict=True)])
@@ -267,12 +267,12 @@ class QueryCosts:
         )
 
     def _cut_by(self, low: Doubles, high: Doubles) -> npt.NDArray[np.bool_]:
-        """Find, by column and box of a query, whether it may be read less of a box of rows once that is cut."""
+        """Return, by column and query box, whether cutting a box by the column can reduce what the query reads."""
         wanted = self._wanted
         return wanted.drawn | (wanted.low > low) | (wanted.high < high)
 
     def inside(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]) -> QueryCosts:
-        """Keep the queries that touch a box, and do not want all of it whatever it is cut by."""
+        """Keep the queries that touch a box, and that some cut of it can serve."""
         low, high = (
             np.array([[column[edge]] for column, edge in zip(self._below, edges.tolist(), strict=True)])
             for edges in (lows, (highs.astype(np.int64) + 1))
@@ -285,7 +285,7 @@ class QueryCosts:
         return narrowed
 
     def ends(self, column: int) -> Ends:
-        """List the ends of what queries want of a column: first where they begin, then where they are over."""
+        """Return the ends of queries in a column: first the starts, then the stops."""
         boxes = self._cut[column] & ~self._wanted.drawn[column]
         starts, ends = self._wanted.starts[column][boxes], self._wanted.ends[column][boxes]
         return Ends(np.concatenate((starts, ends)), np.tile(self._wanted.weights[boxes], 2))
@@ -301,7 +301,7 @@ class QueryCosts:
         return costs
 
     def _part(self, place: int, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], read: Doubles) -> _Part:
-        """See what queries want of one column of boxes, and have no query read a box that it does not touch."""
+        """Return the shares that queries ask for in one column; set ``read`` to 0 for untouched boxes."""
         column = self._leading + place
         boxes = np.flatnonzero(self._cut[column])
         low, high = self._below[column][lows], self._below[column][highs.astype(np.int64) + 1]
@@ -317,7 +317,7 @@ class QueryCosts:
 
 
 def _deal(read: Doubles, parts: Sequence[_Part], files: npt.NDArray[np.int64]) -> None:
-    """Deal slices out to columns until there are as many as files, and see how much is read then."""
+    """Allot slices to columns until there are as many as files; update ``read``."""
     left = files.astype(np.float64)
     while parts and (dealing := left > 1.0).any():
         step = np.where(left >= 2.0, 2.0, np.where(dealing, left, 1.0))
@@ -340,9 +340,9 @@ def _deal(read: Doubles, parts: Sequence[_Part], files: npt.NDArray[np.int64]) -
 
 
 def _drawn(wanted: _Wanted, query: npt.NDArray[np.int64], weights: Doubles, leading: int) -> npt.NDArray[np.bool_]:
-    """Return which boxes want a single position of a clustering column that no other query wants.
+    """Return which boxes ask for a single position of a clustering column that no other query asks for.
 
-    The query must be asked less than twice as often as the one that is asked least: otherwise it asks again itself.
+    The query must be less than twice as frequent as the rarest query; a more frequent query repeats itself.
     """
     drawn = np.zeros(wanted.low.shape, np.bool_)
     least = weights[query].min(initial=np.inf)
@@ -358,7 +358,7 @@ def _drawn(wanted: _Wanted, query: npt.NDArray[np.int64], weights: Doubles, lead
 
 
 def _merged(wanted: _Wanted) -> _Wanted:
-    """Make one of boxes that want the same, in the order of the first of each, with their weights added in turn."""
+    """Merge equal boxes, in order of first appearance, and add their weights in order."""
     weights: dict[bytes, float] = {}
     first = []
     same = np.concatenate((wanted.low, wanted.high, wanted.drawn)).T

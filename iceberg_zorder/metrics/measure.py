@@ -213,7 +213,6 @@ class _Measured:
         return scan_prediction(groups, place) if groups else None
 
     def predicate(self, predicate: PredicateFacts) -> PredicateReport:
-        """Measure a predicate, and predict it."""
         sizes = self._facts.files.sizes
         new = self._new_files
         return PredicateReport(
@@ -229,7 +228,6 @@ class _Measured:
         return file_boxes(self._facts.files, self._sample)
 
     def partitions(self) -> list[PartitionReport]:
-        """Report on each partition."""
         return [self._partition(number, *each) for number, each in enumerate(self._split()) if each[0].count]
 
     def _split(self) -> Iterator[tuple[DataFiles, npt.NDArray[np.int64], Sample]]:

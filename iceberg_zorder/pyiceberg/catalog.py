@@ -188,7 +188,6 @@ class _Manifests(FileIO):
         raise NotImplementedError
 
     def delete(self, location: object) -> NoReturn:
-        """Refuse to delete."""
         raise NotImplementedError
 
 
@@ -205,7 +204,6 @@ class _Content(InputFile):
         return True
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002
-        """Open it."""
         return io.BytesIO(self._content)
 
 

@@ -1,1 +1,1 @@
-"""Requests and results, the same for both engines: options, sort order, conditions, messages, counts."""
+"""Requests and results of both engines: options, sort order, conditions, messages, counts."""

@@ -1,4 +1,4 @@
-"""CPU seconds that rewrites and queries are expected to take, at rates that were measured on TPC-H's lineitem."""
+"""Expected CPU seconds of rewrites and queries, at rates measured on TPC-H's lineitem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ READ = 4.4 / 179_255_616
 
 
 def of_rewrite(size: int) -> dict[str, float]:
-    """Return the CPU seconds that a rewrite of so many bytes is expected to take, by engine.
+    """Return the expected CPU seconds of a rewrite of ``size`` bytes, by engine.
 
     Examples
     --------

@@ -15,7 +15,7 @@ COLUMNS, QUERIES = "columns", "queries"
 """The sets that scan fractions are averaged over."""
 NOT_IN_PLAN = "not-in-plan"
 WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
-"""Codes of files that a later rewrite by the same request takes."""
+"""Codes of files that a later rewrite by the same request may take."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Reason:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # As JSON has them, so that a reason equals itself once it is read.
+        # Rounded as in JSON, so that a reason equals itself after a round trip.
         rounded = {name: round(of, 6) if isinstance(of, float) else of for name, of in self.parameters.items()}
         object.__setattr__(self, "parameters", rounded)
 

@@ -189,7 +189,7 @@ by it as well as they could."
     def warning(self) -> str:
         """The warning of a rewrite."""
         if self.wanted is None:
-            return f"{self.futility}, or set option metrics-check to {FIX}, which samples longer beginnings."
+            return f"{self.futility}, or set option metrics-check to {FIX}, which samples longer prefixes."
         how = f"rewrite again with option rewrite-all, or set option metrics-check to {FIX} beside it"
         return f"{self._reason} {self._command} and {how}."
 
@@ -230,7 +230,7 @@ by it as well as they could."
 
     @property
     def _unknown(self) -> str:
-        return f"no beginning of up to {LONGEST} {_UNITS[self.type]} is known to tell enough rows apart"
+        return f"no prefix of up to {LONGEST} {_UNITS[self.type]} is known to tell enough rows apart"
 
     @property
     def _command(self) -> str:

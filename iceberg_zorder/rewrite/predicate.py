@@ -1,7 +1,7 @@
-"""Predicates: conditions of Spark SQL as both engines take them for ``where``, and the values in them.
+"""Predicates: the Spark SQL conditions of ``where``, and their values.
 
-:func:`parse_predicate` returns frozen dataclasses, with names as they are written and values of Spark's types; it needs
-no table. As in Spark, a row is chosen if a predicate is true, and not if it is false or NULL.
+:func:`parse_predicate` returns frozen dataclasses, with names as written and values of Spark's types; it needs no
+table. As in Spark, a predicate selects a row if it is true, not if it is false or NULL.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NULL = Value("null", None)
 def number(text: str) -> Value:
     """Read a number without a suffix: whole, with a point (a decimal), or with an exponent (a double)."""
     if not _NUMBER.fullmatch(text):
-        raise InvalidInputError(f"'{text}' is no number")
+        raise InvalidInputError(f"'{text}' is not a number")
     if "e" in text.lower():
         return Value("double", float(text))
     return Value("decimal", Decimal(text)) if "." in text else Value("integer", int(text))
@@ -76,7 +76,7 @@ def number(text: str) -> Value:
 def negative(value: Value) -> Value:
     """Change the sign of a number."""
     if isinstance(value.content, bool) or not isinstance(value.content, int | float | Decimal):
-        raise InvalidInputError(f"{value} has no negative")
+        raise InvalidInputError(f"{value} cannot be negated")
     # Not the operator: it rounds a decimal to the digits of the context.
     content = value.content.copy_negate() if isinstance(value.content, Decimal) else -value.content
     return Value(value.type, content)
@@ -107,7 +107,7 @@ def cast(value: Value, to: str, *, precision: int = 10, scale: int = 0) -> Value
     elif to in _WHOLE_NUMBERS or to in ("decimal", "float", "double"):
         found = _numeric(value, to, precision, scale)
     if found is None:
-        raise InvalidInputError(f"{value} has no equal of type {to}")
+        raise InvalidInputError(f"{value} is not a value of type {to}")
     return Value("integer" if to in _WHOLE_NUMBERS else to, found)
 
 
@@ -146,7 +146,7 @@ def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float |
 
 
 def as_float(value: float) -> float:
-    """Round a double to the nearest single-precision float, to infinity where it is too large."""
+    """Round a double to the nearest float, or to infinity if it is too large."""
     try:
         rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -166,7 +166,7 @@ def _moment(value: Value, to: str) -> date | datetime | None:
 
 
 def as_date(text: str) -> date | None:
-    """Read a date; month and day may be missing, and a time of day is ignored. None if it is no date."""
+    """Parse a date; month and day are optional, and a time of day is ignored. None if it is not a date."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -177,7 +177,7 @@ def as_date(text: str) -> date | None:
 
 
 def as_timestamp(text: str, *, has_zone: bool) -> datetime | None:
-    """Read a timestamp; the default time is midnight. None if it is none, or has a zone without ``has_zone``.
+    """Parse a timestamp; the default time is midnight. None if invalid, or with a zone but not ``has_zone``.
 
     Examples
     --------
@@ -383,7 +383,7 @@ def _predicate(node: exp.Expr) -> Predicate:
 
 
 def _function(node: exp.Expr) -> Predicate:
-    """Read a condition that is none of the above."""
+    """Parse a function call, or refuse the condition."""
     if isinstance(node, exp.Is):
         return _is(node)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
@@ -402,8 +402,8 @@ def _function(node: exp.Expr) -> Predicate:
         null = IsNull(_column(node.expressions[0]))
         return null if node.name.lower() == "isnull" else Not(null)
     raise InvalidInputError(
-        f"{_shown(node)} is no condition that files can be chosen by: compare columns with values by =, <>, <, <=, >, "
-        ">=, <=>, IN, BETWEEN, LIKE 'x%' or IS NULL, and join these by AND, OR and NOT"
+        f"{_shown(node)} is not supported: compare columns with values by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, "
+        "LIKE 'x%' or IS NULL, and join these by AND, OR and NOT"
     )
 
 
@@ -420,7 +420,7 @@ def _comparison(node: exp.Expr, operator: str, exchanged: str) -> Predicate:
     if _is_column(right) and not _is_column(left):
         return Comparison(_column(right), exchanged, literal_value(left))
     if _is_column(right):
-        raise InvalidInputError(f"{_shown(node)} compares two columns, and files know of each by itself only")
+        raise InvalidInputError(f"{_shown(node)} compares two columns: file statistics cannot prune by that")
     if _is_column(left):
         return Comparison(_column(left), operator, literal_value(right))
     values = literal_value(left), literal_value(right)
@@ -436,7 +436,7 @@ def _starts_with(column: Name, prefix: str) -> Predicate:
 def _like(column: Name, pattern: str) -> Predicate:
     prefix = pattern.rstrip("%")
     if re.search(r"[%_\\]", prefix) or (pattern and not prefix):
-        raise InvalidInputError(f"LIKE '{pattern}' asks for something else than a beginning, as LIKE 'x%' does")
+        raise InvalidInputError(f"LIKE '{pattern}' is not a prefix such as LIKE 'x%'")
     return Comparison(column, "=", Value("string", pattern)) if prefix == pattern else StartsWith(column, prefix)
 
 
@@ -454,13 +454,13 @@ def _column(node: exp.Expr) -> Name:
         return tuple(part.name for part in node.parts)
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         return (*_column(node.this), node.expression.name)
-    raise InvalidInputError(f"{_shown(node)} is no column")
+    raise InvalidInputError(f"{_shown(node)} is not a column")
 
 
 def _text(node: exp.Expr) -> str:
     content = literal_value(node).content
     if not isinstance(content, str):
-        raise InvalidInputError(f"{_shown(node)} is no text")
+        raise InvalidInputError(f"{_shown(node)} is not text")
     return content
 
 

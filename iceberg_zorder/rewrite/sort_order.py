@@ -42,7 +42,7 @@ class PrefixColumn:
 
 @dataclass(frozen=True)
 class SortOrder:
-    """What a ``sort_order`` asks for.
+    """A parsed ``sort_order``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Defaults of rewrites that a table remembers: ``zorder.columns``, ``zorder.options`` and ``zorder.workload``."""
+"""A table's defaults for rewrites: properties ``zorder.columns``, ``zorder.options`` and ``zorder.workload``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORKLOAD_PROPERTY = "zorder.workload"
 
 
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that a table remembers.
+    """Return the options in a table's property ``zorder.options``.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def completed_options(
     *,
     case_sensitive: bool = False,
 ) -> dict[str, str]:
-    """Return the options of a call, completed by those that a table remembers; the call's win.
+    """Return the options of a call, completed by the table's defaults; the call's options win.
 
-    Remembered weights are left out, with a warning, if the call names other columns. A remembered workload is left out
-    if cuts are even, or if the call has an empty one.
+    The table's column weights are ignored, with a warning, if the call names other columns. The table's workload is
+    ignored with even cuts, or if the call has an empty workload.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def completed_options(
     if sort_order is not None and weights is not None and _WEIGHTS not in options:
         weighted = {_folded(parts, case_sensitive) for parts, _ in parse_column_weights(weights)}
         if not weighted <= {_folded(parts, case_sensitive) for parts in parse_sort_order(sort_order).columns}:
-            _LOG.warning("Ignored %s = '%s' that %s remembers: they are of other columns", _WEIGHTS, weights, table)
+            _LOG.warning("Ignored %s = '%s' of %s, because they are for other columns", _WEIGHTS, weights, table)
             del remembered[_WEIGHTS]
     found = {**remembered, **options}
     if WORKLOAD_PROPERTY in properties:
@@ -100,9 +100,9 @@ def completed_options(
 
 
 def check_remembered_workload(table: str, location: str, text: str) -> None:
-    """Refuse a workload that a table's property names outside of the table's location.
+    """Refuse a workload in a table's property that is outside of the table's location.
 
-    It is read with the rights of whoever rewrites, and others may be allowed to set properties.
+    The rewrite reads it with its own permissions, and others may be allowed to set properties.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
 /etc/passwd is not below the table's location s3://lake/db/t: write its JSON there, or pass it as option workload
     """
     home = location.rstrip("/")
-    # Of a local file, Hadoop writes file:/x where others write file:///x.
+    # Hadoop writes file:/x for file:///x.
     lies, below = (re.sub("^file:/+", "file:/", each) for each in (text, f"{home}/"))
     if text.lstrip().startswith("{") or (lies.startswith(below) and ".." not in text.split("/")):
         return

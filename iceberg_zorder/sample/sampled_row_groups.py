@@ -1,11 +1,10 @@
-"""Choose the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
+"""Choose the row groups to read for a file group's sample: few of many, evenly spread over its rows.
 
-Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. All rows are
-laid end to end in the order in which the table got them, and cut into equal stretches with a point in each, which falls
-into a row group to read and stands for as many sampled rows as the others. There are three levels, the commits, the
-files of a commit, and the row groups of a file. Where in its stretch a point lies turns by the golden ratio from one
-to the next: data of a period, such as loads that differ by the weekday, would come from one phase of it with points at
-equal distances, and at random more unevenly.
+Rows of one row group resemble each other, so a sample from many row groups is more informative. All rows are laid end
+to end in commit order and cut into equal stretches with one point each. A point selects the row group that it falls
+into, and all points stand for equal numbers of sampled rows. This happens on three levels: commits, files of a commit,
+row groups of a file. The place of a point within its stretch advances by the golden ratio. With equal distances,
+periodic data, such as loads that differ by weekday, could be sampled at one phase only; random places are less even.
 
 Java's ``SampledRowGroups`` chooses the same; a golden file holds the two together.
 """
@@ -31,7 +30,7 @@ _SPARK_SEED = 42
 
 
 def row_hashes(file_path: str, positions: npt.NDArray[np.int64], seed: int | None = None) -> npt.NDArray[np.int64]:
-    """Hash rows as Spark's ``xxhash64(file_path, position, seed)``, the last argument only where it is given.
+    """Hash rows as Spark's ``xxhash64(file_path, position, seed)``, without the seed if it is None.
 
     Examples
     --------
@@ -47,7 +46,7 @@ def row_hashes(file_path: str, positions: npt.NDArray[np.int64], seed: int | Non
 
 @functools.lru_cache(maxsize=64)
 def _path_hash(file_path: str) -> int:
-    """Hash a path, of which the rows of a file ask batch after batch."""
+    """Hash a path; cached, because each batch of a file needs it."""
     return hash_bytes(file_path.encode())
 
 
@@ -116,7 +115,7 @@ def _turned(values: npt.NDArray[np.uint64] | np.uint64, left: int) -> npt.NDArra
 
 
 LARGEST_CLUSTER_EFFECT = 0.1
-"""Above it, a sample of some row groups is no likeness of the table."""
+"""Largest cluster effect at which a sample of some row groups represents the table."""
 _FEWEST = 8
 _AT_MOST_ONE_IN = 4
 _ENOUGH = 40
@@ -125,7 +124,7 @@ _PER_OUTPUT_FILE = 18
 _CLUSTERS_PER_OUTPUT_FILE = 4
 _DENSEST = 2
 _PHASES = 1 << 16
-# The golden ratio's fraction is the one that the fewest periods nearly meet (Kronecker's sequence).
+# The fraction of the golden ratio is least close to any period (Kronecker's sequence).
 _TURN_OF_POINTS = 40_503
 # 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
 _TURN_OF_FILES = 49_472
@@ -135,7 +134,7 @@ _SEED_FACTOR = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True)
 class ManifestFile:
-    """What a manifest says of a data file: its rows, deleted ones included, and the offsets of its row groups."""
+    """A data file's manifest entry: its rows, including deleted ones, and the offsets of its row groups."""
 
     path: str
     sequence_number: int
@@ -144,7 +143,7 @@ class ManifestFile:
     offsets: tuple[int, ...] = ()
 
     def row_groups(self) -> list[tuple[int, int]]:
-        """Return where its row groups begin and end, in bytes; all of it is one if that is not known.
+        """Return the byte ranges of the row groups; the whole file if they are unknown.
 
         Examples
         --------
@@ -157,7 +156,7 @@ class ManifestFile:
         return list(zip((0, *self.offsets[1:]), ends, strict=True))
 
     def row_at(self, offset: int) -> int:
-        """Estimate which row lies at a byte: rows take equally many, and after the last one there is the footer.
+        """Return the estimated row at a byte, if all rows have equal size.
 
         Examples
         --------
@@ -170,7 +169,7 @@ class ManifestFile:
 
     @functools.cached_property
     def end_of_rows(self) -> int:
-        """The byte after the last row, estimated: the last row group is no larger than the others on average."""
+        """Estimated byte after the last row, if the last row group is at most as large as the average."""
         start, end = self.row_groups()[-1]
         others = len(self.offsets) - 1
         return min(end, start + start // others) if start else end
@@ -178,10 +177,10 @@ class ManifestFile:
 
 @dataclass(frozen=True)
 class SampledRowGroup:
-    """A row group that is read for a sample, by its number among those of the file group in the order of commits.
+    """A sampled row group, with its number among the file group's, in commit order.
 
-    ``start`` and ``end`` are bytes of the file: the row groups are read whose middle lies there. ``first_position``,
-    estimated, is the first one that counts to it and not to the one before it of the same file.
+    ``start`` and ``end`` are a byte range: row groups whose middle lies inside are read. ``first_position`` is the
+    estimated first row position of this row group.
     """
 
     number: int
@@ -195,9 +194,9 @@ class SampledRowGroup:
 def sampled_row_groups(
     files: Sequence[ManifestFile], rows: int, output_files: int, seed: int, *, are_clusters: bool = False
 ) -> list[tuple[SampledRowGroup, ...]] | None:
-    """Choose by data file the row groups to read for so many rows; None if all is to be read.
+    """Return the row groups to read of each data file for ``rows`` sampled rows; None to read all.
 
-    Where they are known to be clusters, by every column, more of them are read.
+    With ``are_clusters``, more row groups are read.
 
     Examples
     --------
@@ -239,7 +238,6 @@ def sampled_row_groups(
 
 
 def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
-    """Return how many points there are to be."""
     of_files = math.isqrt(_PER_OUTPUT_FILE * output_files - 1) + 1
     of_rows = -(-_DENSEST * rows * row_groups // total)
     of_row_groups = max(_FEWEST, min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN)
@@ -247,7 +245,7 @@ def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
 
 
 def _commits(files: Sequence[ManifestFile]) -> list[list[int]]:
-    """Put the files in the order in which the table got them; a commit numbers its own by the tasks that wrote them."""
+    """Return the files by commit, in order; within a commit, file names follow the writing tasks."""
     order = sorted(range(len(files)), key=lambda at: (files[at].sequence_number, files[at].path.encode()))
     return [list(each) for _, each in itertools.groupby(order, key=lambda at: files[at].sequence_number)]
 
@@ -277,7 +275,7 @@ def _hits(
 
 
 def _spread(lengths: Sequence[int], points: int, phase: int) -> list[int]:
-    """Lay lengths end to end, cut them into equal stretches, and count in each the points, one of every stretch."""
+    """Return the number of points in each length, with the lengths end to end and one point in each equal stretch."""
     stretch = sum(lengths) // points
 
     def points_below(end: int) -> int:
@@ -292,7 +290,7 @@ def _spread(lengths: Sequence[int], points: int, phase: int) -> list[int]:
 
 
 def _rows_per_point(lengths: Sequence[Sequence[int]], hits: Sequence[Sequence[int]], rows: int) -> int | None:
-    """Return for how many sampled rows a point stands, so that there are enough; None if there cannot be."""
+    """Return the number of sampled rows per point that gives enough rows; None if impossible."""
     read = [
         (count, length)
         for each in zip(hits, lengths, strict=True)
@@ -324,14 +322,13 @@ def _chosen(
 
 
 def cluster_effect(files: npt.NDArray[np.int64], row_groups: npt.NDArray[np.int64], output_files: int) -> float:
-    """Estimate how uneven output files will be because the rows of row groups resemble each other.
+    """Estimate how uneven output files become because rows of a row group resemble each other.
 
-    That is the variance of the rows of a file over their mean, squared: half the mean squared difference from one row
-    group to the next, less what chance makes of it.
+    The estimate is the variance of a file's rows over their squared mean: half the mean squared difference between
+    consecutive row groups, less the expected effect of chance.
 
-    Each file was cut so that it has its share of the sampled rows. Where they come alike from one row group and the
-    next, it has its share of the table's. Where they come from one and not from the next, nothing is known of the row
-    groups in between.
+    Each file was cut to its share of the sampled rows. If consecutive row groups contribute similar numbers of rows,
+    the file also has its share of the table. If they do not, the row groups between them are uncertain.
 
     Examples
     --------
@@ -341,7 +338,7 @@ def cluster_effect(files: npt.NDArray[np.int64], row_groups: npt.NDArray[np.int6
     """
     pairs, counts = np.unique(np.stack([files, row_groups]).astype(np.int64), axis=1, return_counts=True)
     last = int(row_groups.max())
-    # Before the first row group and after the last there is none that could differ.
+    # The first and the last row group have only one neighbour.
     follows = (np.diff(pairs[0]) == 0) & (np.diff(pairs[1]) == 1)
     begins = np.concatenate([[True], ~follows]) & (pairs[1] > 0)
     ends = np.concatenate([~follows, [True]]) & (pairs[1] < last)

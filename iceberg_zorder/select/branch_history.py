@@ -1,7 +1,7 @@
-"""The history of a branch: files that need no second rewrite, small files that wait, and the budget in bytes.
+"""The history of a branch: files that need no second rewrite, small files that wait, and the byte budget.
 
-The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its
-table doubles: the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
+Small files of a rewrite wait until as many bytes are beside them. So a byte is rewritten only each time that its table
+doubles, as in the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy.typing as npt
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
 
 REQUEST = "zorder.request"
-"""In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload."""
+"""Summary key: the key of the rewrite's request, then a blank and the key of its workload, if any."""
 REWRITE_ID = "zorder.rewrite-id"
-"""In a snapshot's summary: what tells the commits of a rewrite, and its files by their names, from those of others."""
+"""Summary key: the id of the rewrite, common to its commits and its file names."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
-"""In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
+"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot."""
 
-# Options that change how a rewrite goes about it, and not how well it leaves files.
+# Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(
     "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|"
     "min-age-seconds|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|"
@@ -42,7 +42,7 @@ def request_key(
     options: Mapping[str, str],
     properties: Mapping[str, str],
 ) -> str:
-    """Make the key of what a rewrite is asked for; the ids are those of the schema and of the partition spec."""
+    """Return the key of a rewrite's request; ``ids`` are the schema and the partition spec."""
     written = [f"{name}={value}" for name, value in options.items() if not _OF_ONE_RUN.fullmatch(name)]
     # How files are written.
     written += [f"{name}={value}" for name, value in properties.items() if name.startswith("write.")]
@@ -50,19 +50,19 @@ def request_key(
 
 
 def workload_key(queries: Iterable[tuple[str, float]]) -> str:
-    """Make the key of a workload's queries, which stands for option ``workload`` in that of a request."""
-    # Of each a line with the bits of its weight, for the engines write numbers differently; the last one ends, too.
+    """Return the key of a workload's queries, which replaces option ``workload`` in a request's key."""
+    # One line per query with the bits of its weight, because the engines print numbers differently.
     return key_of([*(f"{struct.pack('>d', weight).hex()}\t{text}" for text, weight in queries), ""])
 
 
 def key_of(lines: Iterable[str]) -> str:
-    """Make a key of 16 hexadecimal digits of lines of text."""
+    """Return a key of 16 hexadecimal digits for lines of text."""
     # An option may name a directory whose name is no text.
     return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def workload_of(commit: SnapshotFacts) -> str:
-    """Return the key of the queries that a rewrite of ours was for; empty where there were none."""
+    """Return the workload key of one of our rewrites; empty without a workload."""
     return commit.summary.get(REQUEST, "").partition(" ")[2]
 
 
@@ -70,16 +70,16 @@ def workload_of(commit: SnapshotFacts) -> str:
 class UnchangedSince:
     """The partitions that are unchanged since rewrites by a request."""
 
-    newer: frozenset[int] | None  # snapshots whose files the newest one has not seen; None if it has left some to do
-    runs: Mapping[int, str]  # of each of their snapshots, the rewrite: it is one for all its commits
+    newer: frozenset[int] | None  # snapshots that the newest rewrite did not see; None if it was incomplete
+    runs: Mapping[int, str]  # the rewrite of each of their snapshots
 
     @staticmethod
     def rewrites_by(request: str, snapshots: Sequence[SnapshotFacts]) -> UnchangedSince | None:
-        """Return what is unchanged since the rewrites by a request; the branch's snapshots are oldest first."""
+        """Return the rewrites by a request on a branch, given its snapshots oldest first; None without any."""
         runs = {
             each.snapshot_id: each.summary.get(REWRITE_ID, "")
             for each in snapshots
-            # Writers may copy what the summary before theirs has.
+            # Writers may copy the previous summary.
             if each.operation == REPLACE and each.summary.get(REQUEST) == request
         }
         if not runs:
@@ -89,13 +89,13 @@ class UnchangedSince:
         if planned_on not in ids:
             return UnchangedSince(None, runs)
         newer = (each.snapshot_id for each in snapshots[ids.index(planned_on) + 1 :])
-        # Partial progress commits one after the other.
+        # With partial progress, a rewrite has several commits.
         return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
-        """Return whether one rewrite wrote all files of a partition, or the newest one has seen or written them all.
+        """Return whether one rewrite wrote all files of a partition, or the newest one saw or wrote them all.
 
-        Given are the snapshots that added them, None where unknown.
+        ``added_by`` has the snapshot that added each file, None if unknown.
         """
         known = {each for each in added_by if each is not None}
         runs = {self.runs.get(each) for each in known}
@@ -110,7 +110,7 @@ NO_CAP = 2**63 - 1
 
 
 def rewrites_to(snapshots: Iterable[SnapshotFacts], target: int) -> dict[int, str]:
-    """Return the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits."""
+    """Return the rewrite of each snapshot, for rewrites with this target size."""
     return {
         each.snapshot_id: each.summary[REWRITE_ID]
         for each in snapshots
@@ -119,11 +119,11 @@ def rewrites_to(snapshots: Iterable[SnapshotFacts], target: int) -> dict[int, st
 
 
 def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
-    """Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written.
+    """Return the bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten.
 
-    Both are counted from the oldest rewrite of half of the table or more; without one there is no cap. One byte of the
-    17 is the first rewrite of the byte. The snapshots are those of the branch, oldest first; of some, ``like`` has the
-    rewrite: those by the same columns and workload.
+    Both are counted from the oldest rewrite of at least half of the table; without one there is no cap. One of the 17
+    bytes is the first rewrite of an added byte. ``snapshots`` are those of the branch, oldest first; ``like`` has the
+    snapshots of rewrites by the same columns and workload.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) 
 
 
 def small_files_to_merge(sizes: Sequence[int], rewrites: Sequence[str | None]) -> npt.NDArray[np.bool_]:
-    """Return which small files are merged: new ones, and those of a rewrite that are no more bytes than the others.
+    """Return which small files are merged: new files, and files of a rewrite if the others have at least as many bytes.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Arrow rows on the way to their files: hashed, routed, held within a memory budget, sorted. No table format."""
+"""Route Arrow rows to their files and sort them within a memory budget, without a table format."""

@@ -1,7 +1,7 @@
-"""Sort the rows of a bucket, whether or not they fit into memory together, and yield them as row groups.
+"""Sort the rows of a bucket within the memory budget, and write them as row groups.
 
-Rows that do not are split by ranges of their keys into smaller buckets, and those again, until each fits or all of its
-rows are alike in every key.
+Rows that do not fit into memory are split by key ranges into smaller buckets, repeatedly, until each bucket fits or all
+of its keys are equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAMPLED = 4096
 
 @dataclass(frozen=True, eq=False)
 class SortKey:
-    """One of the keys that rows are sorted by, a value for every row; larger ones come first if it is descending."""
+    """A sort key with a value for every row, ascending or descending."""
 
     values: _Longs | pa.LargeBinaryArray
     descending: bool = False
@@ -35,7 +35,7 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Range:
-    """How rows are split: by the key at a place, whose ranges start, but for the first, at some values of it."""
+    """A split of rows by one key: the start values of all ranges but the first."""
 
     key: int
     starts: tuple[Any, ...]
@@ -94,7 +94,7 @@ def _ranks(key: SortKey) -> _Longs:
 
 
 def split(parts: Iterable[Sequence[SortKey]], pieces: int) -> Range | None:
-    """Return how to split rows into about so many pieces.
+    """Return a split of rows into about ``pieces`` pieces; None if all keys are equal.
 
     Examples
     --------
@@ -140,15 +140,15 @@ def _successor(value: Any) -> Any:
 
 
 _MOST_PIECES = 256
-"""Rows are split into at a time: each has a file of its own."""
+"""Most pieces of one split; each has its own file."""
 
 
 class RowGroupSink(Protocol):
-    """Takes rows in order, a row group at a time."""
+    """Receives sorted rows, one row group at a time."""
 
     @property
     def row_group_rows(self) -> int:
-        """How many rows the next row group is to have."""
+        """Number of rows of the next row group."""
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
         """Take the rows of a row group."""
@@ -158,8 +158,7 @@ class RowGroupSink(Protocol):
 class PrefixColumns:
     """The columns that rows are sorted by before their index.
 
-    Orders say for each whether larger values, and whether NULL, come first; paths have the place of its column in the
-    rows, then those of the fields inside it.
+    Orders are pairs (descending, NULLS FIRST). Paths have the place of a column, then the places of the fields inside.
     """
 
     columns: tuple[ClusteringColumn, ...] = ()
@@ -168,7 +167,7 @@ class PrefixColumns:
 
     @property
     def places(self) -> list[int]:
-        """The columns of the rows that they are in."""
+        """Places of their top-level columns."""
         return sorted({path[0] for path in self.paths})
 
 
@@ -183,15 +182,15 @@ class BucketSorter:
 
     @property
     def row_group_rows(self) -> int:
-        """How many rows a row group may have."""
+        """Most rows of a row group."""
         return max(1, self._row_group_bytes // self._codecs.width)
 
     def need(self, bucket: Bucket) -> int:
-        """Return how many bytes sorting takes, beside what the rows take that are in memory.
+        """Return the extra bytes that sorting a bucket takes, besides its rows in memory.
 
-        A range of the rows is copied, unless it is all of them; then there is one column more, or a row group.
+        A range of the rows is copied, unless it is the whole bucket. Sorting needs one more column, or a row group.
         """
-        # Large rows may lie together, so that a range of few rows is the largest.
+        # Large rows may be adjacent, so a range of few rows may be the largest.
         size = max(bucket.size_of_range)
         row_group = min(max(bucket.size, bucket.rows * self._codecs.width), self._row_group_bytes)
         copied = size if len(bucket.size_of_range) > 1 else size - bucket.in_memory
@@ -206,7 +205,7 @@ class BucketSorter:
         parts.clear()
         columns = []
         for place, each in enumerate(by_column):
-            # One column after the other: no more than one is there twice.
+            # Column by column, so that at most one column is copied at a time.
             columns.append(self._codecs.joined(place, each))
             each.clear()
         order = sort_permutation(self._keys(columns, index))
@@ -216,7 +215,7 @@ class BucketSorter:
             row_group.add(self._codecs.finished([column.take(rows) for column in columns]))
 
     def write_in_ranges(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
-        """Write the rows of a bucket, taken out of a spill, that have no room in memory together."""
+        """Write the rows of a bucket that does not fit into memory."""
         count = min(_MOST_PIECES, max(2, -(-2 * max(self.need(bucket), bucket.size) // self._budget.limit)))
         ranges = split((self._keys(*part) for part in spill.read(bucket)), count)
         if ranges is None:
@@ -231,7 +230,7 @@ class BucketSorter:
                 self.write_bucket(pieces, number, sink)
 
     def write_bucket(self, spill: Spill, number: int, sink: RowGroupSink) -> None:
-        """Write the rows of a bucket of a spill that is complete, in ranges if they have no room in memory together."""
+        """Write the rows of a bucket of a complete spill, in ranges if they do not fit into memory."""
         while not (work := spill.start_work(number, self.need)):
             if not spill.make_room_for(number, self.need):
                 spill.flush(number)

@@ -1,4 +1,4 @@
-"""The memory budget: bytes of rows in memory, and their limit; rows above it go to disk."""
+"""The memory budget: the bytes of rows in memory, and their limit; rows above it go to disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Longs = npt.NDArray[np.int64]
 
 
 def bytes_up_to(column: pa.Array, ends: _Longs) -> _Longs:
-    """Return how many bytes the values take that come before some places; what marks NULL is not counted.
+    """Return the bytes of the values before each place, without validity bits.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def bytes_up_to(column: pa.Array, ends: _Longs) -> _Longs:
 
 
 def cuts(rows: pa.RecordBatch, most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into pieces of so many bytes at most, or of one row that is larger.
+    """Cut rows into pieces of at most ``most`` bytes, or of one larger row.
 
     Examples
     --------
@@ -80,7 +80,7 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 
 class LargeValuesError(RewriteFailedError):
-    """Values that are too large for threads side by side, or for one that has all the memory."""
+    """Values are too large for parallel threads, or for one thread with all the memory."""
 
 
 class Holder(Protocol):
@@ -88,7 +88,7 @@ class Holder(Protocol):
 
     @property
     def in_memory(self) -> int:
-        """How many bytes of rows are held."""
+        """Bytes of rows in memory."""
 
     def make_room(self, size: int) -> None:
         """Write rows to disk until the budget has room for so many bytes, or none is left in memory."""
@@ -111,7 +111,7 @@ class MemoryBudget:
         self.used = 0
         self.peak = 0
         self.alone = threading.Lock()
-        """Is held by whoever reads and writes values that are too large for threads side by side."""
+        """Lock for threads with values that are too large for parallel threads."""
         self._in_work = 0
         self._holders: list[Holder] = []
         self._changed = threading.Condition(threading.RLock())
@@ -129,11 +129,11 @@ class MemoryBudget:
             self._changed.notify_all()
 
     def has_room_for(self, size: int) -> bool:
-        """Return whether so many more bytes are within the limit."""
+        """Return whether ``size`` more bytes are within the limit."""
         return self.used + size <= self.limit
 
     def take_if_room(self, size: int) -> bool:
-        """Count more bytes if they are within the limit, and tell so."""
+        """Count more bytes if they are within the limit; return whether they are."""
         with self._changed:
             if not self.has_room_for(size):
                 return False
@@ -142,7 +142,7 @@ class MemoryBudget:
             return True
 
     def start_work(self, size: int) -> bool:
-        """Do the same for work that waits for nothing else, so that others may wait for its end."""
+        """Count bytes as :meth:`take_if_room`, for work that never waits, so that others can wait for its end."""
         with self._changed:
             if not self.take_if_room(size):
                 return False
@@ -157,7 +157,7 @@ class MemoryBudget:
 
     @contextmanager
     def holding(self, holder: Holder) -> Iterator[None]:
-        """While a block runs, have a holder's rows written to disk when someone needs the room."""
+        """Register a holder during a block; its rows are written to disk when memory is needed."""
         with self._changed:
             self._holders.append(holder)
         try:
@@ -167,7 +167,7 @@ class MemoryBudget:
                 self._holders.remove(holder)
 
     def make_room(self, size: int) -> bool:
-        """Have what is largest written to disk to have room for so many bytes, or wait a while for work to end."""
+        """Make room for ``size`` bytes by flushing the largest holder, or by waiting for work to end."""
         with self._changed:
             if self.has_room_for(size):
                 return True

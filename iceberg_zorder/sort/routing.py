@@ -1,4 +1,4 @@
-"""Find the file and the curve index of every row by a layout, with lookup tables where possible.
+"""Compute the file and the curve index of every row by a layout, with lookup tables where possible.
 
 ::
 
@@ -24,13 +24,13 @@ from iceberg_zorder.sample.sampled_row_groups import row_hashes
 
 _LARGEST_TABLE = 1 << 22
 _RANGE_BITS = 18
-# Arrays of so many numbers stay in the processor's cache, and need no new pages.
+# Arrays of this many numbers stay in the processor's cache, and need no new pages.
 _ROWS_AT_A_TIME = 8192
 _Longs = npt.NDArray[np.int64]
 
 
 class Router:
-    """Sends rows to their files; for few rows no large tables are made.
+    """Routes rows to their files; builds no large tables for few rows.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _cells(layout: Layout, tree: BoxTree) -> tuple[list[_Longs], _Longs] | None:
 
 
 class _Search:
-    """Finds the buckets of values of one column."""
+    """Returns the buckets of one column's values."""
 
     def __init__(self, column: LayoutColumn, range_bits: int) -> None:
         self._type = column.column.type

@@ -1,8 +1,8 @@
-"""Hold rows by their new file: in memory as far as the budget allows, the rest on disk.
+"""Hold rows by their new file: in memory within the budget, the rest on disk.
 
-Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each
-range of the bucket's rows each time that it was flushed. While rows are added, all buckets are flushed when the budget
-is used up: memory that is freed one bucket at a time has holes that no batch fits in. Later the largest ones are.
+Each bucket of rows has one file on disk: Arrow IPC streams with LZ4 compression, one for each range and flush. While
+rows are added, all buckets are flushed when the budget is used up, because memory freed bucket by bucket is too
+fragmented for the next batches. Later, only the largest buckets are flushed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of a bucket: their columns, encoded, and their indexes, and where the rows of each range end."""
+    """Some rows of a bucket: encoded columns, indexes, and the end of each range."""
 
     number: int
     rows: pa.RecordBatch
@@ -62,12 +62,12 @@ class Part:
 
 
 class Bucket:
-    """Rows of one file, in so many ranges, and the path that they are flushed to."""
+    """The rows of one file in ranges, with the path that they are flushed to."""
 
     def __init__(self, path: Path, ranges: int) -> None:
         self.path = path
         self.parts: list[Part] = []
-        self.small = 0  # how many of the last parts are
+        self.small = 0  # number of small parts at the end
         self.rows = 0
         self.size = 0  # bytes of the rows, in memory and on disk together
         self.size_of_range = [0] * ranges
@@ -76,7 +76,7 @@ class Bucket:
 
 
 def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: int = 1) -> list[Part]:
-    """Copy the rows of every bucket, because a part of a batch would keep all of it in memory.
+    """Copy the rows of every bucket, because a slice would keep the whole batch in memory.
 
     Examples
     --------
@@ -113,14 +113,13 @@ _ADVICE = "name a directory on a larger disk with the option spill-directory, or
 _SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
 _READ_SHARE = 16
-"""Rows are read from disk in pieces of this part of the limit."""
+"""Divisor of the limit for the size of pieces read from disk."""
 
 
 class Spill:
-    """Buckets of rows, within a budget, which may be shared; a context manager that leaves nothing on disk.
+    """Buckets of rows within a budget that may be shared; a context manager that deletes its files.
 
-    Rows are added, and room is made, in any thread. Each bucket is divided into ranges that can be read one after the
-    other.
+    Thread-safe. Each bucket is divided into ranges that can be read one by one.
     """
 
     def __init__(
@@ -162,7 +161,7 @@ class Spill:
         return Path(self._directory or tempfile.gettempdir())
 
     def check_space(self, size: int) -> None:
-        """Check that so many bytes can be spilled, as far as can be told beforehand."""
+        """Check that the disk has room for ``size`` bytes."""
         free = shutil.disk_usage(self.directory).free
         if size > free:
             raise RewriteFailedError(
@@ -205,13 +204,13 @@ class Spill:
                 self.make_room(0)
 
     def complete(self) -> None:
-        """Take note that all rows were added."""
+        """Mark that all rows were added."""
         if self.ranges > 1:
             self.make_room(0)
         self._is_complete = True
 
     def make_room(self, size: int) -> None:
-        """Flush buckets until the budget has room for so many bytes: all while rows are added, then the largest."""
+        """Flush buckets to make room for ``size`` bytes: all of them while rows are added, later the largest."""
         with self._lock:
             if not self._is_complete:
                 for number in self.buckets:
@@ -223,7 +222,7 @@ class Spill:
                 self.flush(max(held, key=lambda n: (n not in self._wanted, self.buckets[n].in_memory)))
 
     def make_room_for(self, number: int, need: Callable[[Bucket], int]) -> bool:
-        """Make room to start work with a bucket, or wait a while for it; tell if there cannot be any."""
+        """Make room to start work with a bucket, or wait briefly; return False if that is impossible."""
         with self._lock:
             # It is flushed after all others.
             self._wanted.add(number)
@@ -285,7 +284,7 @@ class Spill:
         return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
     def start_work(self, number: int, need: Callable[[Bucket], int]) -> AbstractContextManager[Bucket] | None:
-        """Take a bucket out, if there is room for what work with it needs beside its rows; both are given back."""
+        """Take out a bucket, if the budget has room for the extra memory of its work; both are released on exit."""
         with self._lock:
             size = need(self.buckets[number])
             return self._work(self.pop(number), size) if self.budget.start_work(size) else None
@@ -299,7 +298,7 @@ class Spill:
             self.budget.end_work(size)
 
     def pop(self, number: int) -> Bucket:
-        """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
+        """Take out a bucket; read its rows, then call :meth:`drop`."""
         with self._lock:
             bucket = self.buckets.pop(number)
             self._wanted.discard(number)
@@ -307,9 +306,9 @@ class Spill:
             return bucket
 
     def read(self, bucket: Bucket, place: int | None = None) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
-        """Read rows of a bucket that was taken out, some at a time: the columns, encoded, and the indexes.
+        """Yield the rows of a bucket that was taken out, in pieces: encoded columns and indexes.
 
-        Without the place of a range all are read, by range, and in each in the order in which they were added.
+        Without ``place``, all ranges are read in order; rows within a range are in the order of their addition.
         """
         for each in range(self.ranges) if place is None else [place]:
             if bucket.streams[each] and self.home:
@@ -323,7 +322,7 @@ class Spill:
                     yield rows.columns[:-1], rows.columns[-1].to_numpy()
 
     def drop(self, bucket: Bucket) -> None:
-        """Forget the rows of a bucket that was taken out."""
+        """Release the rows of a bucket that was taken out."""
         self.budget.give_back(bucket.in_memory)
         bucket.parts, bucket.in_memory = [], 0
         if self.home:
@@ -331,7 +330,7 @@ class Spill:
 
 
 def check_directory(directory: str) -> None:
-    """Check that files can be written to a directory, which is made if it is not there."""
+    """Check that files can be written to a directory; create it if missing."""
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as file:

@@ -1,4 +1,4 @@
-"""Threads: the cores that this process may use, workers that take turns, and generators that run ahead of a user."""
+"""Threads: available cores, workers that take turns, and generators that read ahead."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TypeVar
 
 
 class StoppedError(Exception):
-    """Work was ended, because other work has failed or an interrupt came."""
+    """Work was stopped, because other work failed or was interrupted."""
 
 
 def available_cores() -> int:
-    """Return how many cores this process may run on."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -40,7 +40,7 @@ def run_together(count: int, run: Callable[[int], None], stop: Callable[[], None
 
 
 class Turns:
-    """Lets so many threads act one after the other, each once a round, until it leaves: in the same order every time.
+    """Lets threads act in a fixed order, each once a round, until they leave.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Turns:
 
     @contextmanager
     def turn(self, place: int) -> Iterator[None]:
-        """Wait for a thread's turn; when the block ends, it is the next one's."""
+        """Wait for a thread's turn; the end of the block passes the turn on."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting[0] == place)
         try:
@@ -79,7 +79,7 @@ _T = TypeVar("_T")
 
 
 class ReadAhead(Iterator[_T]):
-    """Runs a generator, which it closes, in a thread of its own, so many items ahead of who takes them.
+    """Runs a generator in its own thread, up to ``ahead`` items before its consumer, and closes it.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ReadAhead(Iterator[_T]):
                 if self._stopped.is_set():
                     return
             self._queue.put((None, StopIteration()))
-        except BaseException as error:  # the taker is to see whatever it is
+        except BaseException as error:  # raised again in the consumer
             self._queue.put((None, error))
         finally:
             self._items.close()

@@ -359,7 +359,6 @@ class Conditions:
         return Understood(TRUE, (), {scalar.name: "range" if scalar.unit and kind == "=" else kind})
 
     def _compared(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
-        """Compare with a value."""
         if value.content is None:
             return Understood(FALSE)
         if scalar.default is not None:

@@ -99,14 +99,14 @@ def from_json(text: str, name: str) -> Workload:
     except OverflowError as error:
         raise InvalidInputError(f"Cannot read workload {name}, because its weights add up to infinity") from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"Cannot read workload {name}, because it is no JSON: {error}") from error
+        raise InvalidInputError(f"Cannot read workload {name}, because it is not valid JSON: {error}") from error
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise InvalidInputError(f"key {next(key for key in keys if keys.count(key) > 1)} stands twice in an object")
+        raise InvalidInputError(f"key {next(key for key in keys if keys.count(key) > 1)} appears twice in an object")
     return found
 
 

@@ -65,6 +65,6 @@ def _content(location: str, read: Callable[[str, int], bytes]) -> str:
 def _file(name: str) -> bytes:
     """Read a file up to a limit, because a table's property may name an endless or unresponsive file."""
     if not stat.S_ISREG(Path(name).stat().st_mode):
-        raise InvalidInputError(f"{name} is no file")
+        raise InvalidInputError(f"{name} is not a file")
     with Path(name).open("rb") as stream:
         return stream.read(_LARGEST + 1)

@@ -68,12 +68,12 @@ def test_what_is_said_of_a_column_that_no_short_bounds_serve() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.t", "doc", "doc", "string", "truncate(16)", None, 16, 0)
     told = (
         "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column doc tell 0% of its sampled rows "
-        "apart: files cannot be skipped by it as well as they could. Files cannot be pruned by it, because no beginning "
+        "apart: files cannot be skipped by it as well as they could. Files cannot be pruned by it, because no prefix "
         "of up to 256 characters is known to tell enough rows apart: choose another column"
     )
-    assert weak.warning == f"{told}, or set option metrics-check to fix, which samples longer beginnings."
+    assert weak.warning == f"{told}, or set option metrics-check to fix, which samples longer prefixes."
     fixed = MetricsFindings("fix", (weak,))
     assert (fixed.fixes, fixed.intended, fixed.warnings) == ((), [], [f"{told}."])
     assert fixed.without_fixes() == fixed
-    with pytest.raises(InvalidInputError, match="apart, and no beginning of up to 256 characters is known to tell"):
+    with pytest.raises(InvalidInputError, match="apart, and no prefix of up to 256 characters is known to tell"):
         MetricsFindings("fail", (weak,)).check()

@@ -129,13 +129,13 @@ OF_OPTION = "workload of option workload, because"
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("{", f"Cannot read {OF_OPTION} it is no JSON: "),
-        ('{"version": 1, "version": 1, "queries": []}', f"{OF_OPTION} key version stands twice in an object"),
+        ("{", f"Cannot read {OF_OPTION} it is not valid JSON: "),
+        ('{"version": 1, "version": 1, "queries": []}', f"{OF_OPTION} key version appears twice in an object"),
         ('{"version": 1, "queries": [{"filter": "a = 1"}]}', f"{OF_OPTION} queries[0].weight is missing"),
         (workload(("a = 1", 1e308), ("a = 1", 1e308)), f"{OF_OPTION} its weights add up to infinity"),
         (workload(("a = 1", 0)), f"Cannot use {OF_OPTION} it has no query"),
         (workload(("c = 1", 1)), "Cannot use the filter 'c = 1' on "),
-        ("/dev/zero", "/dev/zero is no file"),
+        ("/dev/zero", "/dev/zero is not a file"),
         ("file:///nowhere/w.json", "Cannot read workload file:///nowhere/w.json, because "),
     ],
 )

@@ -121,7 +121,7 @@ def test_what_is_hidden_or_unknown_is_told() -> None:
         "there is no column soon in db.t",
         "what a join finds is not known",
         "it is no scan that is known",
-        "it is no JSON",
+        "it is not valid JSON",
     }
 
 

@@ -201,7 +201,7 @@ def test_directories_are_searched(tmp_path: Path) -> None:
         ("no.sql", None, {}, "because the file does not exist"),
         ("x.csv", "a,b\n1,2\n", {}, "because its first line names no column of queries: a,b"),
         ("x.csv", "a,b\n1,2\n", {"kind": "rows"}, "because a,b has no column named query, "),
-        ("x.json", "[{]", {}, "because it is no JSON"),
+        ("x.json", "[{]", {}, "because it is not valid JSON"),
         ("x.json", '{"a": 1}', {}, "because it has no column named query, "),
         ("x.gz", b"\x1f\x8bno", {}, "because "),
         ("x.log", "nothing\n", {"kind": "event-log"}, "because it has no events of Spark"),

@@ -119,10 +119,10 @@ def test_what_is_wrong_is_refused(document: Any, why: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it is no JSON"),
-        ('{"version": 1', "it is no JSON"),
-        ('{"version": 1, "version": 1, "queries": []}', "key version stands twice in an object"),
-        ("[" * 100_000, "it is no JSON"),
+        ("", "it is not valid JSON"),
+        ('{"version": 1', "it is not valid JSON"),
+        ('{"version": 1, "version": 1, "queries": []}', "key version appears twice in an object"),
+        ("[" * 100_000, "it is not valid JSON"),
     ],
 )
 def test_what_is_no_json_is_refused(text: str, why: str) -> None:

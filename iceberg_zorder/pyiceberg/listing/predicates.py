@@ -340,7 +340,6 @@ def _ranged(operator: str, number: Fraction, least: int, most: int, make: Any) -
 
 
 def _whole(operator: str, number: Fraction) -> bool | tuple[str, int]:
-    """Return the comparison of whole numbers with a number."""
     if number.denominator == 1:
         return operator, int(number)
     if operator == "=":

@@ -323,7 +323,6 @@ def _with_remembered_columns(table: Table, settings: TableSettings) -> TableSett
 
 
 def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
-    """Execute a plan."""
     commits, message = run.commits, None
     try:
         message = execute_with(run, plan).message

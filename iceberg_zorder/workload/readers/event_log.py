@@ -84,7 +84,7 @@ class EventLogReader:
             try:
                 event = json.loads(line)
             except (ValueError, RecursionError):
-                self._gathered.miss("statement", line[:100], "it is no JSON", 1.0)
+                self._gathered.miss("statement", line[:100], "it is not valid JSON", 1.0)
                 continue
             root = event.get("rootExecutionId", event.get("executionId"))
             is_elsewhere = True

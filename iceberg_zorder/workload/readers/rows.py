@@ -84,7 +84,7 @@ def json_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
         values = found if isinstance(found, list) else [found]
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("["):
-            raise InvalidInputError(f"it is no JSON: {error}") from error
+            raise InvalidInputError(f"it is not valid JSON: {error}") from error
         values = [each for line in text.splitlines() if isinstance(each := _of_line(line), dict)]
     yield from _rows((_flat(value) for value in values if isinstance(value, dict)), wanted, "it")
 

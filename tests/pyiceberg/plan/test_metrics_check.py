@@ -120,7 +120,7 @@ def snapshots(table: Table) -> int:
     return len(table.refresh().snapshots())
 
 
-UNKNOWN = "no beginning of up to 256 characters is known to tell enough rows apart"
+UNKNOWN = "no prefix of up to 256 characters is known to tell enough rows apart"
 
 
 def reason(kind: Kind) -> str:
@@ -144,7 +144,7 @@ def test_warn_tells_and_rewrites(catalog: SqlCatalog, caplog: pytest.LogCaptureF
     assert reason(kind) in message
     assert (
         f" Files cannot be pruned by it, because {UNKNOWN}: choose another column, or set option metrics-check to "
-        "fix, which samples longer beginnings."
+        "fix, which samples longer prefixes."
         if not kind.wanted
         else f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') and rewrite again with option "
         "rewrite-all, or set option metrics-check to fix beside it."

@@ -46,7 +46,7 @@ def test_what_a_call_names_wins(table: Table) -> None:
 def test_weights_of_other_columns_are_told_and_not_taken(table: Table, caplog: pytest.LogCaptureFixture) -> None:
     remember(table, columns="a, b", options="rewrite-all=true; column-weights=A=2,b=1")
     assert plan_rewrite(table, "b").to_dict()["options"] == {"rewrite-all": "true"}
-    assert "Ignored column-weights = 'A=2,b=1' that lake.db.t remembers: they are of other columns" in caplog.messages
+    assert "Ignored column-weights = 'A=2,b=1' of lake.db.t, because they are for other columns" in caplog.messages
 
 
 @pytest.mark.parametrize(

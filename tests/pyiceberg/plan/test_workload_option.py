@@ -208,9 +208,9 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
     ("options", "message"),
     [
         ({"workload": "/no/such/file"}, "Cannot read workload /no/such/file, because .*No such file"),
-        ({"workload": "/dev/zero"}, "Cannot read workload /dev/zero, because /dev/zero is no file"),
-        ({"workload": "/"}, "Cannot read workload /, because / is no file"),
-        ({"workload": "{"}, "Cannot read workload of option workload, because it is no JSON"),
+        ({"workload": "/dev/zero"}, "Cannot read workload /dev/zero, because /dev/zero is not a file"),
+        ({"workload": "/"}, "Cannot read workload /, because / is not a file"),
+        ({"workload": "{"}, "Cannot read workload of option workload, because it is not valid JSON"),
         ({"workload": {"version": 2, "queries": []}}, "because version: it should be "),
         ({"workload": {"version": 1, "queries": []}}, "because it has no query with a filter and a weight above 0"),
         (

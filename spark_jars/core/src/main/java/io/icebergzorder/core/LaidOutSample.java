@@ -1,13 +1,13 @@
 package io.icebergzorder.core;
 
 /**
- * Samples of a file group whose rows a layout will send to files.
+ * The samples of a file group, with its layout.
  *
- * <p>Scan fractions of those files are predicted for values of rows that have not made the layout: of rows that have, each lies in a box
- * that was drawn around it. The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
+ * <p>Predictions use values of held-out rows, because the layout's boxes were drawn around the fitted rows. A file's bounds come from all of
+ * its sampled rows, its bytes from its share of them.
  *
  * @param fitted the sample that the layout was fitted to
- * @param heldOut another sample of the same rows; without rows, if the first one is of all there are
+ * @param heldOut another sample of the group; empty if the first sample has all rows
  * @param rows the rows of the group
  * @param bytes the bytes of the group
  */

@@ -25,7 +25,7 @@ public record LayoutRequest(
     leadingOrders = List.copyOf(leadingOrders);
   }
 
-  /** The same for another number of files. */
+  /** The same request for another number of files. */
   public LayoutRequest of(int number) {
     return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
   }

@@ -16,16 +16,15 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Judges whether what lower/upper bounds keep of a column's values tells apart what its layouts tell apart.
+ * Checks whether a column's lower/upper bounds tell the buckets of its layouts apart.
  *
- * <p>Neighbouring buckets that begin alike as far as bounds are kept are one to whoever goes by bounds: to find a row of one, the rows of
- * all are read. So of such a run the rows of its largest bucket are told apart, and those of the others are not. It is rows that count,
- * because readers look for values about as often as rows have them. The largest bucket of all counts for nothing, so that a common default
- * does not hide that the others begin alike.
+ * <p>Neighbouring buckets with the same kept prefix form a run: to find a row of one bucket, all rows of the run are read. The rows of the
+ * run's largest bucket count as told apart, those of the others do not. Rows are counted, not values, because queries look for values about
+ * as often as rows have them. The largest bucket of all does not count, so that a common default does not hide equal prefixes of the others.
  *
- * @param rows how many sampled rows nothing would tell apart if nothing was kept, of all file groups
- * @param apart how many of them what is kept tells apart
- * @param wanted the shortest beginning that would do, longer than what is kept and at most {@link #MOST}; empty if none is known to
+ * @param rows the sampled rows of all file groups, except those of each group's largest bucket
+ * @param apart how many of them the kept prefixes tell apart
+ * @param wanted the shortest longer prefix that is enough, at most {@link #MOST}; empty if none is known
  */
 public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
   /** What the table properties of metrics modes begin with; the full name of a column follows. */

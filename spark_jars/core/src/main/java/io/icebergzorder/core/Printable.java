@@ -5,8 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Escapes what a terminal obeys instead of showing it: control characters, what turns the direction of text, line separators. Names of
- * tables and columns, partitions and values may hold any character.
+ * Escapes control characters, direction overrides and line separators, which names and values of tables may hold.
  */
 public final class Printable {
   private static final Pattern OBEYED =
@@ -15,7 +14,7 @@ public final class Printable {
 
   private Printable() {}
 
-  /** Escapes what is obeyed, line ends too. */
+  /** Escapes control characters, including line ends. */
   public static String of(String text) {
     return OBEYED.matcher(text).replaceAll(found -> Matcher.quoteReplacement(escaped(found.group().charAt(0))));
   }

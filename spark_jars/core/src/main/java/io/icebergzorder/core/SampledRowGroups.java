@@ -12,16 +12,16 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * Chooses the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
+ * Chooses the row groups to read for a file group's sample: few of many, evenly spread over its rows.
  *
- * <p>Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. Rows are laid end
- * to end in the order in which the table got them, and cut into equal stretches with a point in each, which falls into a row group to
- * read and stands for as many sampled rows as the others. There are three levels, the commits, the files of a commit, and the row
- * groups of a file. Where in its stretch a point lies turns by the golden ratio from one to the next: data of a period, such as loads
- * that differ by the weekday, would come from one phase of it with points at equal distances, and at random more unevenly.
+ * <p>Rows of one row group resemble each other, so a sample from many row groups is more informative. Rows are laid end to end in commit
+ * order and cut into equal stretches with one point each. A point selects the row group that it falls into, and all points stand for equal
+ * numbers of sampled rows. This happens on three levels: commits, files of a commit, row groups of a file. The place of a point within its
+ * stretch advances by the golden ratio. With equal distances, periodic data, such as loads that differ by weekday, could be sampled at one
+ * phase only; random places are less even.
  */
 public final class SampledRowGroups {
-  /** Above it, a sample of some row groups is no likeness of the table. */
+  /** Largest cluster effect at which a sample of some row groups represents the table. */
   private static final double LARGEST_EFFECT = 0.1;
 
   private static final long FEWEST = 8;
@@ -32,7 +32,7 @@ public final class SampledRowGroups {
   private static final long CLUSTERS_PER_OUTPUT_FILE = 4;
   private static final long DENSEST = 2;
   private static final int PHASE_BITS = 16;
-  // The golden ratio's fraction is the one that the fewest periods nearly meet (Kronecker's sequence).
+  // The fraction of the golden ratio is least close to any period (Kronecker's sequence).
   private static final long TURN_OF_POINTS = 40_503;
   // 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
   private static final long TURN_OF_FILES = 49_472;
@@ -57,13 +57,13 @@ public final class SampledRowGroups {
     Arrays.setAll(hits, at -> new long[lengths[at].length]);
   }
 
-  /** What a manifest says of a data file: its rows, deleted ones included, and the offsets of its row groups. */
+  /** A data file's manifest entry: its rows, including deleted ones, and the offsets of its row groups. */
   public record SampledFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
     public SampledFile {
       offsets = List.copyOf(offsets);
     }
 
-    /** Its row groups; all of it is one if that is not known. */
+    /** The byte ranges of its row groups; the whole file if they are unknown. */
     List<Range> rowGroups() {
       List<Range> found = new ArrayList<>();
       for (int i = 0; i < offsets.size(); i++) {
@@ -77,20 +77,20 @@ public final class SampledRowGroups {
     }
   }
 
-  /** Bytes of a file, the last one excluded. */
+  /** A byte range of a file; the end is excluded. */
   public record Range(long start, long end) {}
 
   /**
-   * A row group that is read for a sample.
+   * A sampled row group.
    *
-   * @param number its place among those of the file group that are read, in the order in which the table got them
-   * @param range the row groups whose middle lies there
-   * @param firstPosition the first position, estimated, that counts to it and not to the one before it of the same file
-   * @param sampledRows how many of its rows, estimated too, are sampled
+   * @param number its number among the file group's sampled row groups, in commit order
+   * @param range the byte range that holds its middle
+   * @param firstPosition its estimated first row position
+   * @param sampledRows the estimated number of its sampled rows
    */
   public record RowGroup(int number, Range range, long firstPosition, long sampledRows, long rows) {}
 
-  /** Chooses by data file the row groups to read for so many rows, more if they are known to be clusters; empty if all are read. */
+  /** Returns the row groups to read of each data file for a number of rows, more if they are clusters; empty to read all. */
   public static Optional<List<List<RowGroup>>> of(List<SampledFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
     long total = files.stream().mapToLong(SampledFile::rows).sum();
     if (DENSEST * rows >= total) {
@@ -111,13 +111,13 @@ public final class SampledRowGroups {
     return wanted == 0 ? Optional.empty() : Optional.of(choice.chosen(commits, wanted));
   }
 
-  /** The byte after a file's last row, estimated: the last row group is no larger than the others on average. */
+  /** The estimated byte after a file's last row, if the last row group is at most as large as the average. */
   private static long endOfRows(List<Range> rowGroups) {
     Range last = rowGroups.get(rowGroups.size() - 1);
     return last.start() > 0 ? Math.min(last.end(), last.start() + last.start() / (rowGroups.size() - 1)) : last.end();
   }
 
-  /** Estimates which row lies at a byte: rows take equally many, and after the last one there is the footer. */
+  /** The estimated row at a byte, if all rows have equal size. */
   private long rowAt(int file, long offset) {
     return timesOver(files.get(file).rows(), Math.min(offset, ends[file]), ends[file]);
   }
@@ -145,7 +145,7 @@ public final class SampledRowGroups {
     return sum.multiply(sum).divide(ofSquares).longValueExact();
   }
 
-  /** How many points there are to be. */
+  /** The number of points. */
   private static long points(long rowGroups, long total, long rows, long outputFiles) {
     long ofFiles = BigInteger.valueOf(PER_OUTPUT_FILE * outputFiles - 1).sqrt().longValueExact() + 1;
     long ofRows = -Math.floorDiv(-DENSEST * rows * rowGroups, total);
@@ -175,7 +175,7 @@ public final class SampledRowGroups {
     }
   }
 
-  /** The files of each commit, in the order in which the table got them. */
+  /** The files by commit, in order. */
   private List<List<Integer>> commits() {
     List<Integer> order =
         IntStream.range(0, files.size())
@@ -220,7 +220,7 @@ public final class SampledRowGroups {
     return place + (place * stretch + timesOver(turned, stretch, 1 << PHASE_BITS) < end ? 1 : 0);
   }
 
-  /** For how many sampled rows a point stands, so that there are enough; 0 if there cannot be. */
+  /** The number of sampled rows per point that gives enough rows; 0 if impossible. */
   private long rowsPerPoint(long points, long rows) {
     if (sampled(Long.MAX_VALUE / points) < rows) {
       return 0;
@@ -290,7 +290,7 @@ public final class SampledRowGroups {
       if (before >= 0 && pair == before + 1) {
         squares += (count - countBefore) * (count - countBefore);
       } else {
-        // Before the first row group and after the last there is none that could differ.
+        // The first and the last row group have only one neighbour.
         squares += ((int) before < last ? countBefore * countBefore : 0) + ((int) pair > 0 ? count * count : 0);
       }
       before = pair;

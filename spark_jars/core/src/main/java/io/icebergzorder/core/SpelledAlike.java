@@ -6,7 +6,7 @@ import java.util.Collection;
 public final class SpelledAlike {
   private SpelledAlike() {}
 
-  /** The end of a sentence that says that a name is unknown: the name that may be meant, or what else to say. */
+  /** The end of a message about an unknown name: the most similar known name, or {@code otherwise}. */
   public static String hint(String name, Collection<String> known, String otherwise) {
     String nearest = null;
     int least = name.length() / 3 + 1;
@@ -20,7 +20,7 @@ public final class SpelledAlike {
     return nearest == null ? ": " + otherwise : " (did you mean '" + nearest + "'?)";
   }
 
-  /** How many letters are to be added, left out or changed. */
+  /** The edit distance of two names. */
   private static int edits(String name, String other) {
     int[] edits = new int[other.length() + 1];
     for (int i = 0; i <= name.length(); i++) {

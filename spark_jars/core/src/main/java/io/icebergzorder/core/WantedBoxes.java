@@ -9,19 +9,18 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * What queries want, in numbers of sampled rows below: the boxes that count, with equal ones made one.
+ * The boxes of queries that count, as numbers of sampled rows below; equal boxes are merged.
  *
- * <p>A value that only one query asks for says little of the value that the next one will ask for: it counts as drawn from
- * the rows.
+ * <p>A value that only one query asks for says little about the next query's value, so it counts as drawn from the rows.
  *
- * @param low by active column and box, the sampled rows below the first position that it wants
- * @param high those below the first position after
- * @param isDrawn whether what it wants of the column is a value drawn from the rows
- * @param starts the first position that it wants
- * @param ends the first position after
+ * @param low by active column and box, the sampled rows below the first position of the box
+ * @param high the sampled rows below the first position after the box
+ * @param isDrawn whether the box's value in the column counts as drawn from the rows
+ * @param starts the first position of the box
+ * @param ends the first position after the box
  */
 record WantedBoxes(int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
-  /** Takes the boxes that want some sampled rows, and not all of them by the clustering columns. */
+  /** Returns the boxes with some sampled rows, but not all of them by the clustering columns. */
   static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
     int columns = below.length;
     int[] counts = new int[boxes.weights().length];
@@ -58,7 +57,7 @@ record WantedBoxes(int[][] low, int[][] high, boolean[][] isDrawn, int[][] start
     return new WantedBoxes(low, high, isDrawn, boxes.lower(), ends, weights).merged(kept);
   }
 
-  /** The boxes of queries, asked less than twice as often as the rarest, for a position that no other query wants. */
+  /** The boxes of a position that no other query asks for, of queries less than twice as frequent as the rarest. */
   private static int[] drawn(QueryBoxes boxes, int[] kept, int column) {
     double least = Arrays.stream(kept).mapToDouble(box -> boxes.weights()[boxes.query()[box]]).min().orElse(0);
     int[] lower = boxes.lower()[column];
@@ -72,7 +71,7 @@ record WantedBoxes(int[][] low, int[][] high, boolean[][] isDrawn, int[][] start
     return Arrays.stream(single).filter(box -> queries.get(lower[box]) >= 0 && boxes.weights()[boxes.query()[box]] < 2.0 * least).toArray();
   }
 
-  /** Makes one of boxes that want the same, in the order of the first of each, with their weights added in turn. */
+  /** Merges equal boxes, in order of first appearance, and adds their weights in order. */
   private WantedBoxes merged(int[] kept) {
     Map<List<Integer>, Integer> places = new LinkedHashMap<>();
     int[] first = new int[kept.length];

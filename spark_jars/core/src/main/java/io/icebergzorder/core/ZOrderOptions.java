@@ -32,7 +32,7 @@ public record ZOrderOptions(
   public static final String SIZE_TOLERANCE = "size-tolerance";
   public static final double SIZE_TOLERANCE_DEFAULT = 0.25;
 
-  /** What a workload spares is worth less even sizes. */
+  /** Default size tolerance with a workload, whose savings justify less even sizes. */
   public static final double SIZE_TOLERANCE_OF_WORKLOAD = 0.5;
 
   public static final String SAMPLE_ROWS = "sample-rows";
@@ -41,7 +41,7 @@ public record ZOrderOptions(
   public static final String BOUNDARIES = "boundaries";
   public static final int BOUNDARIES_DEFAULT = 4096;
 
-  /** What is done about columns whose lower/upper bounds are not kept, or cut too short: see {@link MetricsCheck}. */
+  /** The handling of columns whose lower/upper bounds are missing or too short: see {@link MetricsCheck}. */
   public static final String METRICS_CHECK = "metrics-check";
 
   public static final String METRICS_CHECK_DEFAULT = "warn";
@@ -97,12 +97,12 @@ public record ZOrderOptions(
     return sampleRows.orElse((int) byDefault);
   }
 
-  /** Whether a column whose lower/upper bounds do not serve is refused. */
+  /** Whether columns with missing or too short bounds are refused. */
   public boolean refusesBadMetrics() {
     return metricsCheck.equals(METRICS_CHECK_FAIL);
   }
 
-  /** Whether the table's properties are set so that bounds serve. */
+  /** Whether the rewrite sets the metrics modes that columns need. */
   public boolean fixesMetrics() {
     return metricsCheck.equals(METRICS_CHECK_FIX);
   }

@@ -6,7 +6,7 @@ import java.util.Map;
 
 /** The cost of a filter: the bytes of the files that it reads, and the open cost of each; {@code scan_cost.py} derives the formulas. */
 public final class ScanCost {
-  /** What a column loses must be made up for by others four times over, unless weights or a workload say otherwise. */
+  /** An increase of one column's cost counts four times, unless column weights or a workload are given. */
   public static final double LOSS_FACTOR = 4;
 
   private static final String OPEN_COST_PROPERTY = "read.split.open-file-cost";
@@ -27,8 +27,7 @@ public final class ScanCost {
   }
 
   /**
-   * Returns the largest file size for which a filter costs at most a tenth more than for the best: (columns - 1) open costs, times a
-   * power of two.
+   * Returns the largest file size whose filter cost is at most 10% above the least: (columns - 1) open costs, times a power of two.
    *
    * @param size bytes of what a filter searches: the table, or one of its partitions
    * @param columns the number of clustering columns, at least 1
@@ -48,17 +47,17 @@ public final class ScanCost {
     return of(size * share, files * share, files, openCost);
   }
 
-  /** What a filter costs that reads so many bytes of some files among all, in bytes. */
+  /** The cost in bytes of a filter that reads {@code read} bytes in {@code filesRead} of {@code files} files. */
   public static double of(double read, double filesRead, double files, double openCost) {
     return read + openCost * filesRead + ofPlanning(files, openCost);
   }
 
-  /** What it costs to plan a scan of so many files, in bytes. */
+  /** The cost in bytes of planning a scan of a table with this many files. */
   public static double ofPlanning(double files, double openCost) {
     return openCost * (files / PLANNED_PER_OPENED);
   }
 
-  /** Averages costs after a rewrite over columns by weight; what a column loses counts {@code lossFactor} times. */
+  /** Averages costs after a rewrite over columns by weight; an increase counts {@code lossFactor} times. */
   public static double judgedCost(double[] before, double[] after, double[] weights, double lossFactor) {
     double total = 0;
     double sum = 0;
@@ -79,7 +78,7 @@ public final class ScanCost {
     return predicted <= GAIN * before;
   }
 
-  /** Computes the root of a share in (0, 1] by Newton's method, which Python computes alike. */
+  /** Computes the root of a share in (0, 1] by Newton's method, in the same steps as Python. */
   public static double root(double share, int degree) {
     if (share == 1 || degree < 2) {
       return share;

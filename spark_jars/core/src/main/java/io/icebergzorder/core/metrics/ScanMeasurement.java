@@ -9,11 +9,10 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Measures what {@code column = value} reads of files: those that their lower/upper bounds do not rule out, on average over the values
- * of rows.
+ * Measures the average reads of {@code column = value} over values of rows, after pruning by lower/upper bounds.
  *
- * <p>Bounds may be cut: a lower one is then below the least value, an upper one above the greatest, so that whole values may be
- * compared with them. A file that lacks one of them is always read if it has values.
+ * <p>Truncated bounds still enclose all values, so full values can be compared with them. A file with values that lacks a bound is always
+ * read.
  */
 public final class ScanMeasurement {
   private ScanMeasurement() {}

@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 
 /** A snapshot of a table. */
 public record SnapshotFacts(long id, long timestampMillis, String operation, Map<String, String> summary) {
-  /** The operation of snapshots that change no row, as those of rewrites are. */
+  /** The operation of snapshots that change no row, such as rewrites. */
   public static final String REPLACE = "replace";
 
   private static final String COLUMNS = "zorder.columns";
@@ -17,7 +17,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   private static final Pattern TOLD_TARGET = Pattern.compile("([0-9]{1,18})(?: (.*))?");
   private static final Pattern NUMBER = Pattern.compile("[0-9]{1,18}");
 
-  /** Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them. */
+  /** Whether one of our rewrites made it; false if its columns cannot be parsed. */
   public boolean isLayout() {
     try {
       return SortOrder.parse(summary.getOrDefault(COLUMNS, "")) != null;
@@ -26,33 +26,33 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     }
   }
 
-  /** How a rewrite of ours has cut its files; null where it does not tell. */
+  /** The cuts of our rewrite; null if not recorded. */
   public String cuts() {
     return summary.get(CUTS);
   }
 
-  /** What a rewrite of ours was by, in full. */
+  /** The full sort order of our rewrite. */
   public String sortOrder() {
     return SortOrder.parse(summary.get(COLUMNS)).text();
   }
 
-  /** The bytes that files of a rewrite of ours were to have; 0 where it does not tell. */
+  /** The target file size of our rewrite in bytes; 0 if not recorded. */
   public long targetFileSize() {
     Matcher told = TOLD_TARGET.matcher(summary.getOrDefault(TARGET, ""));
     long size = told.matches() ? Long.parseLong(told.group(1)) : 0;
-    // Files of one byte are refused, so that no rewrite has asked for them.
+    // A target of one byte is refused, so no rewrite had one.
     return size > 1 ? size : 0;
   }
 
-  /** Who had said how many bytes files of a rewrite of ours were to have; empty where it does not tell. */
+  /** The origin of our rewrite's target file size; empty if not recorded. */
   public String targetFrom() {
     Matcher told = TOLD_TARGET.matcher(summary.getOrDefault(TARGET, ""));
     return told.matches() && told.group(2) != null ? told.group(2) : "";
   }
 
   /**
-   * Whether a rewrite of ours was by the sort order that another asks for. With adaptive cuts a rewrite by Hilbert is one by
-   * z-order, too, which takes the tighter curve.
+   * Whether our rewrite matches another sort order. With adaptive cuts, a rewrite by hilbert also matches zorder, which uses the tighter
+   * curve.
    */
   public boolean isBy(String sortOrder) {
     if (!isLayout()) {
@@ -64,7 +64,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     return last.equals(asked) || isHilbert && !"even".equals(cuts());
   }
 
-  /** A number of the summary; 0 if it has none, or what is none. */
+  /** A number in the summary; 0 if missing or invalid. */
   public long count(String name) {
     String text = summary.getOrDefault(name, "");
     return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;

@@ -17,26 +17,26 @@ public final class Gain {
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
 
-  /** So many times as much is the same, of sums that are rounded. */
+  /** Factor within which two rounded sums count as equal. */
   private static final double AS_MUCH = 1 + 1e-9;
 
   private Gain() {}
 
   /**
-   * What is chosen of a partition, and what a filter costs in it on average, in bytes.
+   * The files chosen in a partition, and the average cost of a filter on it, in bytes.
    *
-   * @param files places of the files, those that are due and those that are read for most first; not copied
-   * @param expected after a rewrite of these
-   * @param attainable after a rewrite of all
-   * @param limit nothing is rewritten for gain where it costs less; above what is attainable by what columns lose
-   * @param usesSmallerTarget whether they are written to half as many files again as usual
+   * @param files places of the files: files that must be rewritten first, then those read most; not copied
+   * @param expected the cost after a rewrite of {@code files}
+   * @param attainable the cost after a rewrite of all files
+   * @param limit nothing is rewritten for gain up to this cost; losses of columns raise it
+   * @param usesSmallerTarget whether {@code files} are written to 1.5 times as many files as usual
    */
   public record Choice(int[] files, double today, double expected, double attainable, double limit, boolean usesSmallerTarget) {}
 
-  /** A set of files, by places, and what all files cost once these are rewritten. */
+  /** A set of files by places, and the cost of all files after its rewrite. */
   private record Found(int[] files, double[] costs) {}
 
-  /** Shares out the rows that partitions are judged by, by the files that each would be written to. */
+  /** Returns the number of rows to spread in each partition, given its expected number of files. */
   public static int[] rowsToSpread(int[] expected) {
     long[] wanted = Arrays.stream(expected).mapToLong(count -> Math.min(Math.max(ROWS_OF_A_FILE * count, LEAST_ROWS), MOST_ROWS)).toArray();
     long total = Arrays.stream(wanted).sum();
@@ -50,15 +50,15 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which of them their sizes call for: they are rewritten if that does no harm
-   * @param mustRewrite which of these are rewritten whatever comes of it
-   * @param budget bytes that a rewrite for gain may take
-   * @param rows how many rows to judge by, see {@link #rowsToSpread}
+   * @param calledFor which files their sizes call for; they are rewritten unless that makes filters cost more
+   * @param mustRewrite which of these are rewritten regardless of the gain
+   * @param budget the most bytes of a rewrite for gain
+   * @param rows the number of rows to spread, see {@link #rowsToSpread}
    */
   public static Choice choose(BoundedFiles files, boolean[] calledFor, boolean[] mustRewrite, long budget, int rows, UpkeepRequest request) {
     int[] all = IntStream.range(0, files.count()).toArray();
     PartitionRows partition = new PartitionRows(files, rows, request, null);
-    // Bounds hide that columns are correlated: files that are read for more than the average are taken to be as others.
+    // Bounds hide that columns are correlated: files read more than the average take rows of the other files.
     double average = partition.mean(partition.cost()) - partition.planning(all.length);
     double whole = Arrays.stream(all).mapToLong(each -> files.sizes()[each] + request.openCost()).sum();
     boolean[] isLike = new boolean[all.length];
@@ -85,7 +85,7 @@ public final class Gain {
       if (partition.judge(ofToday, required.costs) > limit) {
         double[] attained = partition.average(everything.readProbability());
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
-        // At best, the rows of a set are read for what they are after a rewrite of everything.
+        // At best, a set's rows are read as often as after a rewrite of everything.
         double[] atBest = new double[order.length];
         double planning = partition.planning(all.length) / all.length;
         double saved = 0;
@@ -111,7 +111,7 @@ public final class Gain {
     return IntStream.range(0, flags.length).filter(file -> flags[file]).toArray();
   }
 
-  /** The files by how many times what a rewrite of everything leaves they are read for, the most first. */
+  /** The files by their read probability relative to a full rewrite's, highest first. */
   private static IntStream byExcess(PartitionRows partition, double[] attained, int[] all) {
     double[] excess = Arrays.stream(all).mapToDouble(file -> attained[file] > 0 ? partition.readProbability(file) / attained[file] : 0).toArray();
     return Arrays.stream(all).boxed().sorted((one, other) -> Double.compare(excess[other], excess[one])).mapToInt(Integer::intValue);
@@ -142,7 +142,7 @@ public final class Gain {
       int[] chosen = Arrays.copyOf(order, count);
       double[] costs = ofEverything;
       if (count < order.length) {
-        // Growing trees is what takes the time.
+        // Growing trees takes most of the time.
         if ((limit - atBest[count - 1]) / Math.max(1, size) <= Math.max(best, 0)) {
           continue;
         }

@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
 // Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
 // The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
-  /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
+  /** The least spread rows of a predicted file. With fewer rows it would look too tight, so fewer, larger files are predicted and scaled. */
   private static final int LEAST_OF_A_FILE = 40;
 
   private static final long MOST_LOOKED_AT = 100_000_000;
@@ -43,7 +43,7 @@ final class PartitionRows {
   private final double[][] today;
   private final double[] readProbability;
 
-  /** Between which ranks of a column files lie, the last one being -1 without values; which have rows without one. */
+  /** The rank range of each file in a column, with a highest rank of -1 without values, and whether the file has rows without a value. */
   private record Extents(int[] low, int[] high, boolean[] lacks) {
     Extents(int count) {
       this(new int[count], new int[count], new boolean[count]);
@@ -71,7 +71,7 @@ final class PartitionRows {
       for (int file = 0; file < bounds.size(); file++) {
         today.lacks[file] = bounds.valued()[file] < 1;
         if (!bounds.isBounded(file)) {
-          // It is read for all values, one without values for none.
+          // A file without bounds is read for every value, a file without values for none.
           today.low[file] = 0;
           today.high[file] = bounds.hasValues(file) ? count - 1 : -1;
         }
@@ -86,7 +86,7 @@ final class PartitionRows {
       return new Column(below[count] > 0 ? weight : 0, ranks, below, today, wanted);
     }
 
-    /** How many values are before an edge. */
+    /** The number of values before an edge. */
     private static int before(KeyEdge edge, Ranks values, UnaryOperator<byte[]> kept) {
       if (edge.hasKey()) {
         return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.apply(edge.bytes()));
@@ -192,12 +192,12 @@ final class PartitionRows {
     return rank < 0 ? column.today.lacks[file] : column.today.low[file] <= rank && rank <= column.today.high[file];
   }
 
-  /** What reading a file costs. */
+  /** The cost of reading a file. */
   long costOf(int file) {
     return files.sizes()[file] + request.openCost();
   }
 
-  /** Adds up what some files cost today, by their places. */
+  /** The cost of some files today, given their places. */
   double[] cost(int[] of) {
     double[] costs = new double[weights.length];
     for (int place = 0; place < costs.length; place++) {
@@ -209,12 +209,12 @@ final class PartitionRows {
     return costs;
   }
 
-  /** What it costs to plan a scan of so many files. */
+  /** The cost of planning a scan of {@code count} files. */
   double planning(int count) {
     return ScanCost.ofPlanning(count, request.openCost());
   }
 
-  /** What all files cost today. */
+  /** The cost of all files today. */
   double[] cost() {
     return cost(IntStream.range(0, files.count()).toArray());
   }
@@ -224,7 +224,7 @@ final class PartitionRows {
     return ScanCost.mean(costs, weights);
   }
 
-  /** Averages what files cost after a rewrite over the columns, what a column loses since today counting more. */
+  /** Averages costs after a rewrite over the columns; increases since today count several times. */
   double judge(double[] today, double[] costs) {
     return ScanCost.judgedCost(today, costs, weights, workload == null ? request.lossFactor() : 1);
   }
@@ -235,7 +235,7 @@ final class PartitionRows {
     return of.length > 0 && ScanCost.isLess(mean(costs), judge(costs, made));
   }
 
-  /** Averages what each row has over the rows of each file; 0 for a file without rows. */
+  /** Averages a figure of the rows over each file; 0 for a file without rows. */
   double[] average(double[] ofRows) {
     double[] sums = new double[files.count()];
     int[] rows = new int[sums.length];
@@ -246,7 +246,7 @@ final class PartitionRows {
     return IntStream.range(0, sums.length).mapToDouble(file -> sums[file] / Math.max(rows[file], 1)).toArray();
   }
 
-  /** Whether files that are chosen for what they gain are written to more files: those of less than half. */
+  /** Whether files chosen for gain are written to smaller files: if they have less than half of the bytes. */
   boolean usesSmallerTarget(int[] of) {
     return 2 * bytes(of) < files.bytes();
   }
@@ -255,7 +255,7 @@ final class PartitionRows {
     return Arrays.stream(of).mapToLong(file -> files.sizes()[file]).sum();
   }
 
-  /** What all files cost once some are rewritten to files of new costs. */
+  /** The cost of all files once some are rewritten to files of new costs. */
   double[] after(int[] of, double[] made) {
     double[] costs = cost();
     double[] old = cost(of);

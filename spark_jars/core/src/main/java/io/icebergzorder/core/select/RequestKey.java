@@ -13,9 +13,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The key of a request: a rewrite leaves files alone that an earlier rewrite with the same key has left. */
+/** The key of a request: a rewrite skips files that an earlier rewrite with the same key has completed. */
 public final class RequestKey {
-  /** Options that change how a rewrite goes about it, and not how well it leaves files. */
+  /** Options that affect how a rewrite runs, but not its result. */
   private static final Pattern OF_ONE_RUN =
       Pattern.compile(
           "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|min-age-seconds"
@@ -46,9 +46,9 @@ public final class RequestKey {
   /** A query as it counts in the key of a workload: its filter, and how often it is asked. */
   public record WeightedFilter(String filter, double weight) {}
 
-  /** Makes the key of a workload's queries, which stands for option {@code workload} in that of a request. */
+  /** Returns the key of a workload's queries, which replaces option {@code workload} in a request's key. */
   public static String ofWorkload(List<WeightedFilter> queries) {
-    // Of each a line with the bits of its weight, for the engines write numbers differently; the last one ends, too.
+    // One line per query with the bits of its weight, because the engines print numbers differently.
     Stream<String> lines = queries.stream().map(query -> "%016x\t%s".formatted(Double.doubleToRawLongBits(query.weight()), query.filter()));
     return of(Stream.concat(lines, Stream.of("")));
   }

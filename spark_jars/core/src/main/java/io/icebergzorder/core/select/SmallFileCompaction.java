@@ -13,11 +13,11 @@ import java.util.stream.IntStream;
 /**
  * The history of a branch: the small files that wait, and the bytes that the next rewrite may take.
  *
- * <p>The small files of a rewrite wait for as many bytes beside them, so that a byte is written again only as often as its table doubles:
+ * <p>Small files of a rewrite wait until as many bytes are beside them. So a byte is rewritten only each time that its table doubles, as in
  * the tiers of a log-structured merge-tree (O'Neil et al., Acta Informatica 33, 1996).
  */
 public final class SmallFileCompaction {
-  /** The rewrite of a new file. */
+  /** Stands for the rewrite of a new file, which has none. */
   public static final String NONE = "";
 
   private static final String ADDED = "added-files-size";
@@ -26,7 +26,7 @@ public final class SmallFileCompaction {
 
   private SmallFileCompaction() {}
 
-  /** Finds the rewrites to files of a size: the rewrite of each snapshot, which is one for all its commits. */
+  /** Returns the rewrite of each snapshot, for rewrites with this target size. */
   public static Map<Long, String> rewritesTo(List<SnapshotFacts> snapshots, long target) {
     // Writers may copy what the summary before theirs has.
     return snapshots.stream()
@@ -36,12 +36,12 @@ public final class SmallFileCompaction {
   }
 
   /**
-   * Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written. Both are counted from the
-   * oldest rewrite of half of the table or more. One byte of the 17 is the first rewrite of the byte.
+   * The bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten. Both are counted from the oldest rewrite
+   * of at least half of the table. One of the 17 bytes is the first rewrite of an added byte.
    *
    * @param like the rewrites by the same columns and workload, see {@link #rewritesTo}
    * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
-   * @return 0 or more; {@link Long#MAX_VALUE} without such a rewrite, for there is no cap
+   * @return at least 0; {@link Long#MAX_VALUE} without such a rewrite, because there is no cap
    */
   public static long rewriteBudget(Map<Long, String> like, List<SnapshotFacts> snapshots) {
     long total = snapshots.isEmpty() ? 0 : snapshots.get(snapshots.size() - 1).count(TOTAL);
@@ -65,7 +65,7 @@ public final class SmallFileCompaction {
   }
 
   /**
-   * Which small files of a partition are merged: new ones, and those of a rewrite that are no more bytes than the others.
+   * Which small files of a partition are merged: new files, and files of a rewrite if the others have at least as many bytes.
    *
    * @param rewrites the rewrite that wrote each of them; {@link #NONE} for a new file
    */

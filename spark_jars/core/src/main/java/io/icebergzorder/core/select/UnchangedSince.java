@@ -12,22 +12,21 @@ import java.util.stream.Collectors;
 /**
  * The partitions that are unchanged since rewrites by a request: another rewrite by the same request would choose none of their files.
  *
- * @param newer the snapshots whose data files the newest of them has not seen; null if it has left something to do, or what came since
- *     cannot be told
- * @param runs the snapshots of these rewrites, and the rewrite: it is one for all its commits
+ * @param newer the snapshots that the newest of these rewrites did not see; null if it was incomplete, or if they are unknown
+ * @param runs the rewrite of each of their snapshots
  */
 public record UnchangedSince(Set<Long> newer, Map<Long, String> runs) {
-  /** In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload. */
+  /** Summary key: the key of the rewrite's request, then a blank and the key of its workload, if any. */
   public static final String REQUEST = "zorder.request";
 
-  /** In a snapshot's summary: what tells the commits of a rewrite from those of others. */
+  /** Summary key: the id of the rewrite, common to its commits. */
   public static final String REWRITE_ID = "zorder.rewrite-id";
 
-  /** In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on. */
+  /** Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot. */
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
 
   /**
-   * What is unchanged since the rewrites by a request.
+   * Returns the rewrites by a request on a branch.
    *
    * @param request the key of the request, see {@link RequestKey}
    * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
@@ -61,7 +60,7 @@ public record UnchangedSince(Set<Long> newer, Map<Long, String> runs) {
   }
 
   /**
-   * Whether a partition is unchanged: one rewrite wrote them all, or the newest one has seen or written them all.
+   * Whether a partition is unchanged: one rewrite wrote all of its files, or the newest rewrite saw or wrote them all.
    *
    * @param addedBy the snapshots that added them
    */
@@ -71,7 +70,7 @@ public record UnchangedSince(Set<Long> newer, Map<Long, String> runs) {
     return areOfOne || (newer != null && addedBy.stream().noneMatch(newer::contains));
   }
 
-  /** The key of the queries that a rewrite of ours was for; empty where there were none. */
+  /** The workload key of our rewrite; empty without a workload. */
   public static String workload(SnapshotFacts commit) {
     String request = commit.summary().getOrDefault(REQUEST, "");
     return request.contains(" ") ? request.substring(request.indexOf(' ') + 1) : "";

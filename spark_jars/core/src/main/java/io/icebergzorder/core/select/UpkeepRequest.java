@@ -12,17 +12,17 @@ import java.util.function.LongToIntFunction;
 import java.util.function.UnaryOperator;
 
 /**
- * The settings by which the files of a partition are chosen. The array is not copied.
+ * The rules for choosing the files of a partition. The array is not copied.
  *
- * @param maxScanRatio so many times the attainable cost is left alone, at least 1
- * @param spareFiles so many files more may be opened than that, at least 0
- * @param expectedFiles from bytes to the number of files that they are written to
- * @param layout what is asked of layouts, but for the number of files
- * @param kept by column, what new lower/upper bounds keep of a key of bytes; not called for longs
- * @param weights by column, what it counts in averages, 0 or more: 0 where new files get no bounds
- * @param openCost bytes that opening a file costs
- * @param lossFactor so many times counts what a column loses
- * @param workload by what files are judged, if not by filters {@code column = value}
+ * @param maxScanRatio up to this multiple of the attainable cost, nothing is rewritten for gain; at least 1
+ * @param spareFiles nor up to this many open costs above the attainable cost; at least 0
+ * @param expectedFiles maps bytes to a number of files
+ * @param layout the request for layouts; its number of files is not used
+ * @param kept by column, truncates a key of bytes as new lower/upper bounds do; not called for longs
+ * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds
+ * @param openCost the cost of opening a file, in bytes
+ * @param lossFactor how many times an increase of a column's cost counts
+ * @param workload the queries that files are judged by; null for filters {@code column = value}
  */
 public record UpkeepRequest(
     double maxScanRatio,
@@ -35,30 +35,30 @@ public record UpkeepRequest(
     double lossFactor,
     Optional<AskedQueries> workload) {
   /**
-   * The queries of a workload as they are asked of one partition.
+   * The queries of a workload that concern one partition.
    *
-   * @param queries those that may find rows in it
-   * @param weight of all queries, which are averaged over
-   * @param share of the queries that the workload knows, in [0, 1]
+   * @param queries the queries that may match its rows
+   * @param weight the total weight of all queries
+   * @param share the share of all queries that the workload represents, in [0, 1]
    */
   public record AskedQueries(List<PositionBoxes.Query> queries, double weight, double share) {
-    /** What they ask for in the positions of a layout. */
+    /** The boxes of the queries in the positions of a layout. */
     public QueryBoxes boxesIn(Layout layout) {
       return PositionBoxes.of(queries, layout.columns());
     }
   }
 
-  /** Bytes that are written to as many files of the usual size as so many are to files of two thirds of it. */
+  /** 1.5 times the size: at the full target it makes as many files as the size does at 2/3 of the target. */
   public static long sizeForSmallerTarget(long size) {
     return 3 * size / 2;
   }
 
-  /** The cost that is left alone, given the attainable one. */
+  /** The cost up to which nothing is rewritten for gain, given the attainable cost. */
   public double limit(double attainable) {
     return Math.max(maxScanRatio * attainable, attainable + (double) (spareFiles * openCost));
   }
 
-  /** Whether files are judged by queries: not where no file has bounds of a column. */
+  /** Whether a workload judges files; each column with values then needs bounds in at least one file. */
   public boolean goesByQueries(BoundedFiles files) {
     return workload.isPresent() && files.columns().stream().noneMatch(ColumnBounds::isOpen);
   }

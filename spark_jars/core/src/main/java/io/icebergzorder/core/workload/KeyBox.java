@@ -18,7 +18,7 @@ import java.util.TreeSet;
 /**
  * A box over keys: a range of keys for some columns. A row is in the box if each of its keys is in its range.
  *
- * @param ranges by the parts of the name of each column that is limited its range, which is not empty, in the order of the names
+ * @param ranges the non-empty range of each limited column, sorted by name
  */
 public record KeyBox(Map<List<String>, KeyRange> ranges) {
   /** As Python sorts texts, and tuples of them. */
@@ -39,7 +39,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
   /** The box that holds every row. */
   public static final KeyBox EVERYTHING = new KeyBox(Map.of());
 
-  /** Leaves ranges of everything out. */
+  /** Leaves out unlimited ranges. */
   public KeyBox {
     Map<List<String>, KeyRange> limited = new TreeMap<>(BY_NAME);
     ranges.forEach(
@@ -59,7 +59,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     return ranges.getOrDefault(name, KeyRange.EVERYTHING);
   }
 
-  /** What is in both; empty if that is nothing. */
+  /** The intersection; empty if it holds nothing. */
   public Optional<KeyBox> met(KeyBox other) {
     Map<List<String>, KeyRange> found = new HashMap<>(ranges);
     other.ranges.forEach((name, range) -> found.merge(name, range, KeyRange::met));
@@ -78,7 +78,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     return new KeyBox(found);
   }
 
-  /** Joins neighbours until there are at most so many boxes; they hold all that the given ones do. */
+  /** Returns at most {@code most} boxes that cover the given ones, by joining neighbours. */
   public static List<KeyBox> cover(Collection<KeyBox> boxes, int most) {
     TreeSet<KeyBox> ordered = new TreeSet<>(ORDER);
     ordered.addAll(boxes);
@@ -95,7 +95,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     return List.copyOf(joined);
   }
 
-  /** Compares lists, the first difference of which decides; what begins another comes before it. */
+  /** Compares lists lexicographically; a prefix comes first. */
   private static <T> int compare(List<T> one, List<T> other, Comparator<? super T> by) {
     Iterator<T> others = other.iterator();
     for (T each : one) {

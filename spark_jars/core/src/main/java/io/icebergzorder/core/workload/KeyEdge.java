@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * A place among the keys of a column, with NaN and NULL behind all values, as buckets have them: before a key, before all values, before
- * NaN, before NULL, or behind everything.
+ * A place among the keys of a column, with NaN and NULL after all values, as in buckets: before a key, before all values, before NaN, before
+ * NULL, or at the end.
  *
  * <pre>
  *   VALUES     before 3     before 7     NAN     NULL     END

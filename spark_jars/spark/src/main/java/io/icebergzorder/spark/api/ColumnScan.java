@@ -7,9 +7,9 @@ import java.util.OptionalDouble;
 import java.util.function.ToDoubleFunction;
 
 /**
- * What {@code column = value} reads of a table, or of the files that the filter of a rewrite selects: a share of the bytes in [0, 1] and a
- * number of files that lower/upper bounds do not rule out. Both are averages over the values of the same rows: sampled ones of the
- * rewritten file groups, and rows spread between the bounds of the files that are left.
+ * The reads of a filter {@code column = value} on a table, or on the files that may match {@code where}: a share of the bytes in [0, 1] and
+ * a number of files. Both are averages over values of the same rows: sampled rows of the rewritten file groups, and rows spread between the
+ * bounds of the other files.
  *
  * @param column the column's name
  * @param before the share before the rewrite

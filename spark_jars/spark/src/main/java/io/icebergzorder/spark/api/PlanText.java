@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 
 /** Writes plans as text for people; Python writes the same text. */
 final class PlanText {
-  /** File groups that are shown: of a table with thousands of partitions nobody reads all. */
+  /** The most file groups that are shown. */
   private static final int MOST = 20;
 
   private PlanText() {}

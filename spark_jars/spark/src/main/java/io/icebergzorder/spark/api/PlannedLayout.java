@@ -33,7 +33,7 @@ public final class PlannedLayout {
     return scanFractions;
   }
 
-  /** By column name, the same among the group's files of today, for the values of the same rows. */
+  /** By column name, the scan fraction among the group's current files, for values of the same rows. */
   public Map<String, Double> scanFractionsBefore() {
     return scanFractionsBefore;
   }

@@ -29,7 +29,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The plan of a rewrite: a value to look at, to keep, and to execute. {@link #sampled} adds layouts and predictions.
+ * The plan of a rewrite, which can be shown, stored and executed. {@link #sampled} adds layouts and predictions.
  *
  * <p>A plan belongs to one snapshot. Appends do not invalidate it. A change to the files of the plan, to the schema or to the partition
  * spec makes it stale, and stale plans are refused.
@@ -42,19 +42,19 @@ public final class RewritePlan {
   private final List<PredicateScan> predicates;
 
   /**
-   * Reads a plan that {@link #toJson} has written, or the engine without Spark. It is not sampled: the layouts are found again.
+   * Reads a plan that {@link #toJson} or the PyIceberg engine wrote. The plan is not sampled: its layouts are computed again.
    *
    * @param session the session whose catalogs, settings and cluster it uses
    * @param table the table's name: with its catalog, or in the session's current one
    * @param json the plan
-   * @throws IllegalArgumentException if it is no plan that this version can read
-   * @throws IllegalStateException if the plan is stale, or of another table
+   * @throws IllegalArgumentException if this version cannot read the plan
+   * @throws IllegalStateException if the plan is stale, or for another table
    */
   public static RewritePlan fromJson(SparkSession session, String table, String json) {
     return fromJson(table, json, name -> CatalogTable.load(session, name));
   }
 
-  /** Does the same for a table of one catalog, which is named with or without it. */
+  /** Reads a plan for a table of one catalog; the table's name may omit the catalog. */
   public static RewritePlan fromJson(SparkSession session, TableCatalog catalog, String table, String json) {
     return fromJson(table, json, name -> CatalogTable.load(session, catalog, name));
   }
@@ -85,12 +85,12 @@ public final class RewritePlan {
     return plan.branch();
   }
 
-  /** The snapshot that was planned from; empty if the table has none. */
+  /** The planned snapshot; empty if the table has none. */
   public OptionalLong snapshotId() {
     return plan.snapshotId();
   }
 
-  /** The order of the rows, as written or chosen by a workload; null if that chose nothing. */
+  /** The sort order, as written. */
   public String sortOrder() {
     return plan.spec().sortOrder();
   }
@@ -100,12 +100,12 @@ public final class RewritePlan {
     return plan.spec().options();
   }
 
-  /** The predicate that selects data files, as written; empty for all. */
+  /** The {@code where} condition, as written; empty without one. */
   public Optional<String> where() {
     return Optional.ofNullable(plan.spec().where());
   }
 
-  /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
+  /** The file groups to rewrite, in order, each with the reason why it was chosen. */
   public List<PlannedFileGroup> groups() {
     return plannedGroups().stream().map(this::group).toList();
   }
@@ -130,7 +130,7 @@ public final class RewritePlan {
         layout.map(each -> new PlannedLayout(each.layout(), each.predicted().fractions(), each.before().fractions())));
   }
 
-  /** The data files that the filter selects and that are left alone, with the reasons. */
+  /** The data files that may match {@code where} and are left, with the reasons. */
   public List<LeftFiles> left() {
     return leftGroups().stream()
         .map(each -> new LeftFiles(each.partition(), each.dataFilesCount(), each.bytes(), each.rows(), Reason.text(each.reasons())))
@@ -146,49 +146,49 @@ public final class RewritePlan {
     return Stream.concat(notChosen, notWorth).toList();
   }
 
-  /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
+  /** Why there is nothing to rewrite, and which option would force a rewrite; empty if there is a file group. */
   public Optional<String> message() {
     return Optional.ofNullable(plan.whyNothing()).or(() -> sampled.map(SampledPlan::whyNothing));
   }
 
-  /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
+  /** Warnings for the user, one sentence each; empty before {@link #sampled}. */
   public List<String> warnings() {
     return sampled.map(SampledPlan::warningsOfPlan).orElse(List.of());
   }
 
-  /** What filters read of the table before the rewrite and are predicted to read after it, by column; empty before {@link #sampled}. */
+  /** The reads of filters before the rewrite and as predicted after it, by column; empty before {@link #sampled}. */
   public List<ColumnScan> scans() {
     return ColumnScan.of(reads().get(0), reads().get(1), TableReads.NONE);
   }
 
-  /** The data files of the table, or those that the filter selects; empty before {@link #sampled}, and if nothing is rewritten. */
+  /** The data files of the table, or those that may match {@code where}; empty before {@link #sampled}, and if nothing is rewritten. */
   public Optional<TableFiles> before() {
     return TableFiles.of(reads().get(0));
   }
 
-  /** The same as predicted after the rewrite. */
+  /** The predicted data files after the rewrite; empty as {@link #before}. */
   public Optional<TableFiles> after() {
     return TableFiles.of(reads().get(1));
   }
 
-  /** What is read before, and as predicted. */
+  /** The reads before, and as predicted. */
   List<TableReads> reads() {
     return sampled.map(each -> List.of(each.before(), each.predicted())).orElse(List.of(TableReads.NONE, TableReads.NONE));
   }
 
-  /** The size that new files are to have, in bytes. */
+  /** The target size of new files, in bytes. */
   public long targetFileSizeBytes() {
     return plan.targetSize().bytes();
   }
 
-  /** Who says so: {@code option}, {@code property}, {@code last layout} (the last rewrite) or {@code data} (the sizes of partitions). */
+  /** The origin of the target size: {@code option}, {@code property}, {@code last layout} (the last rewrite) or {@code data}. */
   public String targetFileSizeFrom() {
     return plan.targetSize().from();
   }
 
   /**
-   * How long the rewrite is expected to take, by the time per byte of the rewrites before it; empty before {@link #sampled}, and if there
-   * were none.
+   * The expected duration in seconds, from the time per byte of earlier rewrites; empty before {@link #sampled}, and without earlier
+   * rewrites.
    */
   public OptionalDouble expectedSeconds() {
     return isSampled() && !groups().isEmpty()
@@ -196,12 +196,12 @@ public final class RewritePlan {
         : OptionalDouble.empty();
   }
 
-  /** What was asked for by conditions, in their order; empty before {@link #sampled(List)}. */
+  /** The reads of the given conditions, in their order; empty before {@link #sampled(List)}. */
   public List<PredicateScan> predicates() {
     return predicates;
   }
 
-  /** What the queries read that files are cut for; empty without option {@code workload}. */
+  /** The reads of the workload's queries; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     OptionalDouble no = OptionalDouble.empty();
     return plan.workload().map(workload -> sampled.map(each -> WorkloadScan.of(each.read(workload, each.groups().values(), List.of())))
@@ -223,12 +223,11 @@ public final class RewritePlan {
   }
 
   /**
-   * Samples the clustering columns: the same plan with its layouts, which are those that {@link #execute} would find, and with
-   * predictions. File groups whose rewrite is not predicted to pay are left. One Spark job, which reads no other column; nothing is
-   * written.
+   * Samples the clustering columns in one Spark job, and returns the plan with layouts and predictions. {@link #execute} would compute the
+   * same layouts. File groups without predicted gain are left. Nothing is written.
    *
-   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that, or if no reader
-   *     in Spark makes the right values of a file
+   * @throws IllegalArgumentException if lower/upper bounds are missing or too short and {@code metrics-check} is {@code fail}, or if
+   *     Spark's readers cannot read a file correctly
    * @throws IllegalStateException if the plan is stale
    * @throws RuntimeException if a file group cannot be read, also with partial progress
    */
@@ -241,12 +240,11 @@ public final class RewritePlan {
   }
 
   /**
-   * Samples, if that is not done yet, and measures how much filters by some conditions read of the files of all groups, and how much they
-   * are predicted to read of the new ones. Manifests are read once more.
+   * Samples the plan, unless sampled, and adds how much conditions read of all groups' files, today and as predicted. Reads manifests once
+   * more.
    *
    * @param predicates the conditions, in Spark SQL
-   * @throws IllegalArgumentException as {@link #sampled()}, and if a condition is null or not one that Iceberg filters by, before anything
-   *     is read
+   * @throws IllegalArgumentException as {@link #sampled()}, and before any read if a condition is null or one that Iceberg cannot filter by
    * @throws IllegalStateException if the plan is stale
    * @throws RuntimeException as {@link #sampled()}
    */
@@ -279,21 +277,21 @@ public final class RewritePlan {
   }
 
   /**
-   * Rewrites the data files, by the layouts of this plan if it is sampled; with option {@code dry-run} it only samples.
+   * Rewrites the data files, with the layouts of this plan if it is sampled. Option {@code dry-run} only samples.
    *
-   * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
-   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that, or if no reader
-   *     in Spark makes the right values of a file; nothing was written then
-   * @throws IllegalStateException if the plan is stale; nothing was read or written then
-   * @throws RuntimeException if sampling or a file group failed, or the commit did; new files are deleted unless the outcome of the
-   *     commit is unknown. Whatever was committed before is visible to later queries of the session
+   * @return Iceberg's result, with the reads of filters before and after; without files if there is nothing to rewrite
+   * @throws IllegalArgumentException if lower/upper bounds are missing or too short and {@code metrics-check} is {@code fail}, or if
+   *     Spark's readers cannot read a file correctly; nothing is written
+   * @throws IllegalStateException if the plan is stale; nothing is read or written
+   * @throws RuntimeException if sampling, a file group or the commit failed. New files are deleted, unless the outcome of the commit is
+   *     unknown. Later queries of the session see earlier commits
    */
   public ZOrderResult execute() {
     plan.checkIsCurrent();
     return executeAsIs();
   }
 
-  /** Does the same with a plan that was made just now: what has changed since is a conflict of the file groups concerned. */
+  /** Executes a plan that was just made: concurrent changes are conflicts of the file groups concerned. */
   ZOrderResult executeAsIs() {
     if (plan.groups().isEmpty()) {
       return nothing();
@@ -321,8 +319,8 @@ public final class RewritePlan {
   }
 
   /**
-   * The plan as JSON, with the keys that {@code docs/reference/json.md} lists. Both engines write the same, and execute what the other has
-   * written; keys are added in later versions, and none is taken away while {@code "version"} is 1.
+   * The plan as JSON, with the keys that {@code docs/reference/json.md} lists. Both engines write and execute the same JSON. Keys may be
+   * added; none is removed while {@code "version"} is 1.
    */
   public String toJson() {
     return ApiJson.of(this);

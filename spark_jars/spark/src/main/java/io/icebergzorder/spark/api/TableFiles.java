@@ -4,9 +4,9 @@ import io.icebergzorder.spark.layout.TableReads;
 import java.util.Optional;
 
 /**
- * The data files of a table, or those that the filter of a rewrite selects.
+ * The data files of a table, or those that may match {@code where}.
  *
- * @param files how many there are
+ * @param files the number of files
  * @param bytes their bytes
  */
 public record TableFiles(int files, long bytes) {

@@ -4,13 +4,13 @@ import io.icebergzorder.spark.layout.SampledPlan;
 import java.util.OptionalDouble;
 
 /**
- * What the queries of a workload read on average, by their weights: the share of the table's bytes that partitions and lower/upper bounds
- * do not rule out, in [0, 1].
+ * The weighted average share of the table's bytes that a workload's queries read, in [0, 1], after pruning by partitions and lower/upper
+ * bounds.
  *
- * @param queries how many different ones there are
- * @param before among the files of today; empty before it is sampled, and if there are none
- * @param predicted among the new files, as predicted; empty in the same cases
- * @param actual among the new files; empty if none was committed
+ * @param queries the number of distinct queries
+ * @param before the share of the current files; empty before sampling, and without files
+ * @param predicted the predicted share of the new files; empty in the same cases
+ * @param actual the share of the new files; empty if none was committed
  */
 public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {
   static WorkloadScan of(SampledPlan.WorkloadReads found) {

@@ -8,16 +8,16 @@ import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 
 /**
- * The result of a rewrite, or of a dry run: Iceberg's counts, and what filters read before and after.
+ * The result of a rewrite or a dry run: Iceberg's counts, and the reads of filters before and after.
  *
- * @param counts Iceberg's counts of files that were written
- * @param message why nothing was rewritten, if so; what the rewrite costs; whether it was a dry run. In sentences; empty if there is nothing
- *     to say
- * @param scanFractions what filters read of the table before and after, column by column; empty if nothing was rewritten
- * @param workload what the queries of the workload read of the table before and after; empty without one, and if nothing was rewritten
- * @param before the data files of the table before, or those that the filter selects; empty if nothing was rewritten
- * @param after the same after the rewrite, or as predicted in a dry run
- * @param dryRun the sampled plan, if nothing was written because option {@code dry-run} said so: the counts are those that would be
+ * @param counts Iceberg's counts of written files
+ * @param message why nothing was rewritten, which columns cost more, and whether it was a dry run, one sentence each; empty without a
+ *     message
+ * @param scanFractions the reads of filters on the table before and after, by column; empty if nothing was rewritten
+ * @param workload the reads of the workload's queries before and after; empty without a workload, and if nothing was rewritten
+ * @param before the data files of the table before, or those that may match {@code where}; empty if nothing was rewritten
+ * @param after the data files after the rewrite, or as predicted in a dry run
+ * @param dryRun the sampled plan of a dry run; the counts are then expected ones
  */
 public record ZOrderResult(
     RewriteDataFiles.Result counts,
@@ -30,7 +30,7 @@ public record ZOrderResult(
     implements RewriteDataFiles.Result {
   private static final RewriteDataFiles.Result NONE = ImmutableRewriteDataFiles.Result.builder().build();
 
-  /** Of a rewrite for which there was nothing to do. */
+  /** The result of a rewrite with nothing to do. */
   static ZOrderResult nothing(RewritePlan plan, String message) {
     return plan.isDryRun()
         ? dryRun(plan, message)
@@ -38,7 +38,7 @@ public record ZOrderResult(
             NONE, Optional.of(message), List.of(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty());
   }
 
-  /** Of a rewrite. */
+  /** The result of a rewrite. */
   static ZOrderResult of(Rewrite.RewriteResult outcome) {
     return new ZOrderResult(
         outcome.result().orElseThrow(),
@@ -50,7 +50,7 @@ public record ZOrderResult(
         Optional.empty());
   }
 
-  /** Of a plan that was sampled only: the counts that would be, which Iceberg's result has from files that were written. */
+  /** The result of a dry run, with expected counts. */
   static ZOrderResult dryRun(RewritePlan plan, String message) {
     return new ZOrderResult(
         NONE,
@@ -62,17 +62,17 @@ public record ZOrderResult(
         Optional.of(plan));
   }
 
-  /** Whether nothing was written because option {@code dry-run} said so: the counts are those that would be. */
+  /** Whether this is a dry run: nothing was written, and the counts are expected ones. */
   public boolean isDryRun() {
     return dryRun.isPresent();
   }
 
-  /** Of a dry run, how long the rewrite is expected to take, by the rewrites before it; empty if there were none. */
+  /** The expected duration of a dry run's rewrite in seconds, from earlier rewrites; empty without any. */
   public OptionalDouble expectedSeconds() {
     return dryRun.map(RewritePlan::expectedSeconds).orElse(OptionalDouble.empty());
   }
 
-  /** Of a dry run, what was asked for by conditions; see {@link RewritePlan#sampled(List)}. */
+  /** The reads of a dry run's conditions; see {@link RewritePlan#sampled(List)}. */
   public List<PredicateScan> predicates() {
     return dryRun.map(RewritePlan::predicates).orElse(List.of());
   }

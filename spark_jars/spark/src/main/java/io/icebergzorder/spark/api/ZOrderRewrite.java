@@ -26,8 +26,8 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
  * ZOrderResult result = dryRun.execute();
  * }</pre>
  *
- * <p>Arguments, options and messages are those of {@code CALL system.rewrite_data_files(strategy => 'zorder', ...)}, which goes this
- * way, too. An instance collects arguments and is not for several threads; a plan is immutable.
+ * <p>Arguments, options and messages are those of {@code CALL system.rewrite_data_files(strategy => 'zorder', ...)}, which uses this class.
+ * An instance collects arguments and is not thread-safe; a plan is immutable.
  */
 public final class ZOrderRewrite {
   private final Function<String, CatalogTable> load;
@@ -65,8 +65,8 @@ public final class ZOrderRewrite {
   }
 
   /**
-   * Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; by default it is what the
-   * table's property {@code zorder.columns} says.
+   * Sets the sort order, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}. The default is the table's property
+   * {@code zorder.columns}.
    */
   public ZOrderRewrite sortOrder(String text) {
     this.sortOrder = text;
@@ -79,27 +79,27 @@ public final class ZOrderRewrite {
     return this;
   }
 
-  /** Sets options, besides those that are set. */
+  /** Adds options. */
   public ZOrderRewrite options(Map<String, String> more) {
     options.putAll(more);
     return this;
   }
 
-  /** Has only data files rewritten that may hold rows for which a SQL predicate is true; null for all. */
+  /** Limits the rewrite to data files that may match a SQL condition; null for all files. */
   public ZOrderRewrite where(String predicate) {
     this.where = predicate;
     return this;
   }
 
-  /** Has the files of a branch rewritten; null for the branch that the table's name selects, else main. */
+  /** Sets the branch to rewrite; null for the branch in the table's name, else main. */
   public ZOrderRewrite branch(String name) {
     this.branch = name;
     return this;
   }
 
   /**
-   * Has the rewrite keep to what a sort of Iceberg's own does: its default size of files, and files are rewritten whether or not that is
-   * predicted to pay. A plan in JSON does not say so.
+   * Makes the rewrite behave like Iceberg's own sort: with its default file size, and without regard to the predicted gain. A plan in JSON
+   * does not record this.
    */
   public ZOrderRewrite likeBuiltin() {
     this.likeBuiltin = true;
@@ -107,10 +107,10 @@ public final class ZOrderRewrite {
   }
 
   /**
-   * Plans the rewrite. Manifests are read, and no data.
+   * Plans the rewrite. Reads manifests, but no data.
    *
-   * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
-   * @throws UnsupportedOperationException if this Iceberg is not known
+   * @throws IllegalArgumentException if an argument is invalid; the message names it with the reason
+   * @throws UnsupportedOperationException if this version of Iceberg is not supported
    */
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
@@ -119,12 +119,12 @@ public final class ZOrderRewrite {
   }
 
   /**
-   * Plans and rewrites in one go. Other operations that touch the same files meanwhile are conflicts, which with partial progress
-   * concern their own file groups only.
+   * Plans and executes the rewrite. Concurrent operations on the same files are conflicts; with partial progress they affect only their
+   * own file groups.
    *
-   * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
-   * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
-   * @throws UnsupportedOperationException if this Iceberg is not known
+   * @return Iceberg's result, with the reads of filters before and after; without files if there is nothing to rewrite
+   * @throws IllegalArgumentException if an argument is invalid; the message names it with the reason
+   * @throws UnsupportedOperationException if this version of Iceberg is not supported
    * @throws RuntimeException as {@link RewritePlan#execute} does
    */
   public ZOrderResult execute() {

@@ -1,5 +1,5 @@
 /**
- * Rewrites for Java and Scala programs, without SQL: {@link io.icebergzorder.spark.api.ZOrderRewrite} plans, {@link
- * io.icebergzorder.spark.api.RewritePlan} is looked at, sampled and executed. The only package here that is promised to stay as it is.
+ * Rewrites for Java and Scala programs, without SQL: {@link io.icebergzorder.spark.api.ZOrderRewrite} makes a {@link
+ * io.icebergzorder.spark.api.RewritePlan}, which can be shown, sampled and executed. The only package with a stable API.
  */
 package io.icebergzorder.spark.api;

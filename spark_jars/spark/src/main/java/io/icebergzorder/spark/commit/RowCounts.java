@@ -11,11 +11,11 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.ContentFileUtil;
 
 /**
- * How many rows the new files of a file group may have: those of its old files, less deleted ones.
+ * The number of rows that a file group's new files may have: the rows of its old files, less deleted rows.
  *
  * <p>Manifests tell this apart from what the rewrite read. Without deletes, and with deletion vectors, the count is
- * exact. A position delete file may name a row twice, and rows of other data files; of an equality delete file nobody
- * knows how many rows it matches without reading them. There the count is an interval.
+ * exact. A position delete file may name a row twice, or rows of other data files, and the number of rows that an equality delete file
+ * matches is unknown without reading them. In these cases the count is an interval.
  */
 public record RowCounts(long least, long most) {
   public static void check(Table table, RewriteFileGroup group) {

@@ -7,7 +7,7 @@ public final class FailureStreak {
   private int length;
   private Throwable last;
 
-  /** Counts a file group that was tried alone and has failed. Failures are alike whose innermost causes are of one class. */
+  /** Counts the failure of a file group that was tried alone. Failures are alike if their innermost causes have the same class. */
   public synchronized void failed(Throwable failure) {
     boolean isAlike = last != null && Failures.root(last).getClass() == Failures.root(failure).getClass();
     length = isOver() ? MOST : isAlike ? length + 1 : 1;

@@ -10,7 +10,7 @@ public final class Failures {
 
   private Failures() {}
 
-  /** The message of the innermost cause; its class, if it has no message, or is an error, whose message alone says little. */
+  /** The message of the innermost cause, with its class if it is an Error or has no message. */
   public static String rootMessage(Throwable failure) {
     Throwable cause = root(failure);
     return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
@@ -24,7 +24,7 @@ public final class Failures {
     return cause;
   }
 
-  /** Whether somebody cancelled a job: it is not the work that failed. */
+  /** Whether the failure is the cancellation of a job. */
   public static boolean isCancellation(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       if (cause instanceof SparkException && cause.getMessage() != null && JOB_CANCELLED.matcher(cause.getMessage()).matches()) {

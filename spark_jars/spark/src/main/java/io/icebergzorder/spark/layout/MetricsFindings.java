@@ -27,7 +27,7 @@ public final class MetricsFindings {
   private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
     String unknown() {
-      return "no beginning of up to %d %s is known to tell enough rows apart".formatted(MetricsCheck.MOST, unit);
+      return "no prefix of up to %d %s is known to tell enough rows apart".formatted(MetricsCheck.MOST, unit);
     }
 
     /** What is said, without a stop, of a column that no mode is named for. */
@@ -137,7 +137,7 @@ public final class MetricsFindings {
   private String warning(Finding finding) {
     String fix = "set option %s to %s".formatted(ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX);
     return finding.wanted() == null
-        ? "%s, or %s, which samples longer beginnings.".formatted(finding.futility(), fix)
+        ? "%s, or %s, which samples longer prefixes.".formatted(finding.futility(), fix)
         : "%s %s and rewrite again with option rewrite-all, or %s beside it.".formatted(finding.reason(), command(finding), fix);
   }
 

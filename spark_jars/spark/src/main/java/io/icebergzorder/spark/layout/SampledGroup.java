@@ -12,15 +12,15 @@ import io.icebergzorder.spark.plan.FileGroup;
  * A file group with its layout and predictions.
  *
  * @param sample its sampled rows, and the layout that was fitted to them
- * @param today its files of today
- * @param planned the files that the layout is predicted to make, without the bounds that they will not keep
- * @param before what filters read of the files of today
- * @param predicted what they are predicted to read of the planned ones
- * @param readBefore what the queries of a workload read of the files of today
- * @param readPredicted what they are predicted to read of the planned ones
- * @param costBefore what a filter costs on average today, in bytes; NaN if no sampled row has a value
- * @param costPredicted what it is predicted to cost
- * @param gains whether filters are predicted to cost less, what a column loses counting more; or nothing is known
+ * @param today its current files
+ * @param planned the predicted files of the layout, without the bounds that they will not keep
+ * @param before the reads of filters on the current files
+ * @param predicted the predicted reads on the planned files
+ * @param readBefore the reads of a workload's queries on the current files
+ * @param readPredicted the predicted reads on the planned files
+ * @param costBefore the average cost of a filter today, in bytes; NaN if no sampled row has a value
+ * @param costPredicted the predicted cost
+ * @param gains whether filters are predicted to cost less, with losses of columns counted several times; true if unknown
  */
 public record SampledGroup(
     FileGroup group,

@@ -16,18 +16,18 @@ import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
- * A plan with the layouts of its file groups, and with what filters read, today and predicted.
+ * A plan with the layouts of its file groups, and the reads of filters today and as predicted.
  *
  * @param plan the plan
- * @param groups the file groups that are to be rewritten, in the order of the plan
- * @param failures of those that could not be sampled, why not; empty without partial progress
- * @param left of those that are better left as they are, why
- * @param before what filters read of the table today
- * @param predicted what they are predicted to read after the rewrite
- * @param metrics the columns whose lower/upper bounds do not serve
- * @param messages what else the user should know before the work begins
- * @param whyNothing why no group is left over, or null
- * @param measure by what the groups are measured, before and after
+ * @param groups the file groups to rewrite, in the order of the plan
+ * @param failures errors of groups that could not be sampled; empty without partial progress
+ * @param left groups without gain, with the reasons
+ * @param before the reads of filters on the table today
+ * @param predicted the predicted reads after the rewrite
+ * @param metrics the columns whose lower/upper bounds are missing or too short
+ * @param messages further warnings
+ * @param whyNothing why no group remains, or null
+ * @param measure measures the groups before and after
  */
 public record SampledPlan(
     TablePlan plan,

@@ -29,8 +29,8 @@ import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 
 /**
- * Measures the file groups of a plan, all in the same way: by what filters {@code column = value} read, and by what the queries of a
- * workload read. A group is measured alone, several of them among the files that the plan leaves.
+ * Measures the reads of filters {@code column = value}, and of a workload's queries, on a plan's file groups. A single group is measured
+ * alone, several groups together with the files that the plan leaves.
  */
 public final class ScanFractions {
   private static final int ROWS_OF_A_FILE = 200;

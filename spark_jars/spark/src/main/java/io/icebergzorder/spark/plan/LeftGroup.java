@@ -5,7 +5,7 @@ import java.util.List;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 
-/** Data files of one partition that a rewrite leaves alone, and the reason; there may be very many. */
+/** Data files of one partition that a rewrite leaves, with the reasons. */
 public record LeftGroup(String partition, int dataFilesCount, long bytes, long rows, List<Reason> reasons) {
   /** Takes a copy of the list. */
   public LeftGroup {

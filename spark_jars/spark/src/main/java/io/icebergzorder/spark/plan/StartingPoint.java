@@ -16,10 +16,10 @@ import org.apache.iceberg.exceptions.NoSuchTableException;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
- * The state of the table that a plan was made from. A plan is stale once its files, the schema or the partition spec have changed;
- * appends do not matter.
+ * The state of the table that a plan was made from. Changes of its files, the schema or the partition spec make a plan stale; appends do
+ * not.
  *
- * @param uuid tells the table from another of the same name
+ * @param uuid the table's UUID, which differs from that of another table of the same name
  * @param branch the branch
  * @param snapshotId the branch's snapshot; null if the table has none
  * @param schemaId the table's schema
@@ -27,7 +27,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param plannedAtMs when it was made, in milliseconds since 1970
  */
 public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schemaId, int specId, long plannedAtMs) {
-  /** Where a table is now. */
+  /** The current state of a table. */
   public static StartingPoint of(Table table, String branch) {
     Snapshot head = table.snapshot(branch);
     return new StartingPoint(
@@ -71,7 +71,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     return spec.scope().files(table, snapshotId);
   }
 
-  /** Looks at the table anew; returns the branch's snapshot of now, -1 if the plan is of none, or says why the plan is stale. */
+  /** Refreshes the table and refuses a stale plan; returns the branch's current snapshot, or -1 if the plan has none. */
   long check(Table table) {
     checkIsSame(table);
     if (snapshotId == null) {
@@ -95,7 +95,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     return head.snapshotId();
   }
 
-  /** Checks that the table, looked at anew, is the one that was planned on. */
+  /** Refreshes the table, and checks that it is the planned one. */
   private void checkIsSame(Table table) {
     try {
       table.refresh();
@@ -114,7 +114,7 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
     }
   }
 
-  /** Finds planned files among those of a snapshot, in their order; refuses the plan if one is gone or has other deletes. */
+  /** Returns the planned files among those of a snapshot, in their order; refuses the plan if one is missing or has other deletes. */
   List<FileScanTask> find(Table table, List<FileScanTask> listed, List<PlannedFile> planned) {
     Map<String, FileScanTask> byPath = new HashMap<>();
     listed.forEach(file -> byPath.put(file.file().location(), file));

@@ -44,7 +44,7 @@ public record StoredPlan(
     String message,
     List<Group> fileGroups,
     List<LeftGroup> left) {
-  /** What JSON of plans is of; other versions are refused. */
+  /** The version of the plan's JSON; other versions are refused. */
   public static final int VERSION = 1;
 
   /** Options of the machine that the other engine runs on. */
@@ -77,7 +77,7 @@ public record StoredPlan(
     }
   }
 
-  /** Refuses what is null and must not be, and files that would be there twice afterwards. */
+  /** Refuses missing values and duplicate files. */
   public StoredPlan {
     Objects.requireNonNull(tableUuid, "table_uuid is null");
     Objects.requireNonNull(branch, "branch is null");
@@ -97,7 +97,7 @@ public record StoredPlan(
    * Reads the JSON of a plan.
    *
    * @param table the table's name, for messages
-   * @throws IllegalArgumentException if it is none, or of another version
+   * @throws IllegalArgumentException if the text is not a plan, or of another version
    */
   public static StoredPlan read(String table, String json) {
     try {
@@ -119,9 +119,9 @@ public record StoredPlan(
   }
 
   /**
-   * Finds the table's files that the plan is of.
+   * Resolves the plan's files on the table.
    *
-   * @throws IllegalStateException if the plan is stale, or of another table
+   * @throws IllegalStateException if the plan is stale, or for another table
    */
   public TablePlan on(CatalogTable loaded) {
     CatalogTable target = loaded.byCase(caseSensitive);
@@ -136,19 +136,19 @@ public record StoredPlan(
     }
     List<FileScanTask> listed = listed(spec, head);
     if (where != null && !hasAll(listed)) {
-      // The filter may mean something else here: text of timestamps is in the zone of a session.
+      // The filter may select other files here: timestamps as text use the session's time zone.
       spec = ResolvedSpec.ofPlanned(target, spec(target.name()), null);
       listed = listed(spec, head);
     }
     List<FileGroup> groups = groups(table, start, listed);
-    // Those of the plan's snapshot are listed once more only where they may be others.
+    // Files of the plan's snapshot are listed again only if they may differ.
     int inQuestion = head == snapshotId ? listed.size() : start.list(spec).size();
     RewriteHistory history = new RewriteHistory(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
     return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion, groups), message);
   }
 
-  /** What is left, and files that neither this nor a file group has: somebody may have taken some out, which a later rewrite is to find. */
+  /** The files that are left, including files missing from the plan: if groups were removed from it, a later rewrite must find their files. */
   private List<LeftGroup> leftOf(int inQuestion, List<FileGroup> groups) {
     int planned = groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
     int missing = inQuestion - planned;
@@ -170,7 +170,7 @@ public record StoredPlan(
     return fileGroups.stream().flatMap(group -> group.dataFiles.stream()).map(PlannedFile::path).allMatch(paths::contains);
   }
 
-  /** The data files that a request may take, with a check of what the plan says of its own. */
+  /** The data files that may be rewritten, after a check of the plan's partition specs. */
   private List<FileScanTask> listed(ResolvedSpec spec, long head) {
     Table table = spec.target().table();
     int outputSpec = ResolvedSpec.outputSpec(table, spec.options()).specId();

@@ -25,14 +25,14 @@ import org.apache.iceberg.util.PropertyUtil;
 /**
  * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
  *
- * @param resolved what is asked for, on the table
- * @param start what the plan was made from
- * @param history what the branch tells of earlier rewrites; null if there is nothing to rewrite
+ * @param resolved the spec, resolved on the table
+ * @param start the state of the table that the plan was made from
+ * @param history the earlier rewrites of the branch; null if there is nothing to rewrite
  * @param targetSize the size of new files
  * @param order the order of the rows, within each partition of the files to be written
- * @param groups the file groups that were chosen, in the order in which they are to be rewritten
- * @param left the files that are left alone
- * @param whyNothing why there is no file group, and what would force one; null if there is one
+ * @param groups the chosen file groups, in the order of their rewrite
+ * @param left the files that are left
+ * @param whyNothing why there is no file group, and which option would force one; null if there is one
  */
 public record TablePlan(
     ResolvedSpec resolved,
@@ -72,7 +72,7 @@ public record TablePlan(
     return resolved.target();
   }
 
-  /** What is asked for, as written. */
+  /** The spec, as written. */
   public RewriteSpec spec() {
     return resolved.written();
   }
@@ -100,12 +100,12 @@ public record TablePlan(
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
-  /** The key of what is asked for. */
+  /** The request's key. */
   public String requestKey() {
     return resolved.key(targetSize.bytes());
   }
 
-  /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
+  /** A hint at {@code max-files-to-rewrite} for plans that rewrite nothing; may be empty. */
   public String limitMessage() {
     List<LeftGroup> later = left.stream().filter(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE)).toList();
     if (later.isEmpty()) {
@@ -118,7 +118,7 @@ public record TablePlan(
         Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", files, MAX_FILES_TO_REWRITE, limit);
   }
 
-  /** Whether nothing is left for a later rewrite by the same request. */
+  /** Whether no file is left for a later rewrite by the same request. */
   public boolean isWhole() {
     return left.stream()
         .noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE) || each.isFor(Reason.NOT_IN_PLAN));
@@ -147,10 +147,10 @@ public record TablePlan(
   }
 
   /**
-   * Looks whether the table still is what this was planned from.
+   * Checks that the plan is not stale.
    *
-   * @throws IllegalStateException if a planned file is gone or has other deletes, the schema or the partition spec has changed, or the
-   *     branch or the table is another one
+   * @throws IllegalStateException if a planned file was removed or has other deletes, the schema or the partition spec has changed, or the
+   *     branch or the table was replaced
    */
   public void checkIsCurrent() {
     if (groups.isEmpty()) {

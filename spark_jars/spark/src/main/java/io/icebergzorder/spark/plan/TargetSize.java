@@ -16,7 +16,7 @@ import org.apache.iceberg.util.PropertyUtil;
  *
  * @param bytes the size
  * @param from "option", "property", "last layout" or "data"
- * @param origin where the last layout's is from, else the same: "option", "property" or "data"
+ * @param origin the source of the last layout's size, else the same as {@code from}: "option", "property" or "data"
  */
 public record TargetSize(long bytes, String from, String origin) {
   private static final String OPTION = "option";
@@ -24,14 +24,14 @@ public record TargetSize(long bytes, String from, String origin) {
   private static final String LAST_LAYOUT = "last layout";
   private static final String DATA = "data";
 
-  /** So many times as much, or as little, must the data ask for until a size by the data is given up. */
+  /** An automatic target size is recomputed once the table's ideal size differs by this factor. */
   private static final int FAR_OFF = 4;
 
   private TargetSize(long bytes, String from) {
     this(bytes, from, from);
   }
 
-  /** The size of a plan; where the last layout's is from, its snapshot tells. */
+  /** The size of a stored plan; the history has the origin of the last layout's size. */
   static TargetSize stored(long bytes, String from, RewriteHistory history) {
     return LAST_LAYOUT.equals(from) && history != null
         ? history.lastTarget().map(last -> ofLastLayout(bytes, last.origin)).orElseGet(() -> new TargetSize(bytes, DATA))
@@ -48,8 +48,8 @@ public record TargetSize(long bytes, String from, String origin) {
    *
    * @param snapshotId the newest snapshot; null if the table has none
    * @param partitions bytes of the data files of each partition
-   * @param columns how many columns rows are sorted by
-   * @param isFiltered whether these are of a part of the table
+   * @param columns the number of columns that rows are sorted by
+   * @param isFiltered whether the partitions are only part of the table
    * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
   public static IcebergRules rules(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
@@ -79,7 +79,7 @@ public record TargetSize(long bytes, String from, String origin) {
         : found(options, history, ofData(partitions, columns, ScanCost.openCost(properties)), isFiltered);
   }
 
-  /** The size where none is given. One by the data is kept until the data of the whole table asks for four times as much, or a quarter. */
+  /** The automatic size. It is recomputed once the table's ideal size differs by a factor of four. */
   private static TargetSize found(Map<String, String> options, RewriteHistory history, long asked, boolean isFiltered) {
     TargetSize last = history == null ? null : history.lastTarget().orElse(null);
     boolean isFarOff =
@@ -92,7 +92,7 @@ public record TargetSize(long bytes, String from, String origin) {
         : new TargetSize(betweenLimits(options, last.bytes), LAST_LAYOUT, last.origin);
   }
 
-  /** The ideal size for filters, which search the partition that half of all bytes are in, or in smaller ones. */
+  /** The ideal size for filters on one partition: the weighted median by bytes. */
   private static long ofData(long[] partitions, int columns, long openCost) {
     long all = Arrays.stream(partitions).sum();
     long seen = 0;
@@ -105,7 +105,7 @@ public record TargetSize(long bytes, String from, String origin) {
     return ScanCost.idealFileSize(0, columns, openCost);
   }
 
-  /** Between the sizes that the user has set, where Iceberg would refuse it otherwise: by Iceberg's own ratios. */
+  /** The size within the user's minimum and maximum, by Iceberg's default ratios; Iceberg would refuse others. */
   private static long betweenLimits(Map<String, String> options, long target) {
     long least = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES, -1);
     long most = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES, Long.MAX_VALUE);
@@ -114,7 +114,7 @@ public record TargetSize(long bytes, String from, String origin) {
     return above < most ? above : Math.max(1, (long) (most / SizeBasedFileRewritePlanner.MAX_FILE_SIZE_DEFAULT_RATIO));
   }
 
-  /** The options for Iceberg's planner, which has a default of its own. */
+  /** The options for Iceberg's planner, with this size in place of Iceberg's default. */
   Map<String, String> addedTo(Map<String, String> options) {
     Map<String, String> with = new HashMap<>(options);
     with.put(RewriteDataFiles.TARGET_FILE_SIZE_BYTES, String.valueOf(bytes));

@@ -48,13 +48,13 @@ final class RunMeasurement {
   private int summarized;
   private Reads measured = new Reads(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
 
-  /** What came of a file group: its new files, and what the queries of a workload read of them. */
+  /** The result of a file group: its new files, and the reads of a workload's queries. */
   private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
 
-  /** What filters read of some groups and of the files that are left. */
+  /** The reads of filters on some groups and on the files that are left. */
   private record Reads(List<GroupResult> of, TableReads before, TableReads predicted, TableReads actual) {}
 
-  /** Takes what users want in summaries besides, and when the rewrite began, by {@link System#nanoTime}. */
+  /** Takes extra summary properties, and the start of the rewrite by {@link System#nanoTime}. */
   RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
     this.id = extraProperties.getOrDefault(UnchangedSince.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = sampled.plan();
@@ -66,7 +66,7 @@ final class RunMeasurement {
     layoutProperties = CompletableFuture.supplyAsync(this::layoutProperties);
   }
 
-  /** What the summary of a snapshot says of the file groups in it. */
+  /** The summary properties of a snapshot with these file groups. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
     summary.putAll(layoutProperties.join());
@@ -91,7 +91,7 @@ final class RunMeasurement {
     return summary;
   }
 
-  /** What the snapshot says about the layouts. */
+  /** The summary properties about layouts. */
   private Map<String, String> layoutProperties() {
     List<Layout> layouts = sampled.layouts();
     Map<String, String> summary = new HashMap<>();

@@ -32,13 +32,13 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** The write of a job's rows. Iceberg's staged write would not tell which task wrote a file; here files are kept by task. */
+/** The write of a job's rows, which keeps new files by task; Iceberg's staged write does not. */
 final class StagedWrite {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
   private StagedWrite() {}
 
-  /** What the parts of the write share; the files that were written go by task. */
+  /** The shared state of a write; written files are kept by task. */
   private record Job(
       Table table,
       StagedScan scan,
@@ -76,7 +76,7 @@ final class StagedWrite {
     CatalogUtil.deleteFiles(table.io(), locations, "data", true);
   }
 
-  /** Iceberg's table, and the further columns that rows have. */
+  /** Iceberg's table, with the extra columns of the rows. */
   private record GroupTable(SupportsWrite staged, Job job) implements SupportsWrite {
     @Override
     public String name() {
@@ -104,7 +104,7 @@ final class StagedWrite {
       return staged.capabilities();
     }
 
-    /** Tells Iceberg of the columns that it writes only. */
+    /** Shows Iceberg only the columns that it writes. */
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
       StructType written = new StructType(Arrays.copyOf(info.schema().fields(), job.columns));
@@ -153,13 +153,13 @@ final class StagedWrite {
       return staged.useCommitCoordinator();
     }
 
-    /** Takes what each task has written, in the order of the tasks. */
+    /** Takes the written files of each task, in task order. */
     @Override
     public void commit(WriterCommitMessage[] messages) {
       job.written.set(files(messages));
     }
 
-    /** Deletes what tasks have written of which Spark knows that they are done: of a rewrite, Iceberg deletes none. */
+    /** Deletes the files of completed tasks; Iceberg deletes none for a rewrite. */
     @Override
     public void abort(WriterCommitMessage[] messages) {
       delete(job.table, files(messages));

@@ -14,17 +14,17 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class TextBoundaries implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The bytes that a number has of a text. Its last byte is the length of the rest, up to one more than these. */
+  /** Bytes of a text in its number. The number's last byte is the length of the rest, at most one more than these. */
   private static final int BYTES = Long.BYTES - 1;
 
   private static final boolean IS_LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
-  /** So many boundaries of one number are searched as they are. */
+  /** Most boundaries of one number that are searched directly. */
   private static final int FEW = 8;
 
   private final UTF8String[] boundaries;
 
-  /** What all boundaries begin with. */
+  /** The common prefix of all boundaries. */
   private final UTF8String common;
 
   /** The numbers of the boundaries, each once. */

@@ -40,7 +40,7 @@ public record CatalogTable(
     return load(session, catalog, name, REWRITE);
   }
 
-  /** Does the same for something else than a rewrite. */
+  /** Loads a table for another purpose than a rewrite. */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name, String act) {
     Identifier identifier = identifier(session, catalog, name, act);
     org.apache.spark.sql.connector.catalog.Table loaded;
@@ -80,7 +80,7 @@ public record CatalogTable(
     try {
       parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
-      throw new IllegalArgumentException("Cannot %s '%s', because it is no name of a table".formatted(act, name), e);
+      throw new IllegalArgumentException("Cannot %s '%s', because it is not a table name".formatted(act, name), e);
     }
     if (parts.isEmpty()) {
       throw new IllegalArgumentException("Cannot %s a table, because argument table is empty".formatted(act));
@@ -97,12 +97,12 @@ public record CatalogTable(
     return table.name();
   }
 
-  /** The same table, with names of columns that differ by case, or do not. */
+  /** The same table, with case-sensitive or case-insensitive column names. */
   public CatalogTable byCase(boolean caseSensitive) {
     return new CatalogTable(session, catalog, identifier, table, branch, caseSensitive);
   }
 
-  /** The name's parts in full: the catalog, the namespace, the table. */
+  /** The full name's parts: catalog, namespace, table. */
   public List<String> parts() {
     List<String> parts = new ArrayList<>(List.of(catalog.name()));
     parts.addAll(List.of(identifier.namespace()));
@@ -110,12 +110,12 @@ public record CatalogTable(
     return parts;
   }
 
-  /** The name in full, as SQL writes it. */
+  /** The full name, quoted for SQL. */
   String quotedName() {
     return Spark3Util.quotedFullIdentifier(catalog.name(), identifier);
   }
 
-  /** Has Spark and the catalog look at the table anew. What was committed stands, whether or not they can. */
+  /** Refreshes the table in Spark and the catalog; failures do not affect commits. */
   public void refreshCaches() {
     try {
       catalog.invalidateTable(identifier);
@@ -124,7 +124,7 @@ public record CatalogTable(
         session.catalog().refreshTable(quotedName());
       }
     } catch (Throwable e) {
-      LOG.warn("Cannot refresh what is cached of {}; REFRESH TABLE does", name(), e);
+      LOG.warn("Cannot refresh the cache of {}: run REFRESH TABLE", name(), e);
     }
   }
 }

@@ -29,7 +29,7 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 
-/** Resolves the names of a sort order against a table, and refuses what cannot be clustered by. */
+/** Resolves the names of a sort order on a table, and refuses unsuitable columns. */
 public final class ClusteringColumns {
   /** The place of a clustering column that files are partitioned by. */
   private static final int IGNORED = -1;
@@ -89,7 +89,7 @@ public final class ClusteringColumns {
         List.of(), prefix, prefixOrders, columns, weights(weights, placeOf, columns.size()), sortOrder.curve(), ignored);
   }
 
-  /** The column of a name, or nothing if files are partitioned by it. */
+  /** The column of a name; empty if files are partitioned by it. */
   private Optional<ClusteringColumn> resolve(List<String> parts) {
     List<Types.NestedField> path = find(parts);
     Types.NestedField field = path.get(path.size() - 1);

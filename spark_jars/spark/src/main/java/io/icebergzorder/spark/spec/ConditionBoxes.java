@@ -51,7 +51,7 @@ public final class ConditionBoxes {
     };
   }
 
-  /** What AND or OR joins, the same inside of it taken apart. */
+  /** The parts joined by AND or OR, with nested joins of the same kind flattened. */
   private static Stream<Expression> parts(Expression condition, Operation joint) {
     if (condition.op() != joint) {
       return Stream.of(condition);
@@ -65,10 +65,10 @@ public final class ConditionBoxes {
     return KeyBox.cover(boxes(parts, Operation.EQ, Operation.IN).stream().flatMap(List::stream).toList(), MOST);
   }
 
-  /** Meets each box of a part with each of the others. */
+  /** Intersects each box of a part with each box of the others. */
   private List<KeyBox> all(List<Expression> parts) {
     List<KeyBox> found = List.of(KeyBox.EVERYTHING);
-    // The order counts where there are too many boxes.
+    // With too many boxes, the order matters.
     for (List<KeyBox> part : boxes(withoutImplied(parts), Operation.NOT_EQ, Operation.NOT_IN).stream().distinct().sorted(BY_BOXES).toList()) {
       found = met(found, part);
     }
@@ -111,7 +111,7 @@ public final class ConditionBoxes {
     return KeyBox.cover(predicates.boxes(ofColumn), MOST);
   }
 
-  /** Leaves out IS NOT NULL, much of which Spark adds, of columns of which another part is not true, either, where they are NULL. */
+  /** Drops IS NOT NULL, which Spark often adds, of columns that another part already requires to be non-NULL. */
   private static List<Expression> withoutImplied(List<Expression> parts) {
     Set<Integer> asked =
         parts.stream()
@@ -121,7 +121,7 @@ public final class ConditionBoxes {
     return parts.stream().filter(part -> part.op() != Operation.NOT_NULL || !asked.containsAll(notNull(part))).toList();
   }
 
-  /** The columns that are not NULL where a condition is true. */
+  /** The columns that are non-NULL whenever a condition is true. */
   private static Set<Integer> notNull(Expression condition) {
     return switch (condition.op()) {
       case TRUE, FALSE, IS_NULL -> Set.of();

@@ -25,9 +25,9 @@ import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
 
-/** The data files that the filter of a rewrite selects. */
+/** The data files that may match the filter of a rewrite. */
 public record FileScope(Expression filter, boolean caseSensitive) {
-  /** An order that every engine finds, whatever the order in which manifests are read. */
+  /** An order that is equal in both engines, for any order of manifests. */
   public static final Comparator<String> BY_BYTES =
       Comparator.comparing(location -> location.getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
 
@@ -35,7 +35,7 @@ public record FileScope(Expression filter, boolean caseSensitive) {
 
   private static final long MILLIS = 1000;
 
-  /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
+  /** The data files of a snapshot, with the delete files that apply to each. Reads manifests, but no data. */
   public List<FileScanTask> files(Table table, long snapshotId) {
     List<FileScanTask> files = new ArrayList<>();
     forEach(at(table, snapshotId).newScan(), files::add);
@@ -55,7 +55,7 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     Set<Long> sequenceNumbers = new HashSet<>();
     Set<String> locations = new HashSet<>();
     for (Snapshot snapshot : table.snapshots()) {
-      // Without the option, a snapshot from a clock that is ahead is no younger than any.
+      // Without the option, no file is too young, also with snapshots from a clock that is ahead.
       if (seconds == 0 || Math.floorDiv(at - snapshot.timestampMillis(), MILLIS) >= seconds) {
         continue;
       }

@@ -27,7 +27,7 @@ import org.apache.iceberg.types.Types;
 
 /** Predicates on one column as ranges of its keys. None is true of NULL but IS NULL, see {@link ConditionBoxes}. */
 final class PredicateRanges {
-  /** Of longer lists Iceberg's evaluator of metrics does not look at the values. */
+  /** Iceberg's metrics evaluator ignores the values of longer lists. */
   private static final int IN_LIMIT = 200;
 
   private static final int NOT_IN_LIMIT = 20;
@@ -120,7 +120,7 @@ final class PredicateRanges {
     };
   }
 
-  /** What is not NULL beside and between ranges. */
+  /** The non-NULL ranges around and between given ranges. */
   private static List<KeyRange> between(List<KeyRange> excluded) {
     List<KeyRange> found = new ArrayList<>();
     KeyEdge start = KeyEdge.VALUES;
@@ -167,7 +167,7 @@ final class PredicateRanges {
       return KeyRange.NOT_NULL;
     }
     byte[] stop = start.clone();
-    // No byte of UTF-8 is 255.
+    // UTF-8 has no byte 255.
     stop[stop.length - 1]++;
     return new KeyRange(KeyEdge.before(start), KeyEdge.before(stop));
   }

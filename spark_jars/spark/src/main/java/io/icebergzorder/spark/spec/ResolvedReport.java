@@ -14,9 +14,9 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
- * The request for a report, resolved against a table. Every invalid request is refused here.
+ * The request for a report, resolved on a table. Invalid requests are refused here.
  *
- * @param rewrite what a rewrite would be asked for by the same columns, filter and branch
+ * @param rewrite the rewrite with the same columns, filter and branch
  */
 public record ResolvedReport(
     CatalogTable target,
@@ -25,7 +25,7 @@ public record ResolvedReport(
     RewriteOptions options,
     FileScope scope,
     RewriteSpec rewrite) {
-  /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
+  /** Resolves a request; all but the table may be null. Columns default to the table's property or the last rewrite. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
@@ -48,7 +48,7 @@ public record ResolvedReport(
     return ResolvedSpec.ofPlanned(target, TableDefaults.complete(target, rewrite), rewrite.where());
   }
 
-  /** The snapshots from the oldest that is kept to one. */
+  /** A snapshot and its unexpired ancestors, oldest first. */
   public static List<SnapshotFacts> snapshotsTo(Table table, long snapshotId) {
     List<SnapshotFacts> found = new ArrayList<>();
     SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).forEach(each -> found.add(facts(each)));
@@ -62,7 +62,7 @@ public record ResolvedReport(
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
-  /** The sort order that the table remembers, or that of the newest rewrite of ours. */
+  /** The sort order of the table's property, else of our newest rewrite. */
   private static String remembered(CatalogTable target, List<SnapshotFacts> snapshots) {
     Table table = target.table();
     String property = TableDefaults.sortOrder(target);
@@ -80,7 +80,7 @@ public record ResolvedReport(
                     .formatted(table.name())));
   }
 
-  /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */
+  /** The sort order of one of our rewrites, with its columns' current names. */
   private static SortOrder sortOrder(Table table, SnapshotFacts layout) {
     Snapshot snapshot = table.snapshot(layout.id());
     Schema schema = snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());

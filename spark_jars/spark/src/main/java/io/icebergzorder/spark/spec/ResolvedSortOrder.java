@@ -18,7 +18,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 
-/** A sort order, resolved against a table. */
+/** A sort order, resolved on a table. */
 public record ResolvedSortOrder(
     List<PartitionColumn> partition,
     List<ClusteringColumn> prefix,
@@ -32,7 +32,7 @@ public record ResolvedSortOrder(
     return new ResolvedSortOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
   }
 
-  /** What a column counts in averages; those of the prefix count 1. */
+  /** The weight of a column in averages; prefix columns have weight 1. */
   public double weight(int place) {
     int ofClustering = place - prefix.size();
     return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
@@ -66,7 +66,7 @@ public record ResolvedSortOrder(
     return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
   }
 
-  /** What is asked of a layout of so many files. */
+  /** The request for a layout of {@code files} files. */
   public LayoutRequest layoutRequest(ZOrderOptions options, int files) {
     return new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
   }

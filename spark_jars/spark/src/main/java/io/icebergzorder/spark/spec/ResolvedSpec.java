@@ -21,7 +21,7 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
-/** A spec, resolved against a table. Every invalid spec is refused here, before data is read or written. */
+/** A spec, resolved on a table. Invalid specs are refused here, before data is read or written. */
 public record ResolvedSpec(
     CatalogTable target,
     RewriteSpec written,
@@ -30,7 +30,7 @@ public record ResolvedSpec(
     ResolvedSortOrder order,
     FileScope scope,
     Optional<Workload> workload) {
-  /** Resolves a spec; what it does not say of columns and options, the table may remember. */
+  /** Resolves a spec, completed by the table's default columns and options. */
   public static ResolvedSpec of(CatalogTable target, RewriteSpec written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
@@ -38,7 +38,7 @@ public record ResolvedSpec(
     return ofPlanned(target, spec, spec.where());
   }
 
-  /** Resolves a spec that says everything, with the filter by which files are listed; null for all. */
+  /** Resolves a complete spec, with the filter for listing files; null for all. */
   public static ResolvedSpec ofPlanned(CatalogTable target, RewriteSpec spec, String where) {
     Table table = target.table();
     checkColumns(table);
@@ -76,12 +76,12 @@ public record ResolvedSpec(
     return branch;
   }
 
-  /** Whether all files are rewritten, whatever comes of it. */
+  /** Whether all files are rewritten, regardless of the gain. */
   public boolean isRewriteAll() {
     return Boolean.parseBoolean(options.all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
   }
 
-  /** Whether a file group is left as it is if its rewrite would not pay. */
+  /** Whether file groups without predicted gain are left. */
   public boolean mayLeaveGroups() {
     return !isRewriteAll() && !written.likeBuiltin();
   }
@@ -127,7 +127,7 @@ public record ResolvedSpec(
     Table table = target.table();
     String branch = argument != null ? argument : target.branch() != null ? target.branch() : SnapshotRef.MAIN_BRANCH;
     SnapshotRef ref = table.refs().get(branch);
-    // Branch main is there from its first snapshot on.
+    // Branch main appears with its first snapshot.
     if (ref == null ? !branch.equals(SnapshotRef.MAIN_BRANCH) : !ref.isBranch()) {
       throw new IllegalArgumentException(
           "Cannot %s data files for branch %s, because %s has no such branch: branch does not exist"
@@ -158,7 +158,7 @@ public record ResolvedSpec(
 
   public static List<Condition> conditions(CatalogTable target, List<String> texts) {
     if (texts.stream().anyMatch(Objects::isNull)) {
-      throw new IllegalArgumentException("Cannot measure a predicate that is NULL on %s, because it says nothing".formatted(target.name()));
+      throw new IllegalArgumentException("Cannot measure a predicate on %s, because it is NULL".formatted(target.name()));
     }
     return texts.stream().map(text -> new Condition(text, filter(target, text))).toList();
   }

@@ -32,26 +32,26 @@ public record RewriteOptions(
 
   public static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
 
-  /** Partitions whose scan fraction is above so many times the attainable one are rewritten, too; in [1, inf]. */
+  /** Partitions whose cost is above this multiple of the attainable cost are rewritten for gain; in [1, inf]. */
   public static final String MAX_SCAN_RATIO = "max-scan-ratio";
 
-  /** What is left alone by default: what filters read at most a fifth more of than they would after a rewrite of everything. */
+  /** By default, partitions up to 1.2 times the attainable cost are left. */
   public static final double MAX_SCAN_RATIO_DEFAULT = 1.2;
 
-  /** Data files that are younger, in seconds, are left alone; in [0, 2^63), 0 by default. */
+  /** Younger data files are left, in seconds; in [0, 2^63), 0 by default. */
   public static final String MIN_AGE_SECONDS = "min-age-seconds";
 
-  /** Whether files of another partition spec than that of new files are rewritten whatever their size; false by default. */
+  /** Whether files of other partition specs than the new files' are rewritten regardless of size; false by default. */
   public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
 
   public record PartialProgress(int maxCommits, int maxFailedCommits) {
-    /** How many file groups a commit takes, of so many in all. */
+    /** The number of file groups per commit, given the number of all groups. */
     public int groupsPerCommit(int groups) {
       return (groups + maxCommits - 1) / maxCommits;
     }
   }
 
-  /** What a value must be, in words, and a function that throws if it is not. */
+  /** A description of valid values, and a parser that throws for others. */
   private record Type(String words, Function<String, Object> parse) {}
 
   private static final Type INT = new Type("a whole number", Integer::parseInt);

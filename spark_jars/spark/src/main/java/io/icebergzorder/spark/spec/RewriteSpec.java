@@ -4,7 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What a user asks for. An argument that was not given is null, or an empty map of options. */
+/** What the user asked for. Missing arguments are null; missing options are an empty map. */
 public record RewriteSpec(String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   public RewriteSpec {
     options.forEach(RewriteSpec::checkGiven);

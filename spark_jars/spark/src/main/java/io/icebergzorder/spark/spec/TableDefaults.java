@@ -25,7 +25,7 @@ final class TableDefaults {
 
   private TableDefaults() {}
 
-  /** Completes a spec by what the table remembers; what the spec says wins. */
+  /** Completes a spec by the table's defaults; the spec wins. */
   static RewriteSpec complete(CatalogTable target, RewriteSpec spec) {
     Map<String, String> given = spec.options();
     String sortOrder = spec.sortOrder() == null ? sortOrder(target) : spec.sortOrder();
@@ -38,7 +38,7 @@ final class TableDefaults {
     return new RewriteSpec(spec.table(), sortOrder, options, spec.where(), spec.branch(), spec.likeBuiltin());
   }
 
-  /** Given options, completed by those that a table remembers for a sort order, or for its own. */
+  /** Options completed by the table's defaults for a sort order, or for the table's own. */
   static Map<String, String> options(CatalogTable target, SortOrder sortOrder, Map<String, String> given) {
     Map<String, String> options = remembered(target.table());
     if (sortOrder != null && !given.containsKey(ZOrderOptions.COLUMN_WEIGHTS)) {
@@ -60,7 +60,7 @@ final class TableDefaults {
     return options;
   }
 
-  /** Refuses a property's workload outside of the table's location: it is read with the rights of whoever rewrites. */
+  /** Refuses a property's workload outside of the table's location, because the rewrite's own permissions read it. */
   static void checkWorkload(CatalogTable target, String text) {
     String home = target.table().location().replaceAll("/+$", "");
     boolean isBelow = oneSlash(text).startsWith(oneSlash(home + "/")) && !List.of(text.split("/")).contains("..");
@@ -72,12 +72,12 @@ final class TableDefaults {
     }
   }
 
-  /** Hadoop writes {@code file:/x} where others write {@code file:///x}. */
+  /** Hadoop writes {@code file:/x} for {@code file:///x}. */
   private static String oneSlash(String location) {
     return location.replaceFirst("^file:/+", "file:/");
   }
 
-  /** Removes remembered weights if they are not all of clustering columns that a request names: they were set for others. */
+  /** Removes the table's weights if they are for other columns than the request's. */
   private static void removeWeightsOfOthers(Map<String, String> options, CatalogTable target, SortOrder sortOrder) {
     String weights = options.get(ZOrderOptions.COLUMN_WEIGHTS);
     if (weights == null) {
@@ -87,7 +87,7 @@ final class TableDefaults {
         ColumnWeight.parse(weights).stream()
             .allMatch(weight -> sortOrder.columns().stream().anyMatch(column -> isSame(column, weight.parts(), target)));
     if (!areOfThese) {
-      LOG.warn("Ignored {} = '{}' that {} remembers: they are of other columns", ZOrderOptions.COLUMN_WEIGHTS, weights, target.name());
+      LOG.warn("Ignored {} = '{}' of {}, because they are for other columns", ZOrderOptions.COLUMN_WEIGHTS, weights, target.name());
       options.remove(ZOrderOptions.COLUMN_WEIGHTS);
     }
   }
@@ -98,7 +98,7 @@ final class TableDefaults {
     return target.isCaseSensitive() ? name.equals(other) : name.equalsIgnoreCase(other);
   }
 
-  /** The sort order that a table remembers, as it is written, or null. */
+  /** The sort order in the table's property, as written; null without one. */
   static String sortOrder(CatalogTable target) {
     String text = target.table().properties().get(COLUMNS);
     if (text == null) {
@@ -116,7 +116,7 @@ final class TableDefaults {
     return text;
   }
 
-  /** The options that a table remembers, as they are written. */
+  /** The options in the table's property, as written. */
   private static Map<String, String> remembered(Table table) {
     String text = table.properties().getOrDefault(OPTIONS, "");
     Map<String, String> options = new LinkedHashMap<>();

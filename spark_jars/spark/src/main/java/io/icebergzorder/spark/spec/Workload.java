@@ -26,11 +26,11 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
-/** The queries of a workload, resolved against a table. */
+/** The queries of a workload, resolved on a table. */
 public record Workload(List<Query> queries, double share) {
   private static final int LARGEST = 64 * 1024 * 1024;
 
-  /** Between which weights can be shares of their sum. */
+  /** Limits of the total weight, within which shares are exact enough. */
   private static final double LEAST = 1e-300;
 
   private static final double MOST = 1e300;
@@ -92,16 +92,16 @@ public record Workload(List<Query> queries, double share) {
       // Some programs begin files with a mark.
       return text.startsWith("\uFEFF") ? text.substring(1) : text;
     } catch (CharacterCodingException e) {
-      throw new IllegalArgumentException("it is no text in UTF-8");
+      throw new IllegalArgumentException("it is not UTF-8 text");
     } catch (RuntimeException e) {
       throw new IOException(Failures.rootMessage(e), e);
     }
   }
 
-  /** Opens a file. Who may set a table's properties may name what never ends, or never answers. */
+  /** Opens a file, with care: a table's property may name an endless or unresponsive file. */
   private static InputStream file(String name) throws IOException {
     if (Files.exists(Path.of(name)) && !Files.isRegularFile(Path.of(name))) {
-      throw new IllegalArgumentException(name + " is no file");
+      throw new IllegalArgumentException(name + " is not a file");
     }
     return Files.newInputStream(Path.of(name));
   }
@@ -137,7 +137,7 @@ public record Workload(List<Query> queries, double share) {
     return keyed;
   }
 
-  /** What tells it from other workloads, wherever it was read: 16 hexadecimal digits. */
+  /** The identity of the workload's content: 16 hexadecimal digits. */
   public String key() {
     return RequestKey.ofWorkload(queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList());
   }

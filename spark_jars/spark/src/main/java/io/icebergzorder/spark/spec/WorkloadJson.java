@@ -40,7 +40,7 @@ final class WorkloadJson {
       throw refused("version must be %d and is %s", VERSION, version);
     }
     if (!json.get("queries").isArray()) {
-      throw refused("queries is no list");
+      throw refused("queries is not a list");
     }
     List<WeightedFilter> queries = new ArrayList<>();
     for (JsonNode each : json.get("queries")) {
@@ -57,20 +57,20 @@ final class WorkloadJson {
     try {
       JsonNode json = MAPPER.readTree(text);
       if (json.isMissingNode()) {
-        throw refused("it is no JSON: there is nothing in it");
+        throw refused("it is not valid JSON: there is nothing in it");
       }
       return json;
     } catch (JsonProcessingException e) {
       Matcher duplicate = DUPLICATE.matcher(e.getOriginalMessage());
       throw duplicate.find()
-          ? refused("key %s stands twice in an object", duplicate.group(1))
-          : refused("it is no JSON: %s", e.getOriginalMessage());
+          ? refused("key %s appears twice in an object", duplicate.group(1))
+          : refused("it is not valid JSON: %s", e.getOriginalMessage());
     }
   }
 
   private static void checkKeys(JsonNode json, String place, List<String> known, List<String> required) {
     if (!json.isObject()) {
-      throw refused("%s is no object", place);
+      throw refused("%s is not an object", place);
     }
     String before = place.equals("it") ? "" : place + ".";
     json.fieldNames().forEachRemaining(key -> {
@@ -88,7 +88,7 @@ final class WorkloadJson {
   private static WeightedFilter query(JsonNode json, String place) {
     checkKeys(json, place, QUERY_KEYS, List.of("filter", "weight"));
     if (!json.get("filter").isTextual()) {
-      throw refused("%s.filter is no text", place);
+      throw refused("%s.filter is not text", place);
     }
     double weight = weight(json, "weight", place);
     if (json.has("weaker") && weight(json, "weaker", place) > weight) {
@@ -102,7 +102,7 @@ final class WorkloadJson {
     if (!weight.isNumber()
         || weight.decimalValue().signum() < 0
         || weight.decimalValue().compareTo(BigDecimal.valueOf(Double.MAX_VALUE)) > 0) {
-      throw refused("%s.%s: %s is no number of at least 0", place, key, weight.isTextual() ? weight.textValue() : weight);
+      throw refused("%s.%s: %s is not a number of at least 0", place, key, weight.isTextual() ? weight.textValue() : weight);
     }
     return weight.doubleValue();
   }
