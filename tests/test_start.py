@@ -1,7 +1,5 @@
 """The pages under docs/start work without Spark, block by block, and print what they show; see test_readme for Spark."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any
