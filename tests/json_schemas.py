@@ -1,7 +1,5 @@
 """JSON as commands write it, held against the schemas in ``docs/reference/schemas``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The pages on JSON are those of the schemas, and the schemas know every reason."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The site builds without a warning, loads nothing from elsewhere, and all its links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The pages of benchmarks are what their scripts write of the figures beside them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import ModuleType

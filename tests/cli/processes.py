@@ -42,6 +42,13 @@ def run_without_spark(home: Path, *arguments: str, command: str = "rewrite") -> 
     return run_here([command, *arguments, "--catalog", "files"], {"HOME": str(home)})
 
 
+def refusal(home: Path, *arguments: str, command: str = "rewrite") -> str:
+    """What is said by a command that is refused."""
+    done = run_without_spark(home, *arguments, "--output", "json", command=command)
+    assert done.returncode == 2, done.stdout
+    return str(json.loads(done.stdout)["error"]["message"])
+
+
 def run_here(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command in this process, as if PySpark could not be imported; JSON that it writes must fit its schema."""
     out, err = io.StringIO(), io.StringIO()

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
-from tests.cli.processes import run_without_spark
+from tests.cli.processes import refusal, run_without_spark
 
 
 def appended(catalog: Catalog, name: str, appends: int = 6) -> None:
@@ -75,6 +75,4 @@ def test_what_has_no_history_is_refused(home: Path, catalog: Catalog) -> None:
         (("db.short", "--limit", "0"), "Invalid value for '--limit'"),
         (("db.short", "--branch", "nope"), "has no such branch"),
     ):
-        done = run_without_spark(home, *arguments, "--output", "json", command="history")
-        assert done.returncode == 2, done.stderr
-        assert why in json.loads(done.stdout)["error"]["message"]
+        assert why in refusal(home, *arguments, command="history")

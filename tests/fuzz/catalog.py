@@ -1,7 +1,5 @@
 """A catalog that is a dictionary, because a table is made, changed and read some fifty times for one seed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What must hold after a rewrite, whoever reads the table, and whatever happened meanwhile."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

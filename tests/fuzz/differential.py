@@ -1,7 +1,5 @@
 """One seed: a random table, a rewrite of it, and all the checks."""
 
-from __future__ import annotations
-
 import random
 import traceback
 from collections.abc import Sequence

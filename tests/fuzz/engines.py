@@ -1,7 +1,5 @@
 """The engine that works in this process, as the checks call it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager

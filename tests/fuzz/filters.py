@@ -1,7 +1,5 @@
 """Filters at and beside every bound, and which files the specification lets a reader skip for them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence

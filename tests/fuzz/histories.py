@@ -1,7 +1,5 @@
 """Random histories: tables as a number of engines leave them behind, one commit after the other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

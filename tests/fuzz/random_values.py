@@ -1,7 +1,5 @@
 """Random schemas, partition fields and values: every type of format version 2, and the values that are easily got wrong."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import struct

@@ -1,7 +1,5 @@
 """Which seeds to run: a few, or those that the environment names."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,7 +1,5 @@
 """The Spark engine, as the checks call it: a CALL on a table that other engines have made."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor

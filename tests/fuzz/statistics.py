@@ -1,7 +1,5 @@
 """Manifest statistics beside the contents of the files: value by value, and none left out that could be told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

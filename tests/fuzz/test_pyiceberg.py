@@ -4,8 +4,6 @@
 runs two thousand.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

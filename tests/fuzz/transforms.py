@@ -1,7 +1,5 @@
 """Iceberg's partition transforms, on plain Python values."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

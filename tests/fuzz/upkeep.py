@@ -1,7 +1,5 @@
 """Tables that are kept up between the operations of others: what filters read of them is told by bounds and rows alone."""
 
-from __future__ import annotations
-
 import random
 import traceback
 from collections import Counter

@@ -4,8 +4,6 @@ A golden file holds inputs, and what the Python core computes of them. It is wor
 compute the same. Who adds a case writes its inputs into a file by hand, or by a few lines of his own; the rest comes from here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Golden cases of file groups: files as plain JSON values, and the groups that they are cut into."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

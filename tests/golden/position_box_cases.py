@@ -3,8 +3,6 @@
 An edge is a list of its state and maybe a key, bytes as hexadecimal digits; a box is a list of names, with two edges each.
 """
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Golden cases of the cost of filters: file sizes by the data, and costs as they are judged."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

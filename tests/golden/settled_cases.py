@@ -1,7 +1,5 @@
 """Golden cases of what the newest rewrite has settled: keys of requests, and snapshots as plain JSON values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from iceberg_zorder.metrics.history import SnapshotFacts

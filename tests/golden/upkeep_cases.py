@@ -1,7 +1,5 @@
 """Golden cases of upkeep: the data files of a partition as plain JSON values, and which of them are rewritten."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Golden cases of upkeep by the queries of a workload: which files of a partition are rewritten."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -89,7 +89,7 @@ def cost(of: Made) -> float:
     return sum(costs) / len(of.columns)
 
 
-QUICK = 6
+QUICK = 4
 REFUSALS = ("is not predicted to cost less", "would lose more than a quarter of what others gain")
 
 

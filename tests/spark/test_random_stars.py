@@ -3,8 +3,6 @@
 ``ZORDER_FUZZ_SEED=17`` runs one seed again that failed, ``ZORDER_FUZZ_SEEDS=0:300`` a range of them.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

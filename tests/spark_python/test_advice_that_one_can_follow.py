@@ -1,6 +1,5 @@
-"""What platform teams tried, by both engines: what a report recommends pays, does what it promised, and is all."""
+"""What platform teams tried: what a report recommends pays, does what it promised, and is all."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +9,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-import iceberg_zorder.pyiceberg
-import iceberg_zorder.spark
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.rewrite.result import RewriteResult
+from iceberg_zorder.spark import report, rewrite_data_files
 from tests.present import present
 from tests.spark.tables import CATALOG
 
@@ -21,39 +19,29 @@ DAY = 86_400
 COLUMNS = ["user_id", "ts"]
 BY_BYTES = {"read.split.open-file-cost": "1"}
 NAME = "advised"
+FULL = f"{CATALOG}.db.{NAME}"
 
 
 class Engine(NamedTuple):
-    """How an engine reports on the table, and rewrites it."""
+    """Reports on the table, and rewrites of it, through Spark; tests of the PyIceberg engine have the same promises."""
 
-    report: Callable[[], ClusteringReport]
-    rewrite: Callable[..., RewriteResult]
-    planned_files: Callable[[], int]
+    spark: SparkSession
+
+    def report(self) -> ClusteringReport:
+        return report(self.spark, FULL, COLUMNS)
+
+    def rewrite(self, **options: str) -> RewriteResult:
+        return rewrite_data_files(self.spark, FULL, COLUMNS, options=options)
+
+    def planned_files(self) -> int:
+        row = present(self.spark.sql(f"CALL {CATALOG}.system.zorder_report(table => '{FULL}')").first())
+        return int(row["planned_files"])
 
 
-@pytest.fixture(params=["pyiceberg", "spark"])
-def engine(request: pytest.FixtureRequest, spark: SparkSession, catalog: Catalog) -> Engine:
-    full = f"{CATALOG}.db.{NAME}"
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
-    if request.param == "spark":
-        call = f"CALL {CATALOG}.system.zorder_report(table => '{full}')"
-        return Engine(
-            lambda: iceberg_zorder.spark.report(spark, full, COLUMNS),
-            lambda **options: iceberg_zorder.spark.rewrite_data_files(spark, full, COLUMNS, options=options),
-            lambda: spark.sql(call).first()["planned_files"],  # type: ignore[index]
-        )
-
-    def table() -> Table:
-        return catalog.load_table(f"db.{NAME}")
-
-    def planned() -> int:
-        return sum(each.data_files_count for each in iceberg_zorder.pyiceberg.plan_rewrite(table(), COLUMNS).groups)
-
-    return Engine(
-        lambda: iceberg_zorder.pyiceberg.report(table(), COLUMNS),
-        lambda **options: iceberg_zorder.pyiceberg.rewrite_data_files(table(), COLUMNS, options=options),
-        planned,
-    )
+@pytest.fixture
+def engine(spark: SparkSession) -> Engine:
+    spark.sql(f"DROP TABLE IF EXISTS {FULL}")
+    return Engine(spark)
 
 
 def daily(catalog: Catalog, days: int, rows: int, properties: dict[str, str] | None = None) -> Table:

@@ -50,7 +50,7 @@ class GoldenTest {
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
-  private static final JsonMapper MAPPER = new JsonMapper();
+  static final JsonMapper MAPPER = new JsonMapper();
   private static final HexFormat HEX = HexFormat.of();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 

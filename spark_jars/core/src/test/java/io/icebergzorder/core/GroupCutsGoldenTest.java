@@ -1,9 +1,9 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.select.GroupCuts;
 import io.icebergzorder.core.select.UpkeepRequest;
 import java.io.IOException;
@@ -13,8 +13,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of file groups, which pytest reads too: both engines cut the same files alike. */
 class GroupCutsGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
-
   static List<JsonNode> cases() throws IOException {
     return GoldenTest.casesOf(GoldenTest.GROUP_CUTS);
   }

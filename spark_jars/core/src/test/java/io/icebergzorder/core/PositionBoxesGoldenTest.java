@@ -1,11 +1,11 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.workload.KeyBox;
 import io.icebergzorder.core.workload.KeyEdge;
 import io.icebergzorder.core.workload.KeyRange;
@@ -25,7 +25,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of boxes over keys, which pytest reads too: both engines find the same positions. */
 class PositionBoxesGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
   private static final int[] MOST = {1, 2, 7, 64};
 
   static List<JsonNode> cases() throws IOException {

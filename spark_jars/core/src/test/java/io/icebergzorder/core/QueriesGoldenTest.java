@@ -1,9 +1,9 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.IOException;
 import java.util.List;
@@ -12,8 +12,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of cuts from a workload, which pytest reads too: both engines grow the same trees, bit for bit. */
 class QueriesGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
-
   static List<JsonNode> cases() throws IOException {
     return GoldenTest.casesOf(GoldenTest.QUERIES);
   }

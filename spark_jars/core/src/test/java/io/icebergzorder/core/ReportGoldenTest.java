@@ -1,9 +1,9 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -26,7 +26,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden files of reports, which pytest reads too: both engines report the same of the same files, bit for bit. */
 class ReportGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
   private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
   static List<String> cases() throws IOException {

@@ -1,10 +1,10 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.metrics.ScanCost;
 import java.io.IOException;
 import java.util.Map;
@@ -13,8 +13,6 @@ import org.junit.jupiter.api.Test;
 
 /** The golden file of the cost of filters, which pytest reads too: both engines size and judge files alike, bit for bit. */
 class ScanCostGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
-
   @Test
   void sizesByTheDataAreTheSame() throws IOException {
     JsonNode all = GoldenTest.read(GoldenTest.SCAN_COST);

@@ -1,12 +1,12 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.RequestKey;
@@ -20,8 +20,6 @@ import org.junit.jupiter.api.Test;
 
 /** The golden file of what is settled, which pytest reads too: the engines know the rewrites of each other. */
 class SettledGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
-
   @Test
   void keysAreTheSame() throws IOException {
     JsonNode keys = GoldenTest.read(GoldenTest.SETTLED).get("keys");

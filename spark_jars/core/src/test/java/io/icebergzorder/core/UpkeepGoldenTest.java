@@ -1,10 +1,10 @@
 package io.icebergzorder.core;
 
+import static io.icebergzorder.core.GoldenTest.MAPPER;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.select.Gain;
 import io.icebergzorder.core.select.UpkeepRequest;
@@ -23,8 +23,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of upkeep, which pytest reads too: both engines choose the same of the same files, bit for bit. */
 class UpkeepGoldenTest {
-  private static final JsonMapper MAPPER = new JsonMapper();
-
   static List<JsonNode> cases() throws IOException {
     List<JsonNode> cases = GoldenTest.casesOf(GoldenTest.UPKEEP);
     cases.addAll(GoldenTest.casesOf(GoldenTest.UPKEEP_QUERIES));

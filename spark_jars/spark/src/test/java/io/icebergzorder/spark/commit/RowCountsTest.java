@@ -2,24 +2,16 @@ package io.icebergzorder.spark.commit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.util.Arrays;
+import io.icebergzorder.spark.WholeFile;
 import java.util.List;
-import org.apache.iceberg.BaseFileScanTask;
-import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileMetadata;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.junit.jupiter.api.Test;
 
 /** What the manifests of a file group's old files and of their deletes say of the rows that are left. */
 class RowCountsTest {
-  private static final PartitionSpec SPEC = PartitionSpec.unpartitioned();
-
   @Test
   void withoutDeletesEveryRowIsLeft() {
     assertEquals(new RowCounts(150, 150), RowCounts.of(List.of(task(100), task(50))));
@@ -43,8 +35,7 @@ class RowCountsTest {
   }
 
   private static FileScanTask task(long rows, DeleteFile... deletes) {
-    DataFile file = DataFiles.builder(SPEC).withPath("f.parquet").withFileSizeInBytes(1).withRecordCount(rows).build();
-    return new Task(file, Arrays.asList(deletes));
+    return new WholeFile("f.parquet", 1, rows, deletes);
   }
 
   private static DeleteFile positions(long rows) {
@@ -68,21 +59,6 @@ class RowCountsTest {
   }
 
   private static FileMetadata.Builder delete() {
-    return FileMetadata.deleteFileBuilder(SPEC).withFileSizeInBytes(1);
-  }
-
-  /** A scan task, without the schema and the spec as texts that Iceberg's own takes. */
-  private static final class Task extends BaseFileScanTask {
-    private final List<DeleteFile> deletes;
-
-    Task(DataFile file, List<DeleteFile> deletes) {
-      super(file, new DeleteFile[0], "", "", ResidualEvaluator.unpartitioned(Expressions.alwaysTrue()));
-      this.deletes = deletes;
-    }
-
-    @Override
-    public List<DeleteFile> deletes() {
-      return deletes;
-    }
+    return FileMetadata.deleteFileBuilder(WholeFile.SPEC).withFileSizeInBytes(1);
   }
 }

@@ -3,16 +3,11 @@ package io.icebergzorder.spark.internals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.icebergzorder.spark.WholeFile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.apache.iceberg.BaseFileScanTask;
-import org.apache.iceberg.DataFiles;
-import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.util.TableScanUtil;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -27,7 +22,7 @@ class PlacedTaskTest {
     for (int partition = 0; partition < 1 + random.nextInt(30); partition++) {
       List<FileScanTask> tasks = new ArrayList<>();
       for (int i = 0; i < 1 + random.nextInt(repetition.getCurrentRepetition()); i++) {
-        tasks.add(task(partition + "/" + i + ".parquet", 1 + random.nextInt(1_000_000)));
+        tasks.add(new WholeFile(partition + "/" + i + ".parquet", 1 + random.nextInt(1_000_000), 1));
       }
       partitions.add(tasks);
     }
@@ -41,24 +36,10 @@ class PlacedTaskTest {
   @Test
   void aTaskOfAnotherPartitionIsRefusedItsFile() {
     List<FileScanTask> placed =
-        PlacedTask.of(List.of(List.of(task("first.parquet", 1)), List.of(task("second.parquet", 1))));
+        PlacedTask.of(List.of(List.of(new WholeFile("first.parquet", 1, 1)), List.of(new WholeFile("second.parquet", 1, 1))));
     // The driver may ask for any file.
     assertEquals("second.parquet", placed.get(1).file().location());
     assertEquals("second.parquet", ((PlacedTask) placed.get(1)).fileIn(1).location());
     assertThrows(IllegalStateException.class, () -> ((PlacedTask) placed.get(1)).fileIn(0));
-  }
-
-  private static FileScanTask task(String path, long bytes) {
-    return new BaseFileScanTask(
-        DataFiles.builder(PartitionSpec.unpartitioned())
-            .withPath(path)
-            .withFileSizeInBytes(bytes)
-            .withSplitOffsets(List.of(0L, bytes / 2))
-            .withRecordCount(1)
-            .build(),
-        new DeleteFile[0],
-        "",
-        "",
-        ResidualEvaluator.unpartitioned(Expressions.alwaysTrue()));
   }
 }

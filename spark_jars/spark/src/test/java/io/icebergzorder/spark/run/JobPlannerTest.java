@@ -12,6 +12,7 @@ import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
+import io.icebergzorder.spark.WholeFile;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
@@ -19,21 +20,14 @@ import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.iceberg.BaseFileScanTask;
-import org.apache.iceberg.DataFiles;
-import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.data.GenericRecord;
-import org.apache.iceberg.expressions.Expressions;
-import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.types.Types;
 import org.junit.jupiter.api.Test;
 
 /** Which file groups share a job, and how the tasks and files of one are numbered. */
 class JobPlannerTest {
-  private static final PartitionSpec SPEC = PartitionSpec.unpartitioned();
   private static final JobPlanner.Limits LIMITS = new JobPlanner.Limits(100, 10, 1_000, 2);
 
   @Test
@@ -128,7 +122,7 @@ class JobPlannerTest {
   }
 
   private static SampledGroup group(int files, int inputs, long bytes) {
-    return group(files, inputs, bytes, SPEC.specId());
+    return group(files, inputs, bytes, WholeFile.SPEC.specId());
   }
 
   private static SampledGroup group(int files, int inputs, long bytes, int outputSpec) {
@@ -138,7 +132,7 @@ class JobPlannerTest {
             .partitionIndex(1)
             .partition(GenericRecord.create(Types.StructType.of()))
             .build();
-    List<FileScanTask> tasks = Collections.nCopies(inputs, new Task(bytes / inputs));
+    List<FileScanTask> tasks = Collections.nCopies(inputs, new WholeFile("f.parquet", bytes / inputs, 1));
     FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), false);
     LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes);
     return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, 0, 0, true);
@@ -152,21 +146,5 @@ class JobPlannerTest {
     Layout layout = Layout.fit(columns, sample, new LayoutRequest(files, "even", Curve.ZORDER, List.of(), 4096, 0.25, new double[0]));
     assertEquals(files, layout.files());
     return layout;
-  }
-
-  private static final class Task extends BaseFileScanTask {
-    Task(long bytes) {
-      super(
-          DataFiles.builder(SPEC).withPath("f.parquet").withFileSizeInBytes(bytes).withRecordCount(1).build(),
-          new DeleteFile[0],
-          "",
-          "",
-          ResidualEvaluator.unpartitioned(Expressions.alwaysTrue()));
-    }
-
-    @Override
-    public PartitionSpec spec() {
-      return SPEC;
-    }
   }
 }
