@@ -21,27 +21,27 @@ KEYS = {
     "timestamp": "timestamp_micros(({n} - 300) * 7200000001)",
     "timestamp_ntz": "cast(timestamp_micros(({n} - 300) * 7200000001) AS timestamp_ntz)",
     "decimal(9, 2)": "cast(({n} - 300) / 4 AS decimal(9, 2))",
-    "decimal(30, 4)": "cast(({n} - 300) * 12345678901234567 AS decimal(30, 4))",
+    "decimal(30, 4)": "cast(cast({n} - 300 AS decimal(5, 0)) * 12345678901234567 AS decimal(30, 4))",
     "double": "cast(({n} - 300) / 3 AS double)",
     "boolean": "{n} % 2 = 0",
 }
 """A type, and an expression for a value of it by a number from 0 to 999."""
 
 QUERIES = (
-    "SELECT f.id, d0.g FROM {fact} f {kind} JOIN (SELECT * FROM {d0} WHERE {w0}) d0 ON f.k0 = d0.k",
+    "SELECT d0.g, count(*), sum(f.id) FROM {fact} f {kind} JOIN (SELECT * FROM {d0} WHERE {w0}) d0 ON f.k0 = d0.k GROUP BY d0.g",
     "SELECT f.id FROM {fact} f {semi} JOIN {d0} d ON f.k0 = d.k AND d.g < {g}",
     "SELECT f.id FROM {fact} f WHERE f.k0 {negated} IN (SELECT k FROM {d0} WHERE {w0})",
     "SELECT f.id FROM {fact} f WHERE {negated} EXISTS (SELECT 1 FROM {d0} d WHERE d.k = f.k0 AND {w0})",
-    "SELECT f.id, a.g, b.g FROM {fact} f JOIN {d0} a ON f.k0 = a.k JOIN {d1} b ON f.k1 = b.k WHERE a.{w0} AND b.{w1}",
-    "SELECT f.id FROM {fact} f JOIN {d0} a ON f.k0 = a.k AND f.m = a.g WHERE {w0} AND f.v < {v}",
+    "SELECT a.g, b.g, count(*), sum(f.id) FROM {fact} f JOIN {d0} a ON f.k0 = a.k JOIN {d1} b ON f.k1 = b.k WHERE a.{w0} AND b.{w1} GROUP BY a.g, b.g",
+    "SELECT sum(f.id), count(*) FROM {fact} f JOIN {d0} a ON f.k0 = a.k AND f.m = a.g WHERE {w0} AND f.v < {v}",
     "SELECT a.g, count(*), sum(f.v) FROM {fact} f JOIN {d0} a ON f.k0 = a.k WHERE {w0} GROUP BY a.g",
     "WITH part AS (SELECT f.* FROM {fact} f JOIN {d0} a ON f.k0 = a.k WHERE {w0})"
-    " SELECT x.id FROM part x JOIN part y ON x.id = y.id + 1",
-    "SELECT u.id FROM (SELECT id, k0 FROM {fact} WHERE v < {v} UNION ALL SELECT id + 1, k0 FROM {fact} WHERE v >= {v}) u"
+    " SELECT count(*), sum(x.v) FROM part x JOIN part y ON x.id = y.id + 1",
+    "SELECT sum(u.id), count(*) FROM (SELECT id, k0 FROM {fact} WHERE v < {v} UNION ALL SELECT id + 1, k0 FROM {fact} WHERE v >= {v}) u"
     " JOIN {d0} a ON u.k0 = a.k WHERE {w0}",
-    "SELECT x.id FROM {fact} x JOIN {fact} y ON x.k0 = y.k0 AND y.v < 3",
+    "SELECT count(*), sum(x.id) FROM {fact} x JOIN {fact} y ON x.k0 = y.k0 AND y.v < 3",
     "SELECT count(*) FROM {fact} f WHERE f.k0 = (SELECT max(k) FROM {d0} WHERE {w0})",
-    "SELECT f.id FROM {fact} f JOIN {d0} a ON f.k0 <=> a.k WHERE {w0}",
+    "SELECT f.id, count(*) FROM {fact} f JOIN {d0} a ON f.k0 <=> a.k WHERE {w0} GROUP BY f.id",
     "SELECT f.id FROM {fact} f JOIN (SELECT k, max(g) AS g FROM {d0} WHERE {w0} GROUP BY k ORDER BY g LIMIT 20) a ON f.k0 = a.k",
 )
 
