@@ -191,8 +191,8 @@ def rewrite(
 
     The catalog comes from the options here, else from PYICEBERG_CATALOG__ variables, else from .pyiceberg.yaml.
 
-    Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before the work began; 3 conflict with another operation;
-    4 unknown whether the commit succeeded; 130 Ctrl-C; 143 SIGTERM.
+    Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before the work began;
+    3 conflict with another operation; 4 unknown whether the commit succeeded; 130 Ctrl-C; 143 SIGTERM.
     """
     shown = Output(output, quiet=quiet)
 
@@ -354,8 +354,8 @@ def set_defaults(
 ) -> None:
     """Store a table's default columns and options for rewrites.
 
-    They become the table properties zorder.columns and zorder.options, which both engines read. ALTER TABLE can set
-    them, too. Exit codes: 0 done; 1 failed; 2 refused.
+    They become the table properties zorder.columns and zorder.options, which both engines read.
+    ALTER TABLE can set them, too. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -412,9 +412,9 @@ def undo(
 ) -> None:
     """Undo a rewrite and all rewrites after it, by moving the branch back to the snapshot before it.
 
-    Only metadata changes. If other operations have written since, the undo is refused: the message lists what would be
-    lost, and the SQL to undo anyway. Exit codes: 0 done; 1 failed; 2 refused; 3 conflict with another operation;
-    4 unknown whether the undo succeeded.
+    Only metadata changes. If other operations have written since, the undo is refused:
+    the message lists the changes that would be lost, and the SQL to undo anyway.
+    Exit codes: 0 done; 1 failed; 2 refused; 3 conflict with another operation; 4 unknown whether the undo succeeded.
     """
     shown = Output(output, quiet=quiet)
 
@@ -448,8 +448,8 @@ def check(
 ) -> None:
     """Check whether a table is clustered well enough, for CI and alerts.
 
-    Prints one line, and reads only metadata. Exit codes: 0 well enough; 1 not well enough, or the check failed (JSON
-    then has an error); 2 refused.
+    Prints one line, and reads only metadata.
+    Exit codes: 0 well enough; 1 not well enough, or the check failed (JSON then has an error); 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -581,8 +581,9 @@ def maintain(
     """Keep the tables of a policy clustered: run one pass, or with --watch a pass at each interval.
 
     A pass reads each table's metadata, and spends the budget where a rewritten byte saves filters most.
-    Exit codes: 0 done (a rewrite that lost to a writer is not an error); 1 a table or catalog failed, or a rule matches
-    no table, and the other tables are done; 2 the policy was refused; 130 Ctrl-C; 143 SIGTERM.
+    Exit codes: 0 done (a rewrite that lost to a writer is not an error);
+    1 a table or catalog failed, or a rule matches no table, and the other tables are done;
+    2 the policy was refused; 130 Ctrl-C; 143 SIGTERM.
     """
     shown = Output(output, quiet=quiet)
 

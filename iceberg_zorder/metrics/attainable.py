@@ -19,7 +19,7 @@ from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ran
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample
 
 ExpectedFiles = Callable[[int], int]
-"""How many files so many bytes are written to."""
+"""Maps bytes to a number of files."""
 
 
 def rewritten_partitions(

@@ -18,18 +18,18 @@ from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
 COLUMNS = "zorder.columns"
-"""In a snapshot's summary: the sort order of a rewrite of ours; ``a,b`` is that of ``zorder(a, b)``."""
+"""Summary key: the sort order of our rewrite; ``a,b`` means ``zorder(a, b)``."""
 CUTS = "zorder.cuts"
-"""In a snapshot's summary: how a rewrite of ours has cut its files."""
+"""Summary key: the cuts of our rewrite."""
 LAYOUT_HASH = "zorder.layout-hash"
-"""In a snapshot's summary: what its layouts are told from others by."""
+"""Summary key: the hash of the snapshot's layouts."""
 TARGET = "zorder.target-file-size"
-"""In a snapshot's summary: bytes that new files were to have, and after a blank who has said so."""
+"""Summary key: the target file size in bytes, a blank, and its origin."""
 DURATION = "zorder.rewrite-duration-ms"
-"""In a snapshot's summary: how long it took until this commit, since the one before."""
+"""Summary key: the duration in milliseconds from the previous commit to this one."""
 _REMOVED = "removed-files-size"
 REPLACE = "replace"
-"""The operation of snapshots that change no row, as those of rewrites are."""
+"""The operation of snapshots that change no row, such as rewrites."""
 
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
@@ -48,42 +48,42 @@ class SnapshotFacts:
 
     @cached_property
     def is_layout(self) -> bool:
-        """Whether it is of a rewrite of ours; not where its columns cannot be read, whoever wrote them."""
+        """Whether one of our rewrites made it; False if its columns cannot be parsed."""
         with suppress(InvalidInputError):
             return COLUMNS in self.summary and bool(parse_sort_order(self.summary[COLUMNS]))
         return False
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether it is a rewrite of ours, and no write that has copied the summary of one."""
+        """Whether it is one of our rewrites, and not a write that copied a rewrite's summary."""
         return self.is_layout and self.operation == REPLACE
 
     @property
     def cuts(self) -> str | None:
-        """How a rewrite of ours has cut its files, where it tells."""
+        """The cuts of our rewrite, if recorded."""
         return self.summary.get(CUTS)
 
     @property
     def sort_order(self) -> str:
-        """What a rewrite of ours was by, in full."""
+        """The full sort order of our rewrite."""
         return parse_sort_order(self.summary[COLUMNS]).text
 
     @property
     def target(self) -> tuple[int, str] | None:
-        """Bytes that files of a rewrite of ours were to have, and who had said so, where it tells."""
+        """The target file size of our rewrite in bytes, with its origin, if recorded."""
         size, _, origin = self.summary.get(TARGET, "").partition(" ")
-        # Files of one byte are refused, so that no rewrite has asked for them.
+        # A target of one byte is refused, so no rewrite had one.
         return (int(size), origin) if _NUMBER.fullmatch(size) and int(size) > 1 else None
 
     def count(self, key: str) -> int:
-        """Read a number of the summary; 0 if it has none, or what is none."""
+        """Return a number in the summary; 0 if missing or invalid."""
         text = self.summary.get(key, "")
         return int(text) if _NUMBER.fullmatch(text) else 0
 
     def is_by(self, sort_order: str) -> bool:
-        """Return whether a rewrite of ours was by the sort order that another asks for.
+        """Return whether our rewrite matches another sort order.
 
-        With adaptive cuts a rewrite by ``hilbert`` is one by ``zorder``, too, which takes the tighter curve.
+        With adaptive cuts, a rewrite by ``hilbert`` also matches ``zorder``, which uses the tighter curve.
 
         Examples
         --------
@@ -99,20 +99,20 @@ class SnapshotFacts:
 
 @dataclass(frozen=True)
 class LayoutHistory:
-    """What the snapshots that are kept tell.
+    """The layout's history in the unexpired snapshots.
 
     Parameters
     ----------
     last_layout_snapshot_id, last_layout_timestamp_ms : int or None
         Our newest rewrite.
     last_layout_columns : str or None
-        The clustering columns of it.
+        Its clustering columns.
     laid_out_files, laid_out_bytes : int
-        The data files that our rewrites have written.
+        Data files that our rewrites wrote.
     newer_files, newer_bytes : int
-        The data files that others have written since our newest rewrite.
+        Data files that others wrote since our newest rewrite.
     undone_by_snapshot_id, undone_by_timestamp_ms : int or None
-        The first rewrite of another tool after it that has removed more files than all others that there can have been.
+        The first later rewrite by another tool that must have replaced some of our files, by the number of files.
     """
 
     last_layout_snapshot_id: int | None = None
@@ -167,7 +167,7 @@ def layout_history(
 
 
 def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | None:
-    """Return how long a rewrite of so many bytes takes, if it is as fast as the newest ones that tell.
+    """Return the expected seconds of a rewrite of ``size`` bytes, at the speed of the newest recorded rewrites.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
 def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotFacts | None:
     """Return the first rewrite of another tool after our newest one that must have replaced files of it.
 
-    Summaries tell how many files a snapshot removed, and not which: more than all others that can have been there.
+    Summaries have only the number of removed files: more than all files of others means that ours were among them.
     """
     added = last.count(_ADDED_FILES)
     others = max(0, last.count("total-data-files") - added)

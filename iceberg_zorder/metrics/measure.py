@@ -38,14 +38,14 @@ from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 
 @dataclass(frozen=True)
 class FileSizes:
-    """What sizes are right, in bytes, and into how many files a rewrite writes a partition.
+    """A rewrite's size limits in bytes, and its number of files per partition.
 
     Parameters
     ----------
     target, least, most : int
-        The sizes of new files, and of files that are left alone.
+        Target size of new files, and the size range of files that are left.
     expected_files : callable
-        From the bytes of a partition to the number of its files.
+        Maps the bytes of a partition to its number of files.
     """
 
     target: int
@@ -56,16 +56,16 @@ class FileSizes:
 
 @dataclass(frozen=True, eq=False)
 class PredicateFacts:
-    """A condition on rows, as filters of queries have it.
+    """A condition on rows.
 
     Parameters
     ----------
     text : str
-        As it was written.
+        The condition, as written.
     read : ndarray of bool, shape (files,)
-        Which data files the metadata does not rule out.
+        Data files that the metadata does not rule out.
     reads : callable
-        From data files that do not exist yet to the same for these.
+        Returns the same for planned data files.
     """
 
     text: str
@@ -75,40 +75,40 @@ class PredicateFacts:
 
 @dataclass(frozen=True, eq=False)
 class TableFacts:
-    """What a report is computed from.
+    """The inputs of a report.
 
     Parameters
     ----------
     table, sql_name, branch : str
-        The table's name, also as SQL writes it, and the branch's.
+        Table name, table name in SQL, and branch.
     snapshot_id : int or None
-        The snapshot; None of a table that has none.
+        The snapshot; None without one.
     where : str or None
-        The filter that leaves the data files, if there is one.
+        The condition that limits the data files, if given.
     sort_order : str
-        What the report is by, as a rewrite takes it.
+        Sort order of the report, as a rewrite takes it.
     files : DataFiles
         The data files.
     partition_names : sequence of str
-        Of each partition, by its number; empty where the table has none.
+        Names of the partitions, by number; empty for unpartitioned tables.
     metrics : sequence of str
-        Of each clustering column, its metrics mode.
+        Metrics mode of each clustering column.
     sizes : FileSizes
-        What sizes are right.
+        A rewrite's size limits.
     layout : LayoutRequest
-        What a rewrite asks of a layout; the number of files is that of ``sizes``.
+        Request for layouts; ``sizes`` has the number of files.
     of_old_specs, with_deletes : ndarray of bool, shape (files,)
-        Which files are of another partition spec than the current one, and to which delete files apply.
+        Files of other partition specs than the current one, and files with deletes.
     position_delete_files, equality_delete_files : int
         Delete files that apply to the data files; deletion vectors are position deletes.
     history : LayoutHistory
-        What the snapshots tell.
+        The layout's history.
     open_cost : int
-        What opening a file costs, in bytes.
+        Cost of opening a file, in bytes.
     recommendation : Recommendation or None
-        What a rewrite would do now; None of an older snapshot.
+        The recommended rewrite; None for older snapshots.
     predicates : sequence of PredicateFacts
-        What else is looked for.
+        Conditions to measure.
     """
 
     table: str
@@ -187,7 +187,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
 
 
 class _Measured:
-    """What is computed once, and looked at by table and by partition."""
+    """Figures that table and partitions share, computed once."""
 
     def __init__(self, facts: TableFacts) -> None:
         self._facts = facts
@@ -224,7 +224,7 @@ class _Measured:
         )
 
     def boxes(self) -> FileBoxes:
-        """Return what a picture shows."""
+        """Return the boxes for charts."""
         return file_boxes(self._facts.files, self._sample)
 
     def partitions(self) -> list[PartitionReport]:

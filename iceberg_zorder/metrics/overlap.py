@@ -15,7 +15,7 @@ from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ran
 from iceberg_zorder.metrics.spread_rows import middles
 
 MOST_MEASURED = 2_048
-"""Files of a partition that are compared with all others of it; of more, so many are taken evenly."""
+"""Most files per partition that are compared with all others; of more, an even selection is used."""
 _COMPARED_AT_ONCE = 1 << 21
 _LAST_SINGLE_DEPTH = 16
 

@@ -161,7 +161,7 @@ def filter_read(groups: Sequence[BoundedRows], kept: Kept | None = None) -> Filt
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Make an array that compares element by element as Python does, whatever the type."""
+    """Return an array that compares its elements as Python does, for any type."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -227,13 +227,13 @@ class LaidOutSample:
         return self.fitted, self.held_out
 
     def share(self, whole: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return what files with so many sampled rows get of the group's rows or bytes, in whole ones."""
+        """Return the group's rows or bytes, in integers, for files with ``rows`` sampled rows."""
         # The sums of whole ones are the same in any order, and so in Java.
         return np.rint(rows * float(whole) / max(1, self.fitted.rows + self.held_out.rows)).astype(np.int64)
 
     def files_of(self, sample: Sample) -> npt.NDArray[np.int64]:
         """Return the file of every row of one of the samples."""
-        # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
+        # A distinct number for each row spreads rows with equal positions.
         tie_breakers = (np.arange(sample.rows, dtype=np.uint64) * _GOLDEN).view(np.int64)
         return self.layout.file(sample, tie_breakers)
 
@@ -241,8 +241,8 @@ class LaidOutSample:
 def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> FilterRead | None:
     """Predict what ``column = value`` reads, on average over the values of the rows.
 
-    The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn
-    around it. The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
+    The values come from held-out rows, because the layout's boxes were drawn around the fitted rows. A file's bounds
+    come from all of its sampled rows, its bytes from its share of them.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Made-up rows of data files, spread evenly between the bounds of each file.
 
-Where no row may be read, a file's rows are taken to be spread evenly between its lower and upper bounds, in each column
-for itself. A layout that is fitted to such rows shows what a rewrite can attain, and their values are what filters look
-for. Where a column depends on another inside a file, a layout of the real rows is tighter.
+Without reading rows, a file's rows are assumed to be spread evenly between its lower and upper bounds, independently in
+each column. A layout fitted to such rows shows what a rewrite can attain, and their values serve as filters. If columns
+are correlated within files, a layout of the real rows is tighter.
 
 The places of the rows are an additive recurrence on powers of the inverse of the root of x^(d+1) = x + 1 (M. Roberts,
 The Unreasonable Effectiveness of Quasirandom Sequences, 2018). It fills a box evenly however many rows are drawn, and
@@ -34,7 +34,7 @@ _MAX = np.int64(np.iinfo(np.int64).max)
 
 
 def rows_for(files: int) -> int:
-    """Return how many rows to spread for figures of a table of so many files.
+    """Return the number of rows to spread for the figures of a table with ``files`` files.
 
     Examples
     --------

@@ -200,7 +200,7 @@ class _Content(InputFile):
         return len(self._content)
 
     def exists(self) -> bool:
-        """Tell that it does."""
+        """Return True."""
         return True
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002

@@ -314,7 +314,7 @@ class RewriteRun:
         self.table, self._name = table, display_name(table)
         self._options = rewrite_options(spec.options)
         self.commits = CommitManager(table, spec.branch, self._options)
-        """The commits, and what they have done."""
+        """The commits and their counts."""
         self.handled_paths: set[str] = set()
         """Paths of the data files that this rewrite planned, and of those that it committed."""
         self.progress = progress
@@ -340,7 +340,7 @@ class RewriteRun:
             yield
         except BaseException as error:
             if self._set:
-                logger.warning("What the rewrite of %s set before it ended stays: %s", self._name, ", ".join(self._set))
+                logger.warning("The failed rewrite of %s has set properties: %s", self._name, ", ".join(self._set))
             if isinstance(error, UnknownOutcomeError) and commits.count:
                 raise UnknownOutcomeError(
                     f"{error} {commits.count} commits before it stand, which have rewritten "
@@ -459,7 +459,7 @@ class RewriteRun:
         conflict = self.commits.conflicts[-1]
         self.commits.conflicts, self.commits.lost = [], []
         if self.commits.rewritten_files:
-            logger.warning("%s file groups of %s are no longer there: %s", len(lost), self._name, conflict)
+            logger.warning("%s file groups of %s were removed by other operations: %s", len(lost), self._name, conflict)
             return None
         return (
             f"Nothing left to rewrite in {self._name}: other operations changed the data files of {len(lost)} file "

@@ -10,7 +10,7 @@ from iceberg_zorder.render.fragments import result_fragment
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The data files of a table, or those that ``where`` leaves of it: their number and their bytes."""
+    """Number and bytes of a table's data files, or of those that may match ``where``."""
 
     files: int
     bytes: int
@@ -18,10 +18,10 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """What a filter ``column = value`` reads of a table, or of the files that ``where`` leaves of it.
+    """The reads of a filter ``column = value`` on a table, or on the files that may match ``where``.
 
-    A share in [0, 1] of the bytes, and a number of files, on average over the values of the same rows: sampled ones of
-    the rewritten file groups, and rows spread between the bounds of the files that are left. Lower is better.
+    A share of the bytes in [0, 1] and a number of files, averaged over values of the same rows: sampled rows of the
+    rewritten file groups, and rows spread between the bounds of the other files. Lower is better.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class PredicateScan:
     predicate : str
         The condition, as it was written.
     before, predicted : float or None
-        Of the old data files, and predicted of the new ones; None if there are no bytes.
+        Share of the old data files, and predicted share of the new ones; None without bytes.
     """
 
     predicate: str
@@ -107,20 +107,20 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        Why nothing was rewritten, and which option would force it; then warnings, such as a column that gets worse.
-        One sentence each.
+        Why nothing was rewritten, and which option would force it; then warnings, such as columns that cost more. One
+        sentence each.
     scan_fractions : tuple of ColumnScan
-        What filters read of the table, by column. Columns without a value are missing. Empty if nothing was rewritten.
+        Reads of filters on the table, by column with values; empty if nothing was rewritten.
     dry_run : bool
         Whether this is a dry run: nothing was written, and the counts are expected ones.
     expected_seconds : float or None
         In a dry run, the expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
-        In a dry run, what the given conditions read.
+        In a dry run, the reads of the given conditions.
     workload : WorkloadScan or None
-        With option ``workload``, what its queries read of the table; None if nothing was rewritten.
+        With option ``workload``, the reads of its queries on the table; None if nothing was rewritten.
     before, after : TableFiles or None
-        The data files of the table, or those that ``where`` leaves; None if nothing was rewritten.
+        Data files of the table, or those that may match ``where``; None if nothing was rewritten.
 
     Examples
     --------

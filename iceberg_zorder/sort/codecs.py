@@ -128,14 +128,14 @@ class Codecs:
         return columns
 
     def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
-        """Join parts of a column: numbers as the widest of them, whatever else as it was."""
+        """Join parts of a column; numbers get the widest type of the parts."""
         if all(pa.types.is_integer(part.type) for part in parts):
             widest = max((part.type for part in parts), key=lambda kind: kind.bit_width)
             return pa.concat_arrays([part.cast(widest) for part in parts])
         return pa.concat_arrays([self.decoded(place, part) for part in parts])
 
     def decoded(self, place: int, column: pa.Array) -> pa.Array:
-        """Make a column what it was."""
+        """Decode a column."""
         found = self._codecs[place].finished(column, self._schema.field(place).type)
         return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
@@ -198,7 +198,7 @@ class Integers(Plain):
             width = next(each for each in _INTEGERS if each >= max(least, width))
             # Another thread may set a smaller one.
             self._width = width
-        # What is under a NULL may be too large.
+        # Values under NULL may be too large.
         return column.cast(_INTEGERS[width], safe=False)
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,7 +1,7 @@
-"""Find the rows that equal deleted rows, of which there may be very many.
+"""Find rows that equal deleted rows, also for very many deleted rows.
 
-Rows are looked up by a hash of 64 bits, and compared value by value where that is found. Where a row is one number of
-at most 64 bits, its hash belongs to no other number, and says it all.
+Rows are looked up by a 64-bit hash, and compared value by value if the hash matches. For a single number of at most 64
+bits, the hash is unique and no comparison is needed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _NULL = np.uint64(0x9E3779B97F4A7C15)
 _BYTES_AT_A_TIME = 1024 * 1024
 _WEIGHTS = np.random.default_rng(0).integers(0, 1 << 64, 1024, np.uint64) | np.uint64(1)
 _LAST_BYTES = np.array([0, *((1 << 8 * count) - 1 for count in range(1, 9))], np.uint64)
-"""By number of bytes, which of a word's are a value's."""
+"""Masks of a word's first bytes, by their number."""
 
 
 class EqualRows:
     """Rows to compare others with; NULL equals NULL, and NaN equals NaN.
 
-    ``newest`` has for each row the data sequence number of the newest data files that it is deleted of.
+    ``newest`` has for each row the highest data sequence number of data files that it is deleted from.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Part:
             return [size]
         ends = np.array(self.ends, np.int64)
         counted = sum((bytes_up_to(column, ends) for column in self.rows.columns), np.zeros(len(ends), np.int64))
-        # What is not counted, as the marks of NULL, is divided as the rest is.
+        # Uncounted bytes, such as validity bits, are divided in proportion.
         shares = np.rint(counted * (size / max(1, int(counted[-1])))).astype(np.int64)
         found: list[int] = np.diff(shares, prepend=0).tolist()
         return found

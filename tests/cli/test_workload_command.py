@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_written(home: Path, catal
     good, written = ["--from", str(tmp_path / "q.sql")], tmp_path / "w.json"
     wrong = (
         (["--from", str(tmp_path / "no.sql")], "Cannot read", "because the file does not exist"),
-        ([*good, "--dialect", "klingon"], "Cannot read the dialect 'klingon', because it is none of athena", ""),
+        ([*good, "--dialect", "klingon"], "Cannot read the dialect 'klingon', because it must be one of athena", ""),
         ([*good, "--as-of", "soon"], "Cannot use --as-of soon, because it is not a date or timestamp", ""),
         ([*good, "--format", "event-log"], "because it has no events of Spark", ""),
         ([*good, "--to", str(tmp_path / "no" / "w.json")], "Cannot write --to", "no does not exist"),

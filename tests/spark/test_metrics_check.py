@@ -119,4 +119,4 @@ class TestFailingCommits:
             self.call(table, server)
         assert (table.fingerprint(), table.operations()) == before
         assert list(modes(table)) == ["c"]
-        assert f"set before it ended stays: {METRICS}c = 'truncate(" in log.read_text()
+        assert f"has set properties: {METRICS}c = 'truncate(" in log.read_text()

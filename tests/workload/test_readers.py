@@ -219,7 +219,7 @@ def test_directories_are_searched(tmp_path: Path) -> None:
             "x.sql",
             "SELECT 1",
             {"dialect": "klingon"},
-            "Cannot read the dialect 'klingon', because it is none of athena, ",
+            "Cannot read the dialect 'klingon', because it must be one of athena, ",
         ),
     ],
 )

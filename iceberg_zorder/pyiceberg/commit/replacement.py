@@ -60,7 +60,7 @@ from iceberg_zorder.rewrite.options import RewriteOptions
 logger = logging.getLogger("iceberg_zorder")
 
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
-"""HTTP statuses of catalogs that did not try to commit."""
+"""Errors of catalogs that did not try to commit."""
 
 
 class CommitAttempts:

@@ -198,15 +198,15 @@ class SampledPlan(RewritePlan):
     metrics : MetricsFindings
         The columns whose bounds are missing or too short.
     scans : tuple of ColumnScan
-        What filters read of the table, by column, before and as predicted. Columns without a value are missing.
+        Reads of filters on the table, before and as predicted, by column with values.
     before, after : TableFiles or None
-        The data files of the table, or those that ``where`` leaves.
+        Data files of the table, or those that may match ``where``.
     expected_seconds : float or None
         The expected duration in seconds, from earlier rewrites; None without any.
     predicates : tuple of PredicateScan
-        What the given conditions read, before and after.
+        Reads of the given conditions, before and after.
     workload : WorkloadScan or None
-        What the queries of the workload read of the table; None without a workload.
+        Reads of the workload's queries on the table; None without a workload.
     warnings : tuple of str
         Warnings for the user, one sentence each.
     """

@@ -149,7 +149,7 @@ class NewLayouts:
         self._found[name] = replace(self._found[name], is_settled=True)
 
     def asked(self, name: TableName, now: datetime) -> bool:
-        """Return whether this pass ran ``advise`` to completion, and record it."""
+        """Return whether nothing remains to be done about this pass's advice; if so, record its time."""
         found = self._found.get(name)
         if found is None or not found.is_settled:
             return False

@@ -1,4 +1,4 @@
-"""Workloads from Spark's event logs: the filters of Iceberg's scans, as the plans of executed queries have them."""
+"""Workloads from Spark's event logs: the filters of Iceberg's scans in the plans of executed queries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_FILES = re.compile(r"_file#\d+ IN ")
 _SPARK = Dialect.get_or_raise("spark")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
-"""A text, in which quotes have no escape: one ends it where the filter goes on behind."""
+"""A text without escapes: a quote ends it if the filter continues after it."""
 _OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
 
 
@@ -51,7 +51,7 @@ class EventLogReader:
     table : ScannedTable
         The table.
     gathered : Gathered
-        Where scans are counted.
+        Counts the scans.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class EventLogReader:
     def add(self, lines: Iterable[str]) -> int:
         """Count the scans of an application.
 
-        Plans that are changed while they run are not counted again; a scan of what is cached is counted once. Of
-        deletes and updates that copy files it is the scan that looks for the files.
+        Adaptive changes of a running plan are not counted again, and a cached scan is counted once. For copy-on-write
+        deletes and updates, the scan that finds the files is counted.
         """
         seen: set[tuple[Any, str]] = set()
         events = 0
@@ -97,7 +97,7 @@ class EventLogReader:
         return events
 
     def _scan(self, text: str) -> bool:
-        """Count a scan, if it is one of the table; tells that."""
+        """Count a scan if it reads the table; return whether it does."""
         match = next((found for pattern in _SCANS if (found := pattern.search(text))), None)
         name = text.removeprefix("BatchScan ").partition("[")[0] if match is None else match["name"]
         own = ".".join(self._table.identifier).lower()
@@ -120,7 +120,7 @@ class EventLogReader:
 
 
 def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
-    r"""Read the filters of a scan: names and texts stand there without escapes, moments as numbers.
+    r"""Parse the filters of a scan, in which names and texts have no escapes and times are numbers.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
 
 
 def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
-    """Write days since 1970 as a date, and microseconds as a timestamp, if they are compared with one."""
+    """Convert days since 1970 to a date, and microseconds to a timestamp, if compared with such a column."""
     column = literal.parent.this if literal.parent is not None else None
     if not literal.is_int or not isinstance(column, exp.Column):
         return
@@ -174,7 +174,7 @@ def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
 
 
 def _scans(plan: Mapping[str, Any], *, is_cached: bool = False) -> Iterator[tuple[str, bool]]:
-    """Return the scans of a plan, and whether they fill a cache."""
+    """Yield the scans of a plan, with whether they fill a cache."""
     stack = [(plan, is_cached)]
     while stack:
         node, cached = stack.pop()

@@ -32,11 +32,11 @@ class Source:
     Parameters
     ----------
     path : Path
-        Where it is.
+        Path of the file.
     kind : str
         One of :data:`FORMATS`.
     is_guess : bool, optional
-        Whether that is what it looks like.
+        Whether the kind was detected.
     """
 
     path: Path
@@ -45,18 +45,18 @@ class Source:
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:
-    """Return the files of a path, and what each is."""
+    """Return the files of a path with their formats."""
     if not path.exists():
         raise InvalidInputError(f"Cannot read {path}, because the file does not exist")
     files = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_beside(each)]
     files = files if path.is_dir() else [path]
     if not files:
-        raise InvalidInputError(f"Cannot read {path}, because there are no files in it")
+        raise InvalidInputError(f"Cannot read {path}, because the directory has no files")
     return [Source(each, kind or _kind_of(each), kind is None) for each in files]
 
 
 def text_of(path: Path) -> str:
-    """Read all of a file, decompressed; what is no UTF-8 in it is replaced."""
+    """Return a file's text, decompressed; invalid UTF-8 is replaced."""
     text = b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
     if 10 * len(_NO_TEXT.findall(text)) > len(text):
         raise InvalidInputError(f"Cannot read {path}, because it is not UTF-8 text")

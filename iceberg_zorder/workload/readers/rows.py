@@ -34,7 +34,7 @@ class Row:
     weight : float
         How often it ran.
     namespace : tuple of str
-        Where it looked for names that have none; empty if that is not told.
+        Default namespace of its table names; empty if unknown.
     at : datetime or None
         When it ran, with a zone.
     refusal : str or None
@@ -67,7 +67,7 @@ def csv_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
     try:
         yield from _rows(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter), wanted, header.strip())
     except csv.Error as error:
-        raise InvalidInputError(f"it is no CSV: {error}") from error
+        raise InvalidInputError(f"it is not valid CSV: {error}") from error
 
 
 def json_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def _of_line(line: str) -> Any:
 
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring what stands inside other objects to the top; what is less deep wins."""
+    """Flatten nested objects; less deeply nested keys win."""
     found = {key: inner for key, inner in value.items() if not isinstance(inner, Mapping)}
     for inner in value.values():
         if isinstance(inner, Mapping):

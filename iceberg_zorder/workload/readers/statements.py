@@ -32,7 +32,7 @@ _READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
 
 
 def dialect_of(name: str | None) -> Dialect:
-    """Return a dialect of SQL by its name; raises InvalidInputError where there is none.
+    """Return a SQL dialect by name; raises InvalidInputError for unknown names.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def dialect_of(name: str | None) -> Dialect:
         return Dialect.get_or_raise(name)
     except ValueError as error:
         known = ", ".join(sorted(each for each in Dialect.classes if each))
-        raise InvalidInputError(f"Cannot read the dialect '{name}', because it is none of {known}") from error
+        raise InvalidInputError(f"Cannot read the dialect '{name}', because it must be one of {known}") from error
 
 
 @dataclass
 class _Statement:
-    """A statement, and how often it came from where: by the namespace, and the moment if that counts."""
+    """A statement with its weights, by namespace and, if it matters, by time."""
 
     text: str
     weights: dict[tuple[tuple[str, ...], datetime | None], float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Statement:
 
 @dataclass(frozen=True)
 class _View:
-    """A view, and the place of the statement that defines it."""
+    """A view with the place of its defining statement."""
 
     place: int
     name: tuple[str, ...]
@@ -64,23 +64,23 @@ class _View:
 
 
 class StatementReader:
-    """Reads statements; those of all sources together, so that views of one file are known in the others.
+    """Reads the statements of all sources together, so that views of one file are known in the others.
 
     Parameters
     ----------
     table : ScannedTable
         The table.
     dialect : str, optional
-        The name of sqlglot's dialect; default what most dialects agree in.
+        Name of a sqlglot dialect; the default is generic SQL.
     as_of : datetime, optional
-        When statements are taken to run, with a zone; default when they did, if a log tells, else ``now``.
+        Time of the statements, with a time zone; the default is the log's time, else ``now``.
     now : datetime
-        The moment of reading, with a zone.
+        Current time, with a time zone.
 
     Raises
     ------
     InvalidInputError
-        When there is no such dialect.
+        When the dialect is unknown.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class StatementReader:
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
             return
-        except Exception as error:  # of a form that nobody has seen yet; it must not take the others with it
+        except Exception as error:  # unexpected forms of SQL must not affect other statements
             is_deep = isinstance(error, RecursionError)
             reason = "it is nested too deeply" if is_deep else f"it cannot be followed: {type(error).__name__}: {error}"
             gathered.miss("statement", _one_line(statement.text), reason, weight)
@@ -223,10 +223,10 @@ class StatementReader:
 
 
 def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
-    r"""Split a text into statements, without their ends and without comments around them.
+    r"""Split a text into statements, without their semicolons and surrounding comments.
 
-    A text that cannot be read as words of SQL, because a quote is not closed, is split at semicolons at the ends of
-    lines, so that one such statement does not take the others with it.
+    If the text cannot be tokenized, for instance because of an unclosed quote, it is split at semicolons at the ends of
+    lines, so that the other statements are still read.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 
 
 def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:
-    """Return the view of a name: as it was defined last before a statement, else as it is first after it."""
+    """Return the view of a name: the last definition before a statement, else the first one after it."""
     lower = tuple(part.lower() for part in parts)
     named = [view for view in views if _ends_alike(tuple(part.lower() for part in view.name), lower)]
     before = [view for view in named if view.place < place]
@@ -283,7 +283,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep sqlglot from telling of what is told otherwise."""
+    """Silence sqlglot's log, because errors are reported as entries."""
     logger = logging.getLogger("sqlglot")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -332,7 +332,7 @@ def test_what_a_rewrite_that_fails_has_set_is_told(
     with pytest.raises(RewriteFailedError, match="because not for you. Nothing was committed"):
         rewrite(table, CUT["urls"], "fix")
     assert table.refresh().properties[f"{OF}v"] == "truncate(35)"
-    assert f"What the rewrite of lake.db.t set before it ended stays: {OF}v = 'truncate(35)'" in caplog.text
+    assert f"The failed rewrite of lake.db.t has set properties: {OF}v = 'truncate(35)'" in caplog.text
     counting.close()
 
 

@@ -135,7 +135,7 @@ public final class Rewrite {
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties = fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
-        LOG.warn("What the rewrite of {} set before it ended stays: {}", plan.target().name(), properties);
+        LOG.warn("The failed rewrite of {} has set properties: {}", plan.target().name(), properties);
       }
       throw e;
     }
