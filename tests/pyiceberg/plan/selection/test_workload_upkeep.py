@@ -102,8 +102,11 @@ def test_queries_that_no_layout_serves_gain_by_fewer_files_alone(table: Table, r
     assert plan_rewrite(table, ["a", "b"], options=options).groups == ()
     table.transaction().set_properties(BY_FILES).commit_transaction()
     (group,) = plan_rewrite(table, ["a", "b"], options=options).groups
-    assert [why.code for why in group.reasons] == ["scan-ratio"]
-    assert len(group.tasks) == len(data_files(table)) > 1.2 * group.expected_output_files
+    (why,) = group.reasons
+    assert why.code == "scan-ratio"
+    # Which files are as good as others depends on sizes that differ by the random names in footers.
+    assert why.parameters["predicted"] <= 1.2 * why.parameters["attainable"] < why.parameters["before"]
+    assert len(group.tasks) > 1.2 * group.expected_output_files
 
 
 def test_queries_of_one_partition_have_no_other_rewritten(catalog: SqlCatalog, rng: np.random.Generator) -> None:
