@@ -43,11 +43,6 @@ record PrunableTable(SparkTable iceberg) implements SupportsRead, SupportsMetada
     return iceberg.name();
   }
 
-  /** Of Spark 4.1. */
-  public String id() {
-    return iceberg.table().uuid().toString();
-  }
-
   @Override
   @SuppressWarnings("deprecation") // Spark still asks for it
   public StructType schema() {
