@@ -34,7 +34,7 @@ def both(spark: SparkSession, table: Table, options: dict[str, str]) -> list[str
 
 
 def test_what_saves_most_comes_first(spark: SparkSession, catalog: Catalog) -> None:
-    overlapping = [rows(0, 3_000, each, 500 * each, 500 * each + 1_000) for each in range(6)]
+    overlapping = [rows(0, 3_000, each, 100 * each, 100 * each + 1_000) for each in range(6)]
     table = made(catalog, *across(1), *overlapping, name=f"db.{NAME}")
     ours, theirs = both(spark, table, {**TARGET, "max-files-to-rewrite": "8"})
     assert theirs == ours
