@@ -200,7 +200,7 @@ bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several
 	$(BIN)/python -m benchmarks.queries $(ARGUMENTS)
 
 notebook: $(INSTALLED) ## Run the notebook of the docs anew, about 1 minute
-	$(BIN)/jupyter execute --inplace docs/start/flights.ipynb
+	$(BIN)/python -m docs.run_notebook
 
 bench-readers: $(INSTALLED) $(JAR) .venv-readers/.installed .trino/.unpacked ## Files that other engines open, about 10 minutes, and 821 MB to fetch Trino
 	$(BIN)/python -m benchmarks.readers
