@@ -67,8 +67,8 @@ def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator
                 (column.name,),
                 f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name}, and files have narrow "
                 f"bounds in it today: a filter on one value reads {column.scan_fraction:.1%} of the bytes. Join keys "
-                "are not simulated, so engines that skip files by them (DuckDB, Trino, Spark with the jar) may read more "
-                "in another order",
+                "are not simulated, so engines that skip files by them (DuckDB, Trino, Spark with the jar) may read "
+                "more in another order",
             )
 
 
