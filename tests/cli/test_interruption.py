@@ -27,8 +27,8 @@ from iceberg_zorder.cli.output import Output
 from tests.pyiceberg.committing import BY_BYTES
 from tests.spark.tables import local_path
 
-ROWS = 120_000
-FILES = 24
+ROWS = 360_000
+FILES = 72
 PROGRAM = "from iceberg_zorder.cli.app import main; main()"
 
 
