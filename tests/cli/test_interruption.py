@@ -62,8 +62,9 @@ class Lake:
         return {str(path) for path in self.directory.rglob("data/*.parquet")}
 
     def new_data_file(self) -> Callable[[], bool]:
+        """Tell when the first file of the rewrite is there, not the one that it tries to write before."""
         known = self.data_files()
-        return lambda: bool(self.data_files() - known)
+        return lambda: any("tried" not in path for path in self.data_files() - known)
 
     def new_manifest(self) -> Callable[[], bool]:
         known = set(self.directory.rglob("metadata/*.avro"))

@@ -382,13 +382,12 @@ def try_to_write(table: Table) -> None:
         with table.io.new_output(path).create(overwrite=True) as stream:
             stream.write(bytes(4096))
     except Exception as error:
-        with suppress(Exception):
-            table.io.delete(path)
         raise RewriteFailedError(
             f"Cannot rewrite {display_name(table)}, because no file can be written to {posixpath.dirname(path)}: "
             f"{error}. Nothing was rewritten."
         ) from error
-    delete_files(table, [path])
+    finally:  # also if the user interrupts
+        delete_files(table, [path])
 
 
 def format_of_new_files(table: Table) -> str:
