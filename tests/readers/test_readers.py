@@ -30,6 +30,7 @@ OPEN_MORE = {
         [JOIN],
     ),
     "a file with NULLs is read": (["clickhouse"], [NULLS]),
+    "a file of NULLs only has no bounds": (["duckdb"], [NULLS]),
     "a literal of type DATE is not pushed": (["daft"], list(DAYS)),
     "LIKE is not pushed": (["daft", "daft_cast"], [LIKE]),
     "its binding to Python pushes nothing": (
