@@ -35,7 +35,7 @@ def test_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_python(PYTHON, tmp_path, capsys, until="\n## Look before\n")["catalog"].close()
+    run_python(PYTHON, tmp_path, capsys, until="\n## Plan first\n")["catalog"].close()
     commands = []
     for language, block, shown in blocks_with_output(PAGES[COMMAND_LINE]):
         if language == "yaml":
