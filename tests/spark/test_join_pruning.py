@@ -362,6 +362,42 @@ def test_floating_numbers_and_expressions_are_not_offered(star: SparkSession) ->
         star.sql("DROP TABLE lake.db.zeros PURGE")
 
 
+def test_text_that_is_not_utf_8_and_partitions_by_binary(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.bytes (s string, b binary, n int) USING iceberg PARTITIONED BY (b)"
+        " TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true')"
+    )
+    star.sql(
+        "CREATE TABLE lake.db.wanted USING iceberg AS SELECT * FROM VALUES ('é', X'01', 1, 1), ('x', X'02', 2, 1) AS t(s, b, n, g)"
+    )
+    try:
+        for number, values in enumerate(("(cast(X'80' AS string)), ('é')", "('a'), ('b')", "('x'), ('y')", "('z')")):
+            star.sql(f"INSERT INTO lake.db.bytes SELECT t.s, X'0{number % 3}', {number} FROM VALUES {values} AS t(s)")
+        query = check(star, "SELECT bytes.n FROM lake.db.bytes JOIN lake.db.wanted w USING (s) WHERE g = 1")
+        assert query.count() == 2
+        check(star, "SELECT bytes.n FROM lake.db.bytes JOIN lake.db.wanted w USING (b, n) WHERE g = 1")
+    finally:
+        star.sql("DROP TABLE lake.db.bytes PURGE")
+        star.sql("DROP TABLE lake.db.wanted PURGE")
+
+
+def test_timestamps_of_int96(star: SparkSession, tmp_path: Path) -> None:
+    """They have no bounds, so that their file is read."""
+    star.sql(
+        "CREATE TABLE lake.db.old_times USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, ts) */ ts FROM lake.db.fact"
+    )
+    try:
+        with settings(star, {"spark.sql.parquet.outputTimestampType": "INT96"}):
+            star.sql("SELECT ts FROM lake.db.fact WHERE i < 100").coalesce(1).write.parquet(str(tmp_path / "int96"))
+        star.sql(
+            f"CALL lake.system.add_files(table => 'db.old_times', source_table => '`parquet`.`{tmp_path / 'int96'}`')"
+        )
+        query = check(star, "SELECT t.ts FROM lake.db.old_times t JOIN lake.db.dim USING (ts) WHERE g = 0")
+        assert skipped(query, "old_times") == [7]
+    finally:
+        star.sql("DROP TABLE lake.db.old_times")
+
+
 def test_setting(star: SparkSession) -> None:
     sql = "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3"
     for value, expected in (("AUTO", [28]), ("off", [None]), ("yes", [None])):

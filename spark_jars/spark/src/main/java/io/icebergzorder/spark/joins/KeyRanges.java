@@ -59,8 +59,11 @@ final class KeyRanges {
 
   /** Whether bounds order a key as a join compares it. */
   private static boolean isOrdered(Object key) {
-    // Iceberg compares text as characters, which only valid UTF-8 has.
-    return !(key instanceof UTF8String text) || UTF8String.fromString(text.toString()).equals(text);
+    if (key instanceof UTF8String text) {
+      // Iceberg compares text as characters, which only valid UTF-8 has.
+      return UTF8String.fromString(text.toString()).equals(text);
+    }
+    return key == null || key instanceof Comparable;
   }
 
   @SuppressWarnings("unchecked")

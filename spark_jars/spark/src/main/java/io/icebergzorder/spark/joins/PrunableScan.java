@@ -58,6 +58,8 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
 
   @Override
   public void filter(Predicate[] predicates) {
+    nextBatch.remove();
+    nextMetrics.remove();
     Set<String> partitions = new HashSet<>();
     for (NamedReference each : ((SupportsRuntimeV2Filtering) iceberg).filterAttributes()) {
       partitions.add(each.toString());

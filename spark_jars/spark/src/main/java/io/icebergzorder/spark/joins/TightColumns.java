@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
@@ -59,18 +60,18 @@ final class TightColumns {
     if (snapshot == null) {
       return List.of();
     }
-    Map<Integer, Double> shares = null;
-    List<NamedReference> tight = new ArrayList<>();
+    List<Types.NestedField> fields = new ArrayList<>();
     for (String name : read.fieldNames()) {
       Types.NestedField field = metadata.schema().asStruct().field(name);
       if (field != null && isServed(field.type())) {
-        shares = shares == null ? shares(table, snapshot, metadata) : shares;
-        if (shares.getOrDefault(field.fieldId(), 1.0) <= LARGEST_SHARE) {
-          tight.add(Expressions.column("`" + name.replace("`", "``") + "`"));
-        }
+        fields.add(field);
       }
     }
-    return tight;
+    Map<Integer, Double> shares = shares(table, snapshot, metadata, fields);
+    return fields.stream()
+        .filter(field -> shares.get(field.fieldId()) <= LARGEST_SHARE)
+        .<NamedReference>map(field -> Expressions.column("`" + field.name().replace("`", "``") + "`"))
+        .toList();
   }
 
   /** Types that Spark and Iceberg's bounds order alike. Spark joins floating numbers by an expression, not by the column itself. */
@@ -81,18 +82,19 @@ final class TightColumns {
     };
   }
 
-  private static Map<Integer, Double> shares(Table table, Snapshot snapshot, TableMetadata metadata) {
+  /** The shares of some columns; those that no query has asked for before are measured. */
+  private static Map<Integer, Double> shares(
+      Table table, Snapshot snapshot, TableMetadata metadata, List<Types.NestedField> fields) {
     String key = metadata.uuid() + " " + metadata.location() + " " + snapshot.snapshotId();
-    Map<Integer, Double> known = SHARES.get(key);
-    if (known == null) {
-      known = measure(table, snapshot, metadata);
-      SHARES.put(key, known);
+    Map<Integer, Double> known = SHARES.computeIfAbsent(key, any -> new ConcurrentHashMap<>());
+    List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
+    if (!missing.isEmpty()) {
+      known.putAll(measure(table, snapshot, missing));
     }
     return known;
   }
 
-  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, TableMetadata metadata) {
-    List<Types.NestedField> fields = metadata.schema().columns().stream().filter(each -> isServed(each.type())).toList();
+  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields) {
     List<String> names = fields.stream().map(Types.NestedField::name).toList();
     Map<Integer, Bounds> bounds = new HashMap<>();
     fields.forEach(field -> bounds.put(field.fieldId(), new Bounds(field.type().asPrimitiveType())));
@@ -107,10 +109,9 @@ final class TightColumns {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    boolean isOneFile = files < 2;
     Map<Integer, Double> shares = new HashMap<>();
-    if (files > 1) {
-      bounds.forEach((id, each) -> shares.put(id, each.share()));
-    }
+    bounds.forEach((id, each) -> shares.put(id, isOneFile ? 1 : each.share()));
     return shares;
   }
 
