@@ -63,17 +63,21 @@ def rows(page: str, heading: str) -> list[list[str]]:
     for line in lines[start:]:
         if not line.startswith("|"):
             break
-        table.append([cell.strip() for cell in line.strip().strip("|").split(" | ")])
+        table.append(_cells(line))
     return [table[0], *table[2:]]
 
 
 def named(page: str, heading: str) -> dict[str, list[str]]:
     """The cells of all tables of a page that begin with a heading, by the name in backticks that each row begins with."""
     cells = [
-        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        _cells(line)
         for table in re.findall(rf"^{re.escape(heading)}.*\n.*\n((?:\|.*\n)+)", PAGES[page], flags=re.MULTILINE)
         for line in table.splitlines()
     ]
     found = {row[0].split("`")[1]: row for row in cells}
     assert len(found) == len(cells)
     return found
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split(" | ")]
