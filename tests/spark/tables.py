@@ -229,3 +229,15 @@ def _literal(value: str) -> str:
 def local_path(uri: str) -> str:
     """A path on this machine, as Spark, Iceberg or PyIceberg may write it."""
     return os.path.normpath(uri.removeprefix("file://").removeprefix("file:"))
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Set settings of a session for a while."""
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)

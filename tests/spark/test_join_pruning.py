@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.tables import local_path
+from tests.spark.tables import local_path, settings
 
 SETTING = "spark.iceberg-zorder.join-pruning"
 FILES = 32
@@ -52,18 +51,6 @@ def star(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
     for name in ("fact", "dim"):
         spark.sql(f"DROP TABLE lake.db.{name} PURGE")
-
-
-@contextmanager
-def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    """Set settings of a session for a while."""
-    for name, value in values.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in values:
-            spark.conf.unset(name)
 
 
 def nodes(plan: JavaObject) -> Iterator[JavaObject]:

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.fuzz.seeds import seeds
-from tests.spark.test_join_pruning import SETTING, rows, settings, skipped
+from tests.spark.tables import settings
+from tests.spark.test_join_pruning import SETTING, rows, skipped
 
 SEEDS = seeds("stars", 4)
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, needs_branch_argument, untouched
+from tests.spark.tables import Table, create, needs_branch_argument, settings, untouched
 
 # Each Spark line has words of its own for it.
 NOT_FOUND = (
@@ -150,12 +150,11 @@ def test_max_commits_counts_only_with_partial_progress(table: Table) -> None:
 
 @pytest.mark.parametrize("replaced", ["true", "false"])
 def test_a_mistyped_strategy_is_answered_with_ours(spark: SparkSession, table: Table, replaced: str) -> None:
-    spark.conf.set("spark.iceberg-zorder.replace-builtin", replaced)
-    try:
-        with pytest.raises(PySparkException) as refused:
-            table.call("zorder(a)", strategy="zordr")
-    finally:
-        spark.conf.unset("spark.iceberg-zorder.replace-builtin")
+    with (
+        settings(spark, {"spark.iceberg-zorder.replace-builtin": replaced}),
+        pytest.raises(PySparkException) as refused,
+    ):
+        table.call("zorder(a)", strategy="zordr")
     assert (
         f"Cannot rewrite data files of {table.name}, because there is no strategy 'zordr': there are 'zorder' (of "
         "iceberg-zorder), 'binpack' and 'sort' (of Iceberg)"
@@ -189,17 +188,13 @@ def test_sort_order_is_needed(spark: SparkSession, table: Table) -> None:
 
 
 def test_names_count_by_case_as_the_session_says(spark: SparkSession, table: Table) -> None:
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
         assert "column 'A'" in refusal(table, "zorder(A)")
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def test_two_names_that_differ_by_case_only_are_ambiguous_when_case_does_not_count(spark: SparkSession) -> None:
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    both = create(spark, "SELECT id, rand(1) AS k, rand(2) AS K FROM range(10)")
-    spark.conf.unset("spark.sql.caseSensitive")
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
+        both = create(spark, "SELECT id, rand(1) AS k, rand(2) AS K FROM range(10)")
     with pytest.raises(PySparkException, match="ambiguous"):
         both.call("zorder(k)")
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark import rewrite_data_files
-from tests.spark.tables import Table, rolled_back
+from tests.spark.tables import Table, rolled_back, settings
 
 TABLE = "lake.db.`python front`"
 
@@ -55,11 +55,8 @@ def test_rewrites_and_counts(spark: SparkSession, table: str) -> None:
 
 
 def test_where_arrives_as_written(spark: SparkSession, table: str) -> None:
-    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
-    try:
+    with settings(spark, {"spark.sql.parser.escapedStringLiterals": "true"}):
         result = rewrite_data_files(spark, table, ["id"], where='s = "it\'s 3"', options={"rewrite-all": True})
-    finally:
-        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
     assert result.rewritten_data_files_count > 0
     nothing = rewrite_data_files(spark, table, ["id"], where='s = "it is"', options={"rewrite-all": True})
     assert nothing.rewritten_data_files_count == 0

@@ -9,6 +9,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_identifier
 from iceberg_zorder.rewrite.options import name_parts
 from iceberg_zorder.spark.call import procedure_call, string_literal
+from tests.spark.tables import settings
 
 TEXTS = [
     "",
@@ -32,12 +33,9 @@ TEXTS = [
 
 @pytest.mark.parametrize("escaped", [False, True])
 def test_literals_mean_the_text(spark: SparkSession, escaped: bool) -> None:
-    spark.conf.set("spark.sql.parser.escapedStringLiterals", str(escaped).lower())
-    try:
+    with settings(spark, {"spark.sql.parser.escapedStringLiterals": str(escaped).lower()}):
         expressions = ", ".join(string_literal(text, escaped_string_literals=escaped) for text in TEXTS)
         assert list(spark.sql(f"SELECT {expressions}").collect()[0]) == TEXTS
-    finally:
-        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
 def test_plain_text_stays_readable() -> None:

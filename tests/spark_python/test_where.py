@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark.call import failure_message
 from tests.pyiceberg.lake import planned
-from tests.spark.tables import CATALOG
+from tests.spark.tables import CATALOG, settings
 from tests.spark_python.where import condition, create
 
 CONDITIONS = 100
@@ -60,16 +60,12 @@ def holding(spark: SparkSession, name: str, conditions: list[str]) -> list[set[s
     spark.sql(f"SELECT *, _file AS path FROM {name}").cache().createOrReplaceTempView("where_rows")
     found: list[set[str]] = [set() for _ in conditions]
     several = ", ".join(f"({each}) AS c{place}" for place, each in enumerate(conditions))
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")  # to compile them all takes minutes
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    try:
+    # To compile them all takes minutes.
+    with settings(spark, {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}):
         for file, *holds in spark.sql(f"SELECT path, {several} FROM where_rows").collect():
             for place, is_true in enumerate(holds):
                 if is_true:
                     found[place].add(file)
-    finally:
-        spark.conf.unset("spark.sql.codegen.factoryMode")
-        spark.conf.unset("spark.sql.codegen.wholeStage")
     return found
 
 
