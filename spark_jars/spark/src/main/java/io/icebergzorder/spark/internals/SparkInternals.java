@@ -70,6 +70,11 @@ public final class SparkInternals {
     return isDynamic ? Math.max(now, session.sessionState().conf().numShufflePartitions()) : now;
   }
 
+  /** A column's name as Spark reads it as one part, dots in it or not. */
+  public static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
   /** The parts of a table's name, without the quotes. */
   public static List<String> parseName(SparkSession session, String name) throws AnalysisException {
     return line().parseName(session, name);

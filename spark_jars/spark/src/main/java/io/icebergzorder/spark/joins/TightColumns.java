@@ -1,26 +1,32 @@
 package io.icebergzorder.spark.joins;
 
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
+import io.icebergzorder.spark.bounds.FileBounds;
+import io.icebergzorder.spark.internals.SparkInternals;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
-import java.util.Comparator;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Stream;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.CloseableIterable;
-import org.apache.iceberg.types.Comparators;
-import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -70,7 +76,7 @@ final class TightColumns {
     Map<Integer, Double> shares = shares(table, snapshot, metadata, fields);
     return fields.stream()
         .filter(field -> shares.get(field.fieldId()) <= LARGEST_SHARE)
-        .<NamedReference>map(field -> Expressions.column("`" + field.name().replace("`", "``") + "`"))
+        .<NamedReference>map(field -> Expressions.column(SparkInternals.quoted(field.name())))
         .toList();
   }
 
@@ -89,91 +95,44 @@ final class TightColumns {
     Map<Integer, Double> known = SHARES.computeIfAbsent(key, any -> new ConcurrentHashMap<>());
     List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
     if (!missing.isEmpty()) {
-      known.putAll(measure(table, snapshot, missing));
+      double[] shares = measure(table, snapshot, metadata.schema(), missing);
+      for (int i = 0; i < shares.length; i++) {
+        known.put(missing.get(i).fieldId(), shares[i]);
+      }
     }
     return known;
   }
 
-  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields) {
+  private static double[] measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
+    List<ClusteringColumn> columns =
+        fields.stream().map(field -> new ClusteringColumn(List.of(field.name()), field.type().toString())).toList();
+    BoundedFiles files = new FileBounds(columns, schema, visitor -> visit(table, snapshot, fields, visitor)).all();
+    // The bounds themselves are the values that are looked for.
+    Sample bounds = new Sample(files.columns().stream().map(each -> each.lower().and(each.upper())).toList());
+    List<MeasuredFiles> measured = List.of(new MeasuredFiles(files, bounds, bounds.rows()));
+    return IntStream.range(0, columns.size())
+        .mapToDouble(column -> files.count() < 2 ? 1 : share(measured, files.columns().get(column), column))
+        .toArray();
+  }
+
+  private static void visit(Table table, Snapshot snapshot, List<Types.NestedField> fields, Consumer<DataFile> visitor) {
     List<String> names = fields.stream().map(Types.NestedField::name).toList();
-    Map<Integer, Bounds> bounds = new HashMap<>();
-    fields.forEach(field -> bounds.put(field.fieldId(), new Bounds(field.type().asPrimitiveType())));
-    int files = 0;
     try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot.snapshotId()).includeColumnStats(names).planFiles()) {
+      int files = 0;
       for (FileScanTask task : tasks) {
         if (files++ == MOST_FILES) {
           break;
         }
-        bounds.forEach((id, each) -> each.add(task.file(), id));
+        visitor.accept(task.file());
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    boolean isOneFile = files < 2;
-    Map<Integer, Double> shares = new HashMap<>();
-    bounds.forEach((id, each) -> shares.put(id, isOneFile ? 1 : each.share()));
-    return shares;
   }
 
-  /** The bounds of one column in all files. */
-  private static final class Bounds {
-    private final Type type;
-    private final Comparator<Object> order;
-    private final List<Object> lower = new ArrayList<>();
-    private final List<Object> upper = new ArrayList<>();
-    private int unknown;
-
-    Bounds(Type.PrimitiveType type) {
-      this.type = type;
-      this.order = Comparators.forType(type);
-    }
-
-    void add(DataFile file, int id) {
-      ByteBuffer from = file.lowerBounds() == null ? null : file.lowerBounds().get(id);
-      ByteBuffer to = file.upperBounds() == null ? null : file.upperBounds().get(id);
-      if (from != null && to != null) {
-        lower.add(Conversions.fromByteBuffer(type, from));
-        upper.add(Conversions.fromByteBuffer(type, to));
-      } else if (!holdsNullsOnly(file, id)) {
-        unknown++;
-      }
-    }
-
-    private static boolean holdsNullsOnly(DataFile file, int id) {
-      Long values = file.valueCounts() == null ? null : file.valueCounts().get(id);
-      Long nulls = file.nullValueCounts() == null ? null : file.nullValueCounts().get(id);
-      return values != null && values.equals(nulls);
-    }
-
-    /** The mean share of the files that may hold a value, over all bounds as values. */
-    double share() {
-      if (lower.isEmpty()) {
-        return 1;
-      }
-      Object[] starts = lower.stream().sorted(order).toArray();
-      Object[] ends = upper.stream().sorted(order).toArray();
-      double holding =
-          Stream.concat(Arrays.stream(starts), Arrays.stream(ends))
-              .mapToInt(value -> count(starts, value, true) - count(ends, value, false))
-              .average()
-              .orElseThrow();
-      return (holding + unknown) / (lower.size() + unknown);
-    }
-
-    /** How many of the sorted values lie before one, or at it. */
-    private int count(Object[] sorted, Object value, boolean inclusive) {
-      int from = 0;
-      int to = sorted.length;
-      while (from < to) {
-        int middle = (from + to) >>> 1;
-        int compared = order.compare(sorted[middle], value);
-        if (compared < 0 || inclusive && compared == 0) {
-          from = middle + 1;
-        } else {
-          to = middle;
-        }
-      }
-      return from;
-    }
+  /** The mean share of the files with values that may hold one. */
+  private static double share(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
+    FilterRead read = ScanMeasurement.of(measured, column, UnaryOperator.identity());
+    return read == null ? 1 : read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count();
   }
 }

@@ -58,7 +58,7 @@ final class RowArrangement {
       return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false, tasksOfFiles);
     }
     List<Column> columns = new ArrayList<>();
-    Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
+    Arrays.stream(rows.columns()).map(name -> rows.col(SparkInternals.quoted(name))).forEach(columns::add);
     Column number = added(columns, file);
     List<Column> key = new ArrayList<>();
     if (job.filesPerTask() > 1 && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
@@ -144,9 +144,5 @@ final class RowArrangement {
   private Column position(int ordinal, List<Optional<LayoutColumn>> layouts) {
     Column value = order.value(ordinal, scope);
     return PositionFunctions.packed(order.all().get(ordinal), order.type(ordinal), value, layouts, groupsOfPartitions, scope);
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
   }
 }
