@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.queries.sets import QuerySet
 from iceberg_zorder.pyiceberg import advise
+from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.rewrite.options import KNOWN_OPTIONS
 from iceberg_zorder.workload.read import read_workload
@@ -158,7 +159,13 @@ class Tables:
         # Those that do not name the table are not parsed: TPC-DS's are long.
         path.write_text("".join(f"{query};\n" for query in queries if name in query))
         table = catalog.load_table(f"{INGESTED}.{name}")
-        return read_workload([path], scanned_table(table, (INGESTED, name)), dialect="duckdb", kind="sql")
+        return read_workload(
+            [path],
+            scanned_table(table, (INGESTED, name)),
+            dialect="duckdb",
+            kind="sql",
+            dimensions=CatalogDimensions(catalog, (INGESTED,)),
+        )
 
     def filtered(self, queries: Mapping[str, str]) -> dict[str, list[str]]:
         """List of each query the large tables that it filters by values that stand in its text."""

@@ -86,6 +86,11 @@ AsOf = Annotated[
     str | None, typer.Option(help="Time of the queries, for current_date.", show_default="the log's time, else now")
 ]
 
+Readers = Annotated[
+    str,
+    typer.Option(help="Engines that read the table and skip files by joins: spark, trino, duckdb, or other for none."),
+]
+
 
 class _Command(TyperCommand):
     """A command that also reports wrong usage as JSON on stdout when ``--output json`` is given."""
@@ -473,6 +478,7 @@ def workload(
     dialect: Dialect = None,
     as_of: AsOf = None,
     kind: QueryFileKind = None,
+    readers: Readers = "spark",
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -489,9 +495,9 @@ def workload(
         from iceberg_zorder.cli.commands import queries
         from iceberg_zorder.cli.table import named_table
 
-        moment = queries.moment_of(as_of)
+        moment, engines = queries.moment_of(as_of), queries.readers_of(readers)
         found = named_table(table, "read the workload of", catalog, uri, warehouse)
-        return queries.workload(queries.QueryFiles(found, tuple(from_), dialect, moment, kind), to, shown)
+        return queries.workload(queries.QueryFiles(found, tuple(from_), dialect, moment, kind, engines), to, shown)
 
     _exit_after(work, f"the workload of {table}", shown)
 
@@ -512,6 +518,7 @@ def advise(
     dialect: Dialect = None,
     as_of: AsOf = None,
     kind: QueryFileKind = None,
+    readers: Readers = "spark",
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -529,9 +536,9 @@ def advise(
         from iceberg_zorder.cli.commands import queries
         from iceberg_zorder.cli.table import named_table
 
-        moment = queries.moment_of(as_of)
+        moment, engines = queries.moment_of(as_of), queries.readers_of(readers)
         found = named_table(table, "read the workload of", catalog, uri, warehouse)
-        files = queries.QueryFiles(found, tuple(workload), dialect, moment, kind)
+        files = queries.QueryFiles(found, tuple(workload), dialect, moment, kind, engines)
         return queries.advise(files, _pairs("--option", option), branch, days, least_saving, html, shown)
 
     _exit_after(work, f"the advice on {table}", shown)

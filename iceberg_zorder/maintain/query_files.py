@@ -13,6 +13,7 @@ from typing import cast
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.settings import QueryFiles
+from iceberg_zorder.workload.dimension_keys import Dimensions
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
 from iceberg_zorder.workload.scanned_table import ScannedTable
@@ -65,8 +66,8 @@ class QueryFileReader:
         self._home, self._clock = home, clock
         self._read: dict[tuple[object, ...], tuple[datetime, ReadQueries]] = {}
 
-    def read(self, of: QueryFiles, table: ScannedTable) -> ReadQueries:
-        """Read the queries on a table.
+    def read(self, of: QueryFiles, table: ScannedTable, dimensions: Dimensions | None = None) -> ReadQueries:
+        """Read the queries on a table; joins filter it by the keys of ``dimensions``, and by default not at all.
 
         Examples
         --------
@@ -86,7 +87,15 @@ class QueryFileReader:
         if at is not None and found is not None and at >= today and now - at < _FRESH:
             return found
         kind = cast("Format | None", of.format)
-        workload = read_workload(self._paths(of.sources), table, dialect=of.dialect, kind=kind, now=today)
+        workload = read_workload(
+            self._paths(of.sources),
+            table,
+            dialect=of.dialect,
+            kind=kind,
+            now=today,
+            dimensions=dimensions,
+            readers=of.readers,
+        )
         found = ReadQueries.of(workload, of.days)
         self._tell(workload, found, table)
         self._read[key] = (now, found)

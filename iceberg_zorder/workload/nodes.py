@@ -11,6 +11,8 @@ from sqlglot.errors import SqlglotError
 
 ORIGIN = "origin"
 """Key under which a condition keeps its original text."""
+JOINED = "joined"
+"""Key under which a condition keeps the join whose keys it has."""
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.boxes import boxes_of
+from iceberg_zorder.workload.dimension_keys import Dimensions
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain
@@ -32,8 +33,10 @@ def read_workload(
     as_of: datetime | None = None,
     kind: Format | None = None,
     now: datetime | None = None,
+    dimensions: Dimensions | None = None,
+    readers: Sequence[str] = ("spark",),
 ) -> Workload:
-    """Read the workload of a table.
+    """Read the workload of a table; the parameters are those of StatementReader.
 
     Examples
     --------
@@ -45,7 +48,9 @@ def read_workload(
     ...     read_workload([queries], table).queries
     (Query(filter='a > 1', weight=2.0, weaker=0.0),)
     """
-    reader = _Reader(table, dialect, as_of, now or datetime.now(timezone.utc))
+    now = now or datetime.now(timezone.utc)
+    statements = StatementReader(table, dialect=dialect, as_of=as_of, now=now, dimensions=dimensions, readers=readers)
+    reader = _Reader(table, dialect, as_of, now, statements)
     for path in paths:
         for source in sources(path, kind):
             reader.add(source)
@@ -55,12 +60,19 @@ def read_workload(
 class _Reader:
     """Reads one file after the other."""
 
-    def __init__(self, table: ScannedTable, dialect: str | None, as_of: datetime | None, now: datetime) -> None:
+    def __init__(
+        self,
+        table: ScannedTable,
+        dialect: str | None,
+        as_of: datetime | None,
+        now: datetime,
+        statements: StatementReader,
+    ) -> None:
         self._table = table
         self._dialect = dialect
         self._as_of = as_of
         self._now = now
-        self._statements = StatementReader(table, dialect=dialect, as_of=as_of, now=now)
+        self._statements = statements
         self._gathered = Gathered()
         self._read: list[Workload] = []
 

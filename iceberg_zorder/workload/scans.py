@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -23,12 +24,15 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 _TABLE = "\ue000"
 """The table's name in a statement, whatever the statement calls it."""
 _UNKNOWN = "\ue001"
+_DIMENSION = "\ue002"
+"""How the names of other known tables begin."""
 _MOST_TABLES = 2_000
 """Of a statement: each name of a CTE or a view counts as the tables that its query reads."""
 _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
 _WEEKS_FROM_SUNDAY = {(Oracle, "DAY"), (TSQL, "WEEK")}
 _PLAIN = "plain"
+_ONE_TABLE = ("with_", "joins", "laterals", "group", "having", "qualify")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.Like)
 
 
@@ -64,14 +68,35 @@ class Scan:
     facts: tuple[exp.Expr, ...]
 
 
+class Lookup(Protocol):
+    """Looks up the keys by which a table is joined."""
+
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
+        """Return another table by its name in the statement; None if it is not known."""
+
+    def condition(
+        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, *, is_own: bool
+    ) -> tuple[exp.Expr, bool] | None:
+        """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts."""
+
+
+@dataclass(frozen=True)
+class _Joins:
+    """The dimensions of a statement, by the names that the inliner gave them."""
+
+    lookup: Lookup
+    dimensions: Mapping[str, ScannedTable]
+
+
 def find_scans(
     statement: exp.Expr,
     table: ScannedTable,
     dialect: Dialect,
     views: Callable[[Sequence[str]], View | None] = lambda _: None,
     namespace: Sequence[str] = (),
+    lookup: Lookup | None = None,
 ) -> list[Scan]:
-    """Return the scans of a table in a statement.
+    """Return the scans of a table in a statement; with a lookup, keys of joined dimensions are conditions, too.
 
     Examples
     --------
@@ -90,18 +115,21 @@ def find_scans(
             node.set("unit", exp.var("WEEK_FROM_SUNDAY"))
         if isinstance(node, exp.Column) and node.args.get("join_mark"):
             raise InvalidInputError("it has (+), write LEFT JOIN")
-    inliner = _Inliner(table, dialect, views, namespace)
-    schema = MappingSchema({_TABLE: dict.fromkeys(table.top_level, "unknown")}, normalize=False)
+    inliner = _Inliner(table, dialect, views, namespace, lookup)
+    joins = None if lookup is None else _Joins(lookup, inliner.dimensions)
     found: list[Scan] = []
     for query in _queries(statement):
         query = inliner.inlined(query)
         if not inliner.tables:
             continue
+        columns = {_TABLE: table.top_level}
+        columns |= {name: each.top_level for name, each in inliner.dimensions.items()}
+        schema = {name: dict.fromkeys(each, "unknown") for name, each in columns.items()}
         try:
             query = qualify_tables(query, dialect=dialect)
             query = qualify_columns(
-                _placed(query, table.top_level),
-                schema,
+                _placed(query, columns),
+                MappingSchema(schema, normalize=False),
                 # Next to tables whose columns are not known, a name may be theirs.
                 expand_alias_refs=not inliner.has_others,
                 allow_partial_qualification=True,
@@ -111,7 +139,7 @@ def find_scans(
             raise InvalidInputError(f"its names cannot be resolved: {str(error).partition('.')[0]}") from error
         scope = build_scope(query)
         if scope is not None:
-            found += _scans(scope, [])
+            found += _scans(scope, [], joins)
     return found
 
 
@@ -191,12 +219,15 @@ class _Inliner:
         dialect: Dialect,
         views: Callable[[Sequence[str]], View | None],
         namespace: Sequence[str],
+        lookup: Lookup | None,
     ) -> None:
         self._table = table
         self._dialect = dialect
         self._views = views
         self._namespace = namespace
+        self._lookup = lookup
         self._count = 0
+        self.dimensions: dict[str, ScannedTable] = {}
         self.tables = 0
         self.has_others = False
 
@@ -268,19 +299,20 @@ class _Inliner:
             self._count += sum(1 for _ in view.query.find_all(exp.Table))
         elif self._is_own(node, parts):
             self.tables += 1
-            if not node.alias:
-                name = parts[-1] if parts else self._table.identifier[-1]
-                node.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
-            for key in ("db", "catalog"):
-                node.set(key, None)
-            node.set("this", exp.to_identifier(_TABLE))
+            _rename(node, parts[-1] if parts else self._table.identifier[-1], _TABLE)
             return
         else:
             view = self._view(parts, inside)
-        if view is None:
+        if view is not None:
+            node.replace(_subquery(node, view))
+            return
+        dimension = self._lookup.find(tuple(parts)) if self._lookup is not None and parts else None
+        if dimension is None:
             self.has_others = True
         else:
-            node.replace(_subquery(node, view))
+            name = f"{_DIMENSION}{'.'.join(dimension.identifier)}"
+            self.dimensions[name] = dimension
+            _rename(node, parts[-1], name)
 
     def _view(self, parts: Sequence[str], inside: tuple[int, ...]) -> View | None:
         found = self._views(parts) if parts else None
@@ -298,6 +330,14 @@ class _Inliner:
         return self._table.is_named(parts, self._namespace)
 
 
+def _rename(node: exp.Table, alias: str, name: str) -> None:
+    if not node.alias:
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    for key in ("db", "catalog"):
+        node.set(key, None)
+    node.set("this", exp.to_identifier(name))
+
+
 def _subquery(node: exp.Table, view: View) -> exp.Subquery:
     alias = node.args.get("alias")
     columns = [each.copy() for each in alias.columns] if alias is not None else []
@@ -310,58 +350,62 @@ def _subquery(node: exp.Table, view: View) -> exp.Subquery:
     return found
 
 
-def _placed(query: exp.Query, own: Sequence[str]) -> exp.Query:
+def _placed(query: exp.Query, columns: Mapping[str, Sequence[str]]) -> exp.Query:
     """Name the sources of columns in subqueries, where sqlglot wants the columns of all tables to be known."""
     for scope in traverse_scope(query):
         if not scope.can_be_correlated:
             continue
         for column in scope.unqualified_columns:
-            known = [name for name, (_, source) in scope.selected_sources.items() if column.name in _names(source, own)]
+            known = [
+                name for name, (_, source) in scope.selected_sources.items() if column.name in _names(source, columns)
+            ]
             if len(known) < 2:
                 column.set("table", exp.to_identifier(known[0] if known else _UNKNOWN, quoted=True))
     return query
 
 
-def _names(source: exp.Table | Scope, own: Sequence[str]) -> Sequence[str]:
+def _names(source: exp.Table | Scope, columns: Mapping[str, Sequence[str]]) -> Sequence[str]:
     if isinstance(source, Scope):
         query = source.expression
         return query.named_selects if isinstance(query, exp.Query) else ()
-    return own if source.name == _TABLE else ()
+    return columns.get(source.name, ())
 
 
 _ITSELF = View(exp.Select())
 
 
-def _scans(scope: Scope, above: list[exp.Expr]) -> Iterator[Scan]:
+def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins | None) -> Iterator[Scan]:
     """Go through a scope whose rows have to meet some conditions on its own sources."""
     query = scope.expression
     for each in scope.set_operation_scopes:
-        yield from _scans(each, above if not _is_cut(query) else [])
+        yield from _scans(each, above if not _is_cut(query) else [], joins)
     sources = scope.selected_sources.items() if isinstance(query, exp.Select) else ()
     for name, (node, source) in sources:
         is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
         facts = _facts(query, name, above) if isinstance(query, exp.Select) and not is_blocked else []
+        if joins is not None and isinstance(query, exp.Select):
+            facts = _with_keys(query, name, facts, joins)
         if isinstance(source, exp.Table):
             if source.name == _TABLE:
                 alias = source.args.get("alias")
                 yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
         elif not source.is_cte:
-            yield from _pushed(source, name, facts)
+            yield from _pushed(source, name, facts, joins)
     for each in (*scope.cte_scopes, *scope.subquery_scopes):
-        yield from _scans(each, [])
+        yield from _scans(each, [], joins)
 
 
-def _pushed(scope: Scope, name: str, facts: Sequence[exp.Expr]) -> Iterator[Scan]:
+def _pushed(scope: Scope, name: str, facts: Sequence[exp.Expr], joins: _Joins | None) -> Iterator[Scan]:
     """Go through a derived table, whose rows have to meet conditions on its columns."""
     own = [
         each for each in facts if not each.find(exp.Query) and {column.table for column in columns_in(each)} == {name}
     ]
     query = scope.expression
     names = [each.alias_or_name for each in _leftmost(query).expressions]
-    yield from _into(scope, names, own)
+    yield from _into(scope, names, own, joins)
 
 
-def _into(scope: Scope, names: Sequence[str], facts: Sequence[exp.Expr]) -> Iterator[Scan]:
+def _into(scope: Scope, names: Sequence[str], facts: Sequence[exp.Expr], joins: _Joins | None) -> Iterator[Scan]:
     query: exp.Expr | None = scope.expression
     while query is not None and (query is scope.expression or isinstance(query, exp.Subquery)):
         if _is_cut(query):
@@ -371,9 +415,9 @@ def _into(scope: Scope, names: Sequence[str], facts: Sequence[exp.Expr]) -> Iter
     if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
         is_known = not any(each.is_star for each in query.find_all(exp.Select)) and not query.args.get("by_name")
         for each in (*scope.cte_scopes, *scope.subquery_scopes):
-            yield from _scans(each, [])
+            yield from _scans(each, [], joins)
         for each in scope.set_operation_scopes:
-            yield from _into(each, names, facts if is_known else [])
+            yield from _into(each, names, facts if is_known else [], joins)
         return
     found = []
     if isinstance(query, exp.Select) and not any(_HALF_JOIN in each.meta for each in query.args.get("joins") or ()):
@@ -388,7 +432,7 @@ def _into(scope: Scope, names: Sequence[str], facts: Sequence[exp.Expr]) -> Iter
             columns = {each.name for each in columns_in(fact)}
             if all(each in by_name and _is_of(by_name[each], keys) for each in columns):
                 found.append(_with_values(fact, by_name))
-    yield from _scans(scope, found)
+    yield from _scans(scope, found, joins)
 
 
 def _with_values(fact: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
@@ -542,6 +586,98 @@ def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
             (column,) = columns
             found.append(_with_values(each, {column.name: equal[column]}))
     return found
+
+
+def _with_keys(select: exp.Select, name: str, facts: Sequence[exp.Expr], joins: _Joins) -> list[exp.Expr]:
+    """Replace joins with dimensions by their keys; a join stays where keys have only a part of its conditions."""
+    if not facts:
+        return []
+    sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    dimensions = {each.alias_or_name: each for each in sources}
+    is_own = dimensions[name].name == _TABLE if isinstance(dimensions.get(name), exp.Table) else False
+    found: list[exp.Expr] = []
+    for each in facts:
+        keys, is_whole = _keys_of(each, name, facts, dimensions, joins, is_own=is_own)
+        found += [*([keys] if keys is not None else []), *([] if is_whole else [each])]
+    return found
+
+
+def _keys_of(
+    fact: exp.Expr,
+    name: str,
+    facts: Sequence[exp.Expr],
+    dimensions: Mapping[str, exp.Expr],
+    joins: _Joins,
+    *,
+    is_own: bool,
+) -> tuple[exp.Expr | None, bool]:
+    """Return a join condition's keys, and whether they have all of it; ``facts`` are conditions on the dimensions."""
+    if isinstance(fact, exp.In) and fact.args.get("query") and _is_of_sources(fact.this, {name}):
+        return _keys_in(fact.this, fact.args["query"], [], None, joins, is_own=is_own)
+    for own, other in _both_ways(fact) if isinstance(fact, exp.EQ) else ():
+        if not _is_of_sources(own, {name}):
+            continue
+        if isinstance(other, exp.Subquery):
+            return _keys_in(own, other, [], None, joins, is_own=is_own)
+        if isinstance(other, exp.Column) and other.table != name and other.table in dimensions:
+            about = [
+                each for each in facts if each is not fact and {at.table for at in columns_in(each)} == {other.table}
+            ]
+            return _keys_in(own, dimensions[other.table], about, other.name, joins, is_own=is_own)
+    return None, False
+
+
+def _keys_in(
+    own: exp.Expr,
+    source: exp.Expr,
+    facts: Sequence[exp.Expr],
+    key: str | None,
+    joins: _Joins,
+    *,
+    is_own: bool,
+) -> tuple[exp.Expr | None, bool]:
+    """Return the keys of a table, or of a query of one table; its only column is the key if none is given."""
+    while isinstance(source, exp.Subquery):
+        alias = source.args.get("alias")
+        query = source.this
+        if (alias is not None and alias.columns) or not isinstance(query, exp.Select) or not _is_of_one_table(query):
+            return None, False
+        values = {each.alias_or_name: each.unalias() for each in query.expressions}
+        names = {column.name for each in facts for column in columns_in(each)}
+        if any(each.is_star for each in query.expressions):
+            values |= {
+                each: exp.column(each, query.args["from_"].alias_or_name) for each in {*names, key} - values.keys()
+            }
+        value = values.get(key) if key is not None else next(iter(values.values())) if len(values) == 1 else None
+        if not isinstance(value, exp.Column) or not all(isinstance(values.get(each), exp.Column) for each in names):
+            return None, False
+        where = query.args.get("where")
+        facts = [*(_with_values(each, values) for each in facts), *conjuncts(where.this if where is not None else None)]
+        source, key = query.args["from_"].this, value.name
+    dimension = joins.dimensions.get(source.name) if isinstance(source, exp.Table) else None
+    if dimension is None or key is None:
+        return None, False
+    alias = source.args.get("alias")
+    if (alias is not None and alias.columns) or any(
+        source.args.get(each) for each in (*_MOVED, "changes", "when", "version")
+    ):
+        return None, False
+    known: list[exp.Expr] = []
+    is_whole = True
+    for each in facts:
+        keys, of_all = (
+            _keys_of(each, source.alias_or_name, (), {}, joins, is_own=False) if each.find(exp.Query) else (each, True)
+        )
+        known += [keys] if keys is not None else []
+        is_whole = is_whole and of_all
+    assert isinstance(own, exp.Column)  # noqa: S101 - of a source
+    found = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, is_own=is_own)
+    return (None, False) if found is None else (found[0], found[1] and is_whole)
+
+
+def _is_of_one_table(select: exp.Select) -> bool:
+    is_one = select.args.get("from_") is not None and not any(select.args.get(each) for each in _ONE_TABLE)
+    return is_one and not _is_cut(select)
 
 
 def _both_ways(equal: exp.EQ) -> list[tuple[exp.Expr, exp.Expr]]:

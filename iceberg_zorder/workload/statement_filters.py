@@ -10,10 +10,11 @@ from sqlglot import exp
 
 from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
-from iceberg_zorder.workload.nodes import ORIGIN, columns_in, path_of, shown
+from iceberg_zorder.workload.nodes import JOINED, ORIGIN, columns_in, path_of, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import Scan
+from iceberg_zorder.workload.workload import JoinKeys
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,14 @@ class ScanFilter:
         Columns compared with unknown values, with the kind of comparison.
     lost : tuple of (str, str)
         Conditions that the filter leaves out in whole or in part, with the reasons.
+    joins : tuple of JoinKeys
+        The joins whose keys the filter has.
     """
 
     filter: str
     unknown: Mapping[str, str] = field(default_factory=dict)
     lost: tuple[tuple[str, str], ...] = ()
+    joins: tuple[JoinKeys, ...] = ()
 
 
 def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
@@ -66,6 +70,7 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
     is_alone = select is None or not (select.args.get("joins") or select.args.get("laterals"))
     found: list[Understood] = []
     missing: dict[tuple[str, str], None] = {}
+    joins = [fact.meta[JOINED] for fact in scan.facts if JOINED in fact.meta]
     for fact in scan.facts:
         understood = conditions.true_of(fact)
         found.append(understood)
@@ -73,4 +78,4 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
             missing[fact.meta.get(ORIGIN) or shown(fact), understood.lost[0]] = None
     whole = all_understood(found)
     unknown = {column_text(column): kind for column, kind in whole.unknown.items()}
-    return ScanFilter(predicate_text(whole.predicate), unknown, tuple(missing))
+    return ScanFilter(predicate_text(whole.predicate), unknown, tuple(missing), tuple(dict.fromkeys(joins)))

@@ -78,7 +78,29 @@ class NotUnderstood:
     weight: float
 
 
-Item = TypeVar("Item", ColumnsOnly, NotUnderstood)
+@dataclass(frozen=True)
+class JoinKeys:
+    """The keys of a dimension by which scans of the table are filtered; the scans' filters have them as ranges.
+
+    Parameters
+    ----------
+    key : str
+        The dimension's column, such as ``db.date_dim.d_date_sk``.
+    filter : str
+        The filter on the dimension, in Spark SQL.
+    keys : int
+        The number of distinct keys, at least 0.
+    weight : float
+        The number of scans, in [0, inf).
+    """
+
+    key: str
+    filter: str
+    keys: int
+    weight: float
+
+
+Item = TypeVar("Item", ColumnsOnly, NotUnderstood, JoinKeys)
 
 
 @dataclass(frozen=True)
@@ -95,6 +117,8 @@ class Workload:
         Distinct entries, sorted by descending weight.
     elsewhere : float, optional
         The weight of statements that do not read the table, in [0, inf).
+    joins : tuple of JoinKeys, optional
+        Distinct entries, sorted by descending weight.
 
     Examples
     --------
@@ -107,6 +131,7 @@ class Workload:
     columns_only: tuple[ColumnsOnly, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
     elsewhere: float = 0.0
+    joins: tuple[JoinKeys, ...] = ()
 
     @staticmethod
     def of(
@@ -114,9 +139,11 @@ class Workload:
         columns_only: Iterable[ColumnsOnly] = (),
         not_understood: Iterable[NotUnderstood] = (),
         elsewhere: float = 0.0,
+        joins: Iterable[JoinKeys] = (),
     ) -> Workload:
         """Make a workload; equal entries are merged, and their weights are added."""
-        return Workload(_merged_queries(queries), _merged(columns_only), _merged(not_understood), elsewhere)
+        parts = _merged_queries(queries), _merged(columns_only), _merged(not_understood)
+        return Workload(*parts, elsewhere, _merged(joins))
 
     @property
     def weight(self) -> float:
@@ -159,6 +186,7 @@ class Workload:
             (*self.columns_only, *other.columns_only),
             (*self.not_understood, *other.not_understood),
             self.elsewhere + other.elsewhere,
+            (*self.joins, *other.joins),
         )
 
 
@@ -178,6 +206,7 @@ class Gathered:
         self._queries: list[Query] = []
         self._columns_only: list[ColumnsOnly] = []
         self._not_understood: list[NotUnderstood] = []
+        self._joins: list[JoinKeys] = []
         self.elsewhere = 0.0
 
     def add(
@@ -187,8 +216,9 @@ class Gathered:
         *,
         columns: Mapping[str, str] | None = None,
         lost: Iterable[tuple[str, str]] = (),
+        joins: Iterable[JoinKeys] = (),
     ) -> None:
-        """Count scans: their filter, columns with unknown values, and parts that were not understood, with reasons."""
+        """Count scans: filter, columns with unknown values, parts that were not understood with reasons, and joins."""
         lost = dict.fromkeys(lost)
         if columns:
             self._columns_only.append(ColumnsOnly(tuple(sorted(columns.items())), weight, filter))
@@ -196,6 +226,7 @@ class Gathered:
             self._queries.append(Query(filter, weight, weight if lost else 0.0))
         for text, reason in lost:
             self.miss("part", text, reason, weight)
+        self._joins += [replace(each, weight=weight) for each in joins]
 
     def miss(self, kind: str, text: str, reason: str, weight: float) -> None:
         """Add a statement or a part that was not understood."""
@@ -204,7 +235,7 @@ class Gathered:
 
     def workload(self) -> Workload:
         """Return the workload."""
-        return Workload.of(self._queries, self._columns_only, self._not_understood, self.elsewhere)
+        return Workload.of(self._queries, self._columns_only, self._not_understood, self.elsewhere, self._joins)
 
 
 def _priority(query: Query) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -16,6 +17,7 @@ from iceberg_zorder.workload.workload import (
     FULL_SCAN,
     KINDS,
     ColumnsOnly,
+    JoinKeys,
     NotUnderstood,
     Query,
     Workload,
@@ -51,6 +53,7 @@ def to_dict(workload: Workload) -> dict[str, Any]:
             for each in workload.not_understood
         ],
         **({"elsewhere": workload.elsewhere} if workload.elsewhere else {}),
+        **({"joins": [asdict(each) for each in workload.joins]} if workload.joins else {}),
     }
 
 
@@ -157,12 +160,20 @@ class _NotUnderstood(_Strict):
     kind: Literal["part", "statement"] = "statement"
 
 
+class _Join(_Strict):
+    key: str
+    filter: _Filter
+    keys: Annotated[int, Field(ge=0)]
+    weight: _Weight
+
+
 class _File(_Strict):
     version: Annotated[int, Field(ge=VERSION, le=VERSION)]
     queries: list[_Query]
     columns_only: list[_ColumnsOnly] = Field(default_factory=list)
     not_understood: list[_NotUnderstood] = Field(default_factory=list)
     elsewhere: _Weight = 0.0
+    joins: list[_Join] = Field(default_factory=list)
 
     def workload(self) -> Workload:
         return Workload.of(
@@ -170,4 +181,5 @@ class _File(_Strict):
             (ColumnsOnly(tuple(sorted(each.columns.items())), each.weight, each.filter) for each in self.columns_only),
             (NotUnderstood(each.kind, each.text, each.reason, each.weight) for each in self.not_understood),
             self.elsewhere,
+            (JoinKeys(each.key, each.filter, each.keys, each.weight) for each in self.joins),
         )

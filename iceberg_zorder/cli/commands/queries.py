@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from pyiceberg.table import Table
 from rich.console import Console
 from rich.text import Text
 
@@ -19,13 +20,14 @@ from iceberg_zorder.cli.table import NamedTable
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import advise as advise_on
 from iceberg_zorder.pyiceberg.catalog import load_table
+from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.rewrite.predicate import as_timestamp
+from iceberg_zorder.workload.dimension_keys import check_readers
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
-from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.summary import summary
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
@@ -40,10 +42,25 @@ class QueryFiles:
     dialect: str | None
     as_of: datetime | None
     kind: Format | None
+    readers: tuple[str, ...] = ("spark",)
 
-    def read(self, table: ScannedTable) -> Workload:
-        """Return the workload of the files; only the table's schema is used."""
-        return read_workload(self.files, table, dialect=self.dialect, as_of=self.as_of, kind=self.kind)
+    def read(self, table: Table) -> Workload:
+        """Return the workload of the files; reads the table's schema, and the dimensions that it is joined with."""
+        identifier = self.table.identifier
+        return read_workload(
+            self.files,
+            scanned_table(table, identifier),
+            dialect=self.dialect,
+            as_of=self.as_of,
+            kind=self.kind,
+            dimensions=CatalogDimensions(table.catalog, identifier[:-1]),
+            readers=self.readers,
+        )
+
+
+def readers_of(text: str) -> tuple[str, ...]:
+    """Parse ``--readers``; raises InvalidInputError."""
+    return check_readers([each.strip() for each in text.split(",")])
 
 
 def moment_of(text: str | None) -> datetime | None:
@@ -62,10 +79,10 @@ def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
     if to is not None and not to.parent.is_dir():
         raise InvalidInputError(f"Cannot write --to {to}, because the directory {to.parent} does not exist")
     with failures(f"read the workload of {name}", output):
-        columns = scanned_table(load_table(queries.table.catalog, queries.table.identifier), queries.table.identifier)
+        loaded = load_table(queries.table.catalog, queries.table.identifier)
         with output.progress() as say:
             say(f"Reading {len(queries.files)} files of queries on {name}")
-            found = queries.read(columns)
+            found = queries.read(loaded)
     if to is not None:
         replace_text(to, to_json(found), flag="--to")
     told = {"table": name, "written": None if to is None else str(to), **summary(found)}
@@ -95,12 +112,16 @@ def advise(
     if not 0 <= least_saving <= 1:
         raise InvalidInputError(f"Cannot use --least-saving {least_saving:g}, because it must be in [0, 1]")
     table, as_of = queries.table, queries.as_of
-    read_with = {"dialect": queries.dialect, "as-of": as_of.isoformat(" ") if as_of else None}
+    read_with = {
+        "dialect": queries.dialect,
+        "as-of": as_of.isoformat(" ") if as_of else None,
+        "readers": ",".join(queries.readers) if queries.readers != ("spark",) else None,
+    }
     with failures(f"advise on {table.name}", output):
         loaded = load_table(table.catalog, table.identifier)
         with output.progress() as say, output.work() as work:
             say(f"Reading {len(queries.files)} files of queries on {table.name}")
-            found = queries.read(scanned_table(loaded, table.identifier))
+            found = queries.read(loaded)
             say(f"Simulating layouts of {table.name}")
             advice = advise_on(
                 loaded,

@@ -174,6 +174,8 @@ class QueryFiles:
     """Format of the files; default: detected per file."""
     dialect: written.Dialect = None
     """SQL dialect of the files, one of sqlglot's."""
+    readers: written.Readers = ("spark",)
+    """Engines that read the table, which tells how joins skip files."""
     pays_within: written.Duration = timedelta(days=7)
     """Time in which the queries must save the bytes that a rewrite for them reads and writes."""
     relayout: written.Relayout = "advise"

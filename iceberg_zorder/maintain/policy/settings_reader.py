@@ -30,7 +30,7 @@ _FORMS = {
     "namespaces": "a mapping of globs to settings",
     "tables": "a mapping of globs to settings",
     "options": "a mapping of options",
-    "workload": "false, or a mapping with from, days, format, dialect, pays-within and relayout",
+    "workload": "false, or a mapping with from, days, format, dialect, readers, pays-within and relayout",
     "triggers": "a mapping of triggers",
     "follow-ups": "a mapping of follow-ups",
     "rewrite-position-delete-files": "false or {}",

@@ -19,6 +19,7 @@ from iceberg_zorder.maintain.policy.relative_dates import folded
 from iceberg_zorder.maintain.policy.schedule import HourRange, check_cron, time_zone
 from iceberg_zorder.rewrite.measures import duration, size
 from iceberg_zorder.rewrite.options import option_text, sort_order_text
+from iceberg_zorder.workload.dimension_keys import READERS, check_readers
 from iceberg_zorder.workload.readers.files import FORMATS
 from iceberg_zorder.workload.readers.statements import dialect_of
 
@@ -90,6 +91,11 @@ def _names(value: object) -> tuple[str, ...] | None:
     if not isinstance(names, list | tuple) or names == []:
         return None
     return tuple(names) if all(map(_text, names)) else None
+
+
+def _readers(value: object) -> tuple[str, ...] | None:
+    names = _names(value)
+    return None if names is None else check_readers(names)
 
 
 def _boolean(value: object) -> bool | None:
@@ -212,6 +218,7 @@ QueryFormat = Annotated[
     str | None, Written(f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}", _one_of(*FORMATS), optional=True)
 ]
 Dialect = Annotated[str | None, Written("a text", _checked(dialect_of), optional=True)]
+Readers = Annotated[tuple[str, ...], Written(f"one of {', '.join(READERS)}, or a list of them", _readers)]
 Days = Annotated[float, Written("a number of days above 0, of 36,500 at most", _number(0, True, 36_500), optional=True)]
 Ratio = Annotated[float | None, Written(_RATIO, _number(1), optional=True)]
 Count = Annotated[int | None, Written(_COUNT, _count, optional=True)]

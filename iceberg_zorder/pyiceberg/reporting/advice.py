@@ -29,6 +29,7 @@ from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
 from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.files import PLAN, DataFileTask, Progress, display_name, silent, sql_name
+from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import (
     Listing,
     file_arrays,
@@ -78,6 +79,7 @@ def advise(
     least_saving: float = LEAST_SAVING,
     progress: Progress = silent,
     files: WorkloadFiles | None = None,
+    readers: Sequence[str] = ("spark",),
 ) -> Advice:
     """Advise on a table's layout for its workload.
 
@@ -102,6 +104,9 @@ def advise(
         A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
         The files that the workload was read from, for statements that name them; by default the given paths.
+    readers : sequence of str, optional
+        Names of the engines that read the table: ``spark``, ``trino``, ``duckdb``, or ``other``. They tell by which
+        keys of joins the queries in files skip files.
 
     Returns
     -------
@@ -146,7 +151,8 @@ def advise(
         paths: list[Path] = []
         if not isinstance(workload, Workload):
             paths = [Path(each) for each in ([workload] if isinstance(workload, str | Path) else workload)]
-            workload = read_workload(paths, scanned)
+            dimensions = CatalogDimensions(table.catalog, table.name()[:-1])
+            workload = read_workload(paths, scanned, dimensions=dimensions, readers=readers)
         filtered = sum(query.weight for query in workload.queries if query.filter != "TRUE")
         tasks = [task for group in plan.groups for task in group.tasks]
         today = queries_today(table, workload, tasks, per_day=None if days is None else filtered / days)

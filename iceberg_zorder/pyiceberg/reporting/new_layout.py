@@ -18,6 +18,7 @@ from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, Worklo
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
 from iceberg_zorder.pyiceberg.files import display_name
+from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table, snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
@@ -61,7 +62,8 @@ class NewLayouts:
         self._found.pop(name, None)
         if settings.workload is None:
             return None
-        read = self._files.read(settings.workload, scanned_table(table, (*name.namespace, name.name)))
+        scanned = scanned_table(table, (*name.namespace, name.name))
+        read = self._files.read(settings.workload, scanned, CatalogDimensions(table.catalog, name.namespace))
         if not read.text:
             return None
         self._queries[name] = read

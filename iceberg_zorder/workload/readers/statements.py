@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +16,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.dimension_keys import READERS, Dimensions, KeyLookup, check_readers
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, find_scans
-from iceberg_zorder.workload.statement_filters import scan_filter
+from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import Gathered, Workload
 
 _NOW = re.compile(
@@ -76,6 +78,11 @@ class StatementReader:
         Time of the statements, with a time zone; the default is the log's time, else ``now``.
     now : datetime
         Current time, with a time zone.
+    dimensions : Dimensions, optional
+        The tables by whose keys joins filter the table; by default, joins filter nothing.
+    readers : sequence of str, optional
+        Names of the engines that read the table, of :data:`~iceberg_zorder.workload.dimension_keys.READERS`. Each
+        reads the same share of the scans.
 
     Raises
     ------
@@ -93,12 +100,21 @@ class StatementReader:
     """
 
     def __init__(
-        self, table: ScannedTable, *, now: datetime, dialect: str | None = None, as_of: datetime | None = None
+        self,
+        table: ScannedTable,
+        *,
+        now: datetime,
+        dialect: str | None = None,
+        as_of: datetime | None = None,
+        dimensions: Dimensions | None = None,
+        readers: Sequence[str] = ("spark",),
     ) -> None:
         self._dialect = dialect_of(dialect)
         self._table = table
         self._as_of = as_of
         self._now = now
+        self._dimensions = dimensions
+        self._ranges = Counter(0 if dimensions is None else READERS[each] for each in check_readers(readers))
         self._statements: dict[str, _Statement] = {}
 
     def add_script(
@@ -165,9 +181,16 @@ class StatementReader:
         def view(parts: Sequence[str]) -> View | None:
             return _latest(views, parts, place)
 
+        now = moment or self._as_of or self._now
+        filters: list[tuple[float, ScanFilter]] = []
         try:
-            scans = find_scans(parsed, self._table, self._dialect, view, namespace)
-            filters = [scan_filter(scan, self._table, moment or self._as_of or self._now) for scan in scans]
+            for ranges, readers in self._ranges.items():
+                lookup = None
+                if ranges and self._dimensions is not None:
+                    lookup = KeyLookup(self._table, self._dimensions, namespace, now, ranges)
+                share = weight * readers / self._ranges.total()
+                scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
+                filters += [(share, scan_filter(scan, self._table, now)) for scan in scans]
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
             return
@@ -178,8 +201,8 @@ class StatementReader:
             return
         if not filters:
             gathered.elsewhere += weight
-        for each in filters:
-            gathered.add(each.filter, weight, columns=each.unknown, lost=each.lost)
+        for share, each in filters:
+            gathered.add(each.filter, share, columns=each.unknown, lost=each.lost, joins=each.joins)
 
     def _views(self, statements: list[_Statement]) -> list[_View]:
         found = []

@@ -1,0 +1,184 @@
+"""Filters that joins give a table: the keys of a dimension's rows that a statement selects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from sqlglot import exp
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import Name
+from iceberg_zorder.workload.nodes import JOINED
+from iceberg_zorder.workload.predicate_text import column_text
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.scans import Scan
+from iceberg_zorder.workload.statement_filters import scan_filter
+from iceberg_zorder.workload.workload import FULL_SCAN, JoinKeys
+
+READERS = {"spark": 64, "trino": 64, "duckdb": 1, "other": 0}
+"""The most ranges of a join's keys by which each engine skips files; ``other`` engines skip no files by joins.
+
+Spark, with this project's jar, and Trino take ranges or sets of keys; DuckDB takes the least and the greatest key."""
+MOST_KEYS = 10_000
+"""Joins with more selected keys are left out: such keys are rarely close to each other."""
+_KEY_TYPES = ("int", "long", "date", "timestamp", "timestamptz", "string", "decimal")
+
+
+class Dimensions(Protocol):
+    """The tables that a table is joined with, by the names of a statement."""
+
+    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+        """Return a dimension; None if there is no such table."""
+
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+        """Return the distinct values of a column in rows that may match a filter; None if they cannot be looked up."""
+
+
+@dataclass(frozen=True)
+class KeyLookup:
+    """Looks up the keys of joins in one statement.
+
+    Parameters
+    ----------
+    table : ScannedTable
+        The table whose workload is read.
+    dimensions : Dimensions
+        The other tables.
+    namespace : tuple of str
+        The namespace of names without one.
+    now : datetime
+        Time of the statement, with a time zone.
+    ranges : int
+        The most ranges of keys by which the reading engine skips files, at least 1.
+    """
+
+    table: ScannedTable
+    dimensions: Dimensions
+    namespace: tuple[str, ...]
+    now: datetime
+    ranges: int
+
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
+        """Return a dimension; None if there is no such table."""
+        return self.dimensions.find(name, self.namespace)
+
+    def condition(
+        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, *, is_own: bool
+    ) -> tuple[exp.Expr, bool] | None:
+        """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts.
+
+        Parameters
+        ----------
+        dimension : ScannedTable
+            The dimension.
+        scan : Scan
+            Its scan in the statement.
+        key : str
+            Its column.
+        column : sqlglot.exp.Column
+            The column that equals the key.
+        is_own : bool
+            Whether the column is the table's; otherwise its type is not known.
+
+        Returns
+        -------
+        tuple of (sqlglot.exp.Expr, bool), or None
+            None if the scan's facts select all rows, or the keys cannot be looked up.
+        """
+        found = dimension.column((key,))
+        own = self.table.column((column.name,)) if is_own else None
+        if found is None or not _are_equal(found[1], own[1] if own is not None else None):
+            return None
+        of_dimension = scan_filter(scan, dimension, self.now)
+        if of_dimension.filter == FULL_SCAN:
+            return None
+        keys = self.dimensions.keys(dimension, found[0], of_dimension.filter)
+        if keys is None:
+            return None
+        condition = key_condition(column, keys, self.ranges)
+        name = f"{'.'.join(dimension.identifier)}.{column_text(found[0])}"
+        condition.meta[JOINED] = JoinKeys(name, of_dimension.filter, len(keys), 0.0)
+        return condition, not of_dimension.lost and not of_dimension.unknown
+
+
+def check_readers(readers: Sequence[str]) -> tuple[str, ...]:
+    """Return the distinct names of engines; raises InvalidInputError for an unknown one.
+
+    Examples
+    --------
+    >>> check_readers(["trino", "spark", "trino"])
+    ('trino', 'spark')
+    >>> check_readers(["presto"])
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use the reader 'presto', because it must be one of spark, trino, \
+duckdb, other
+    """
+    unknown = next((each for each in readers if each not in READERS), None)
+    if unknown is not None or not readers:
+        known = ", ".join(READERS)
+        raise InvalidInputError(f"Cannot use the reader '{unknown or ''}', because it must be one of {known}")
+    return tuple(dict.fromkeys(readers))
+
+
+def key_condition(column: exp.Column, keys: Sequence[Any], most: int) -> exp.Expr:
+    """Return the condition that a column lies in at most ``most`` ranges of keys.
+
+    The ranges are cut at the largest gaps between keys; text, which has no gaps, is cut into ranges of as many keys.
+
+    Examples
+    --------
+    >>> keys = [date(2024, 1, day) for day in (1, 2, 3, 9, 30)]
+    >>> print(key_condition(exp.column("d"), keys, 2).sql())
+    (d BETWEEN CAST('2024-01-01' AS DATE) AND CAST('2024-01-09' AS DATE) OR d = CAST('2024-01-30' AS DATE))
+    >>> key_condition(exp.column("d"), [3, 1, 2, -8], 64).sql(), key_condition(exp.column("d"), [], 1).sql()
+    ('(d = -8 OR d BETWEEN 1 AND 3)', 'FALSE')
+    """
+    if not keys:
+        return exp.false()
+    parts = [
+        exp.EQ(this=column.copy(), expression=_literal(low))
+        if low == high
+        else exp.Between(this=column.copy(), low=_literal(low), high=_literal(high))
+        for low, high in _ranges(sorted(set(keys)), most)
+    ]
+    return exp.Paren(this=exp.or_(*parts, copy=False)) if len(parts) > 1 else parts[0]
+
+
+def _are_equal(key: str, own: str | None) -> bool:
+    """Return whether columns of two types are equal exactly where their values are."""
+    kind = key.partition("(")[0]
+    if own is None:
+        # Text may be compared as another type, which has another order.
+        return kind in _KEY_TYPES and kind != "string"
+    kinds = {kind, own.partition("(")[0]}
+    return kind in _KEY_TYPES and (len(kinds) == 1 or kinds == {"int", "long"})
+
+
+def _ranges(keys: Sequence[Any], most: int) -> Iterator[tuple[Any, Any]]:
+    step = timedelta(1) if type(keys[0]) is date else 1 if isinstance(keys[0], int) else None
+    if isinstance(keys[0], str):
+        starts = sorted({number * len(keys) // most for number in range(1, most)} - {0})
+    else:
+        gaps = [(high - low, place) for place, (low, high) in enumerate(pairwise(keys), 1)]
+        wide = [each for each in gaps if step is None or each[0] > step]
+        starts = sorted(place for _, place in sorted(wide, key=lambda each: (-each[0], each[1]))[: most - 1])
+    for start, stop in pairwise([0, *starts, len(keys)]):
+        yield keys[start], keys[stop - 1]
+
+
+def _literal(value: Any) -> exp.Expr:
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(" ")), "timestamptz" if value.tzinfo else "timestamp")
+    if isinstance(value, date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    plain = value if isinstance(value, int | np.integer) else f"{Decimal(value):f}"
+    found: exp.Expr = exp.Literal.number(str(plain).lstrip("-"))
+    return exp.Neg(this=found) if str(plain).startswith("-") else found
