@@ -32,6 +32,7 @@ _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
 _WEEKS_FROM_SUNDAY = {(Oracle, "DAY"), (TSQL, "WEEK")}
 _PLAIN = "plain"
+_AT_ANOTHER_TIME = ("changes", "when", "version")
 _ONE_TABLE = ("with_", "joins", "laterals", "group", "having", "qualify")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.Like)
 
@@ -77,7 +78,7 @@ class Lookup(Protocol):
     def condition(
         self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, *, is_own: bool
     ) -> tuple[exp.Expr, bool] | None:
-        """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts."""
+        """Return the condition on a column that equals a dimension's key, and whether it has all facts of its scan."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def find_scans(
             continue
         columns = {_TABLE: table.top_level}
         columns |= {name: each.top_level for name, each in inliner.dimensions.items()}
-        schema = {name: dict.fromkeys(each, "unknown") for name, each in columns.items()}
+        schema: dict[str, object] = {name: dict.fromkeys(each, "unknown") for name, each in columns.items()}
         try:
             query = qualify_tables(query, dialect=dialect)
             query = qualify_columns(
@@ -645,22 +646,20 @@ def _keys_in(
         values = {each.alias_or_name: each.unalias() for each in query.expressions}
         names = {column.name for each in facts for column in columns_in(each)}
         if any(each.is_star for each in query.expressions):
-            values |= {
-                each: exp.column(each, query.args["from_"].alias_or_name) for each in {*names, key} - values.keys()
-            }
+            asked = names if key is None else names | {key}
+            values |= {each: exp.column(each, query.args["from_"].alias_or_name) for each in asked - values.keys()}
         value = values.get(key) if key is not None else next(iter(values.values())) if len(values) == 1 else None
         if not isinstance(value, exp.Column) or not all(isinstance(values.get(each), exp.Column) for each in names):
             return None, False
         where = query.args.get("where")
         facts = [*(_with_values(each, values) for each in facts), *conjuncts(where.this if where is not None else None)]
         source, key = query.args["from_"].this, value.name
-    dimension = joins.dimensions.get(source.name) if isinstance(source, exp.Table) else None
-    if dimension is None or key is None:
+    dimension = joins.dimensions.get(source.name)
+    if not isinstance(source, exp.Table) or dimension is None or key is None:
         return None, False
     alias = source.args.get("alias")
-    if (alias is not None and alias.columns) or any(
-        source.args.get(each) for each in (*_MOVED, "changes", "when", "version")
-    ):
+    # Rows of another time are other rows.
+    if (alias is not None and alias.columns) or any(source.args.get(each) for each in (*_MOVED, *_AT_ANOTHER_TIME)):
         return None, False
     known: list[exp.Expr] = []
     is_whole = True

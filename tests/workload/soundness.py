@@ -1,13 +1,15 @@
 """Holds filters to what they promise: rows that do not meet them make no difference to the result of a statement."""
 
 from datetime import datetime, timezone
+from typing import Any
 
 import duckdb
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import Name, parse_predicate
+from iceberg_zorder.workload.dimension_keys import KeyLookup
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import find_scans
 from iceberg_zorder.workload.statement_filters import scan_filter
@@ -33,17 +35,47 @@ def in_duckdb(condition: str) -> str:
     return sqlglot.transpile(condition, read="spark", write="duckdb")[0]
 
 
+class DuckDimensions:
+    """The tables of a connection as dimensions."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+        """Return a table; None if there is none of this name."""
+        try:
+            columns = self._connection.execute(f"DESCRIBE {'.'.join(name)}").fetchall()
+        except duckdb.CatalogException:
+            return None
+        return ScannedTable(name, {(column,): iceberg_type(kind) for column, kind, *_ in columns})
+
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any]:  # noqa: A002
+        """Return the distinct values of a column in rows that match a filter."""
+        query = f"SELECT DISTINCT {column[0]} FROM {'.'.join(dimension.identifier)} WHERE {in_duckdb(filter)}"
+        return [key for (key,) in self._connection.execute(query).fetchall() if key is not None]
+
+
+def lookup(connection: duckdb.DuckDBPyConnection, table: ScannedTable, ranges: int = 64) -> KeyLookup:
+    """Look up the keys of joins in the tables of a connection."""
+    return KeyLookup(table, DuckDimensions(connection), (), NOW, ranges)
+
+
+def iceberg_type(kind: str) -> str:
+    """Return the type of a column as Iceberg writes it."""
+    return {"INTEGER": "int", "BIGINT": "long", "VARCHAR": "string"}.get(kind) or kind.lower().replace(",", ", ")
+
+
 class Narrowed:
     """A statement whose scans of a table are narrowed by their own filters."""
 
-    def __init__(self, statement: str, table: ScannedTable) -> None:
+    def __init__(self, statement: str, table: ScannedTable, lookup: KeyLookup | None = None) -> None:
         self._tree = sqlglot.parse_one(statement, dialect="duckdb")
         self.filters: list[str] = []
         nodes = list(self._tree.find_all(exp.Table))
         for place, node in enumerate(nodes):
             node.meta["place"] = place
         by_node: dict[int, tuple[exp.Table, list[str]]] = {}
-        for scan in find_scans(self._tree, table, DUCKDB, lambda parts: None):
+        for scan in find_scans(self._tree, table, DUCKDB, lookup=lookup):
             found = scan_filter(scan, table, NOW).filter
             parse_predicate(found)
             self.filters.append(found)

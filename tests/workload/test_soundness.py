@@ -12,17 +12,15 @@ import duckdb
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.readers.statements import split
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.fuzz.seeds import seeds
 from tests.workload.random_queries import CREATE, TABLE, rows, statement
-from tests.workload.soundness import Narrowed, connected, result
+from tests.workload.soundness import Narrowed, connected, iceberg_type, lookup, result
 
 DUCKDB = Dialect.get_or_raise("duckdb")
 QUERIES_PER_SEED = 20
 LARGE = {"lineitem", "orders", "part", "store_sales", "catalog_sales", "web_sales", "date_dim", "item"}
-TYPES = {"INTEGER": "int", "BIGINT": "long", "VARCHAR": "string", "DATE": "date"}
 
 
 def filled(seed: int) -> duckdb.DuckDBPyConnection:
@@ -35,14 +33,18 @@ def filled(seed: int) -> duckdb.DuckDBPyConnection:
 @pytest.mark.parametrize("seed", seeds("workload", 4))
 def test_random_queries(seed: int) -> None:
     connection, rng = filled(seed), random.Random(seed)
-    narrowed_ones = 0
+    narrowed_ones = narrowed_by_joins = 0
     for _ in range(QUERIES_PER_SEED):
         query = statement(rng)
         wanted = result(connection, query)
         narrowed = Narrowed(query, TABLE)
+        by_joins = Narrowed(query, TABLE, lookup(connection, TABLE, rng.choice([1, 3, 64])))
         narrowed_ones += any(each != "TRUE" for each in narrowed.filters)
+        narrowed_by_joins += by_joins.filters != narrowed.filters
         assert result(connection, narrowed.statement) == wanted, query
+        assert result(connection, by_joins.statement) == wanted, (query, by_joins.filters)
     assert narrowed_ones >= QUERIES_PER_SEED // 4
+    assert narrowed_by_joins
 
 
 CORNERS = [each for _, each in split(Path(__file__).with_name("corners.sql").read_text(encoding="utf-8"), DUCKDB)]
@@ -52,7 +54,8 @@ def test_corners() -> None:
     connection = filled(0)
     for corner in CORNERS:
         wanted = result(connection, corner)
-        assert result(connection, Narrowed(corner, TABLE).statement) == wanted, corner
+        for looked_up in (None, lookup(connection, TABLE)):
+            assert result(connection, Narrowed(corner, TABLE, looked_up).statement) == wanted, corner
 
 
 def test_the_harness_notices_a_filter_that_leaves_out_too_much() -> None:
@@ -84,11 +87,11 @@ def test_queries_of_tpc(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
     for number, query in queries_of(connection, name):
         wanted = result(connection, query)
         for table in tables(connection):
-            narrowed = Narrowed(query, table)
+            narrowed = Narrowed(query, table, lookup(connection, table, 1 if number % 2 else 64))
             if any(each != "TRUE" for each in narrowed.filters):
                 narrowed_ones += 1
                 assert result(connection, narrowed.statement) == wanted, (number, table.identifier)
-    assert narrowed_ones > {"tpch": 15, "tpcds": 100}[name]
+    assert narrowed_ones > {"tpch": 15, "tpcds": 100}[name], narrowed_ones
 
 
 def queries_of(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[int, str]]:
@@ -100,10 +103,7 @@ def tables(connection: duckdb.DuckDBPyConnection) -> Iterator[ScannedTable]:
         if name not in LARGE:
             continue
         columns = connection.execute(f"DESCRIBE {name}").fetchall()
-        kinds: dict[Name, str] = {}
-        for column, kind, *_ in columns:
-            kinds[column,] = TYPES.get(kind) or kind.lower().replace(",", ", ")
-        yield ScannedTable(("main", name), kinds)
+        yield ScannedTable(("main", name), {(column,): iceberg_type(kind) for column, kind, *_ in columns})
 
 
 def test_filters_of_tpc_are_those_that_are_written_down(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:

@@ -49,7 +49,9 @@ def test_every_setting_is_read() -> None:
         branch="audit",
         where="ts < today() - interval '7' day",
         options={"max-scan-ratio": "1.5", "min-age-seconds": "600"},
-        workload=QueryFiles(("queries/*.sql", "trino.csv.gz"), 1.5, "rows", "trino", timedelta(weeks=2)),
+        workload=QueryFiles(
+            ("queries/*.sql", "trino.csv.gz"), 1.5, "rows", "trino", ("trino", "duckdb"), timedelta(weeks=2)
+        ),
         triggers=Triggers(
             scan_ratio=1.3,
             depth=4.0,
