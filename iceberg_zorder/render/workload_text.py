@@ -38,6 +38,8 @@ def workload_renderables(found: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text("\n".join(_lines(found)))
     if found["columns"]:
         yield _columns(found)
+    if found["joins"]:
+        yield _joins(found)
     if found["not_understood"]:
         yield _missed(found)
     if found["written"]:
@@ -77,17 +79,33 @@ def _columns(found: Mapping[str, Any]) -> Table:
     return table
 
 
+def _joins(found: Mapping[str, Any]) -> Table:
+    table = Table("joined key", "where")
+    for name in ("keys", "scans"):
+        table.add_column(name, justify="right")
+    for each in found["joins"]:
+        row = (each["key"], _short(each["filter"]), f"{each['keys']:,}", _count(each["weight"]))
+        table.add_row(*map(Text, row))
+    left = found["joins_count"] - len(found["joins"])
+    if left > 0:
+        table.caption = f"and {left:,} more"
+    return table
+
+
 def _missed(found: Mapping[str, Any]) -> Table:
     table = Table("not understood", "because")
     table.add_column("times", justify="right")
     for each in found["not_understood"]:
-        text = each["text"] if len(each["text"]) <= 120 else f"{each['text'][:117]}..."
         whole = " (not counted)" if each["kind"] == "statement" else ""
-        table.add_row(*map(Text, (text, each["reason"] + whole, _count(each["weight"]))))
+        table.add_row(*map(Text, (_short(each["text"]), each["reason"] + whole, _count(each["weight"]))))
     left = found["not_understood_count"] - len(found["not_understood"])
     if left > 0:
         table.caption = f"and {left:,} more"
     return table
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def _how(kind: str) -> str:

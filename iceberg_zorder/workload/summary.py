@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from iceberg_zorder.layout.columns import parse_name
@@ -14,7 +15,7 @@ from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import FULL_SCAN, KINDS, Workload
 
 SHOWN = 20
-"""Most entries of ``not-understood`` that are shown, by frequency."""
+"""Most entries of ``not-understood`` and ``joins`` that are shown, by frequency."""
 
 
 def summary(workload: Workload) -> dict[str, Any]:
@@ -46,6 +47,8 @@ def summary(workload: Workload) -> dict[str, Any]:
             for each in missed[:SHOWN]
         ],
         "not_understood_count": len(missed),
+        "joins": [asdict(each) for each in workload.joins[:SHOWN]],
+        "joins_count": len(workload.joins),
     }
 
 

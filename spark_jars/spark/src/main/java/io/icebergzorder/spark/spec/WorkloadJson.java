@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
 /** The queries of a workload in JSON, as {@code docs/do/workload.md} describes it; of the rest only the keys are checked. */
 final class WorkloadJson {
   private static final int VERSION = 1;
-  private static final List<String> KEYS = List.of("version", "queries", "columns-only", "not-understood", "elsewhere");
+  private static final List<String> KEYS = List.of("version", "queries", "columns-only", "not-understood", "elsewhere", "joins");
   private static final List<String> QUERY_KEYS = List.of("filter", "weight", "weaker");
   private static final Pattern DUPLICATE = Pattern.compile("Duplicate field '(.*)'");
 
