@@ -199,7 +199,7 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
-    """Return why nothing is rewritten: the three reasons for which most data files are skipped.
+    """Return why nothing is rewritten: the three most frequent reasons for skipping data files.
 
     Examples
     --------

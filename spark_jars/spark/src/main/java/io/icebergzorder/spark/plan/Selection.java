@@ -332,7 +332,7 @@ public final class Selection {
   }
 
   /**
-   * Says why nothing is rewritten: the three reasons for which most data files are skipped.
+   * Says why nothing is rewritten: the three most frequent reasons for skipping data files.
    *
    * @param counts by reason, the data files that are skipped
    */
