@@ -54,8 +54,12 @@ _HOW = f"""\
 [advice.json](advice.json) has every layout. Tables and workloads are those of [the workload benchmark](workload.md):
 each table has {{rows:,}} rows in {COMMITS} commits, each workload {QUERIES} queries. Layouts have about {FILES} files.
 Half of the queries choose a layout. The other half judges it, and only that half is counted here; some frequent queries
-are in [both halves](../design/advice.md#halves). Actual reads are computed from the bounds in the manifests. The
-benchmark writes the {{sets}} best predicted sets of columns, all sorts, and cuts made for the choosing half."""
+are in [both halves](../design/advice.md#halves)."""
+_STEPS = (
+    "Actual reads are computed from the bounds in the manifests.",
+    f"The benchmark writes the {MOST_SETS} best predicted sets of columns, all sorts, and cuts made for the choosing "
+    "half.",
+)
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,7 @@ def page(figures: dict[str, Any]) -> str:
         ),
         "",
         "*workload* are cuts from the workload, *zorder* sets of two to four columns, *sort* single columns.",
-        *how("make bench-advice", figures["machine"], _HOW.format(rows=figures["rows"], sets=MOST_SETS)),
+        *how("make bench-advice", figures["machine"], _HOW.format(rows=figures["rows"]), *_STEPS),
     ]
     return "\n".join(lines) + "\n"
 

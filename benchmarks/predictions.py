@@ -49,13 +49,16 @@ _CLOSE = 0.1
 _ABOUT = """\
 Before it writes, a rewrite predicts which share of the table `column = value` will read. This page compares predicted
 with actual shares, for readers who ask how far to trust a dry run."""
-_HOW = f"""\
+_HOW = """\
 [predictions.json](predictions.json) has every figure, including those of the random tables. Named tables are those of
-[the benchmark of peers](peers.md#sets). A fuzzer (tests with random input) makes the random tables. *Attainable* is
-what a report predicts from bounds alone. *Predicted* is what the rewrite predicts before it writes, from held-out rows.
-*Actual* is computed from the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows. Errors
-are relative to the actual share. All URLs begin with the same 16 characters, and bounds keep no more, so no layout
-helps column `url`."""
+[the benchmark of peers](peers.md#sets). A fuzzer (tests with random input) makes the random tables. Errors are
+relative to the actual share."""
+_STEPS = (
+    "*Attainable* is what a report predicts from bounds alone.",
+    "*Predicted* is what the rewrite predicts before it writes, from held-out rows.",
+    f"*Actual* is computed from the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows.",
+    "All URLs begin with the same 16 characters, and bounds keep no more, so no layout helps column `url`.",
+)
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ def page(figures: dict[str, Any]) -> str:
             [_row(each) for each in sets],
             texts=2,
         ),
-        *how("make bench-predictions", figures["machine"], _HOW),
+        *how("make bench-predictions", figures["machine"], _HOW, *_STEPS),
     ]
     return "\n".join(lines) + "\n"
 

@@ -25,7 +25,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from benchmarks.pages import bullets, head, how, paragraph, table
+from benchmarks.pages import head, how, paragraph, table
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.maintain.decide import within
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName
@@ -320,9 +320,7 @@ def page(figures: dict[str, Any]) -> str:
             ),
             [_row(name, [each for each in groups if each.table == name]) for name in TABLES],
         ),
-        *how("make bench-ranking", figures["machine"], _HOW.format(partitions=PARTITIONS)),
-        "",
-        *bullets(*_STEPS),
+        *how("make bench-ranking", figures["machine"], _HOW.format(partitions=PARTITIONS), *_STEPS),
     ]
     return "\n".join(lines) + "\n"
 

@@ -48,7 +48,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.cost import Cost, measured, stages_so_far
 from benchmarks.layouts import BIN_PACK, ICEBERG_CATALOG, ICEBERG_ZORDER, LAYOUTS, OURS, Iceberg
-from benchmarks.pages import bullets, head, how, table
+from benchmarks.pages import head, how, table
 from benchmarks.run import fingerprint, session
 from benchmarks.without_jvm import Run as ProcessRun
 from benchmarks.without_jvm import machine, measure
@@ -373,7 +373,7 @@ def page(figures: dict[str, Any]) -> str:
             )
         )
     lines += ["", f"## Plans of {MANY_FILES}", "", *table(("engine", "wall s", "peak MB"), plans)]
-    lines += [*how("make bench-scale", figures["machine"], _HOW), "", *bullets(*_STEPS)]
+    lines += how("make bench-scale", figures["machine"], _HOW, *_STEPS)
     return "\n".join([*lines, ""])
 
 

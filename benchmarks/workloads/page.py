@@ -42,8 +42,11 @@ _HOW = """\
 [workload.json](workload.json) has every figure, including those of the shifted workload by table, and the chosen
 columns. Tables have {rows:,} rows. Our cuts and the Qd-tree are made three times, each time from 100 other queries;
 figures are averages of the three. All layouts are measured on 400 further queries, by bounds that are kept in full for
-all columns. Queries on TPC-H and TPC-DS tables have the filters of these benchmarks. Queries on the other tables are
-made up after those of typical services."""
+all columns."""
+_QUERIES = (
+    "Queries on TPC-H and TPC-DS tables have the filters of these benchmarks. Queries on the other tables are made up "
+    "after those of typical services."
+)
 
 
 def left(case: Case, layout: str, workload: int) -> float:
@@ -98,6 +101,8 @@ def page(figures: Mapping[str, Any]) -> str:
         "| table | what queries ask for |",
         "|---|---|",
         *(f"| {pair.name} | {pair.about} |" for pair in PAIRS),
+        "",
+        *paragraph(_QUERIES),
         "",
         "## Layouts",
         "",
