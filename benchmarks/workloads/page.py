@@ -119,8 +119,8 @@ def _came_out(cases: Sequence[Case]) -> str:
     for name, peer in (("Iceberg's z-order", "iceberg"), ("liquid clustering", "liquid")):
         counts = [_span([case[peer]["files"] for case in cases if case["files"] == files]) for files in wanted]
         written.append(f"{name} wrote {' and '.join(counts)}")
-    counts = " and ".join(map(str, wanted))
-    return f"Spark's two layouts take a file size, not a number of files. For {counts} files, {', '.join(written)}."
+    numbers = " and ".join(map(str, wanted))
+    return f"Spark's two layouts take a file size, not a number of files. For {numbers} files, {', '.join(written)}."
 
 
 def _span(counts: Sequence[int]) -> str:
