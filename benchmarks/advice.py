@@ -47,14 +47,19 @@ CHEAP = {"read.split.open-file-cost": "1"}
 MOST_SETS = 8
 """So many of the sets of columns are written, beside sorts."""
 _ABOUT = """\
-[`iceberg-zorder advise`](../do/choose-columns.md) predicts what queries read of layouts. This page compares these
-predictions with written tables, for readers who ask how far to trust the advice."""
+[`iceberg-zorder advise`](../do/choose-columns.md) predicts how much of a table queries would read in each layout.
+This page compares these predictions with tables that were rewritten to these layouts. It is for readers who ask how far
+to trust the advice."""
 _HOW = f"""\
 [advice.json](advice.json) has every layout. Tables and workloads are those of [the workload benchmark](workload.md):
-{{rows:,}} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES} queries. Half of the
-queries choose, the others judge and are counted here; repeated queries are in
-[both halves](../do/choose-columns.md#what-is-judged). Actual reads are by the bounds in the manifests. Written are the
-{{sets}} best predicted sets of columns, all sorts, and cuts made for the choosing half."""
+each table has {{rows:,}} rows in {COMMITS} commits, each workload {QUERIES} queries. Layouts have about {FILES} files.
+Half of the queries choose a layout. The other half judges it, and only that half is counted here; some frequent queries
+are in [both halves](../design/advice.md#halves)."""
+_STEPS = (
+    "Actual reads are computed from the bounds in the manifests.",
+    f"The benchmark writes the {MOST_SETS} best predicted sets of columns, all sorts, and cuts made for the choosing "
+    "half.",
+)
 
 
 @dataclass(frozen=True)
@@ -188,31 +193,42 @@ def page(figures: dict[str, Any]) -> str:
         *head("Advice and its results", _ABOUT, figures.get("note", "")),
         "",
         *paragraph(
-            f"Predicted shares are off by {fmean(errors):.1%} on average and {max(errors):.1%} at most, predicted "
-            f"bytes by {fmean(of_bytes):.1%} and {max(of_bytes):.1%}. Of {len(errors)} layouts, {_within(errors)} "
-            f"shares and {_within(of_bytes)} numbers of bytes are off by less than 10%."
+            "The *share* is the part of the table that a query reads. Predicted shares are off by "
+            f"{fmean(errors):.1%} on average and by {max(errors):.1%} at most. Predicted bytes are off by "
+            f"{fmean(of_bytes):.1%} on average and by {max(of_bytes):.1%} at most. Of {len(errors)} written layouts, "
+            f"{_within(errors)} have a share that is off by at most 10%. {_within(of_bytes)} have bytes that are off "
+            "by at most 10%."
         ),
         "",
         "## Picked and best layouts",
         "",
         *paragraph(
-            "*Picked* is the layout that `advise` names, *best* the one that reads least of all written layouts. "
-            "*More* is what the picked layout reads beyond the best one, in bytes."
+            "*Picked* is the layout that `advise` names. *Best* is the written layout of which queries read the fewest "
+            "bytes. *More* is how many more bytes queries read in the picked layout than in the best one."
         ),
         "",
-        "| table | filters | CPU seconds | picked | reads | best | reads | more |",
+        "| table | filters | CPU seconds | picked | share read | best | share read | more |",
         "|---|--:|--:|---|--:|---|--:|--:|",
         *(_picked(each) for each in found),
         "",
-        "Partitions are not written: where `advise` named partitions, *picked* is its next layout.",
+        "The benchmark writes no partitions. If `advise` named partitions, *picked* is its best layout without them.",
         "",
         "## Predictions by kind of layout",
         "",
         *table(
-            ("layouts", "written", "error of shares, mean", "largest", "error of bytes, mean", "largest"),
+            (
+                "layouts",
+                "written",
+                "error of shares, mean",
+                "error of shares, largest",
+                "error of bytes, mean",
+                "error of bytes, largest",
+            ),
             _kinds(rewritten),
         ),
-        *how("make bench-advice", figures["machine"], _HOW.format(rows=figures["rows"], sets=MOST_SETS)),
+        "",
+        "*workload* are cuts from the workload, *zorder* sets of two to four columns, *sort* single columns.",
+        *how("make bench-advice", figures["machine"], _HOW.format(rows=figures["rows"]), *_STEPS),
     ]
     return "\n".join(lines) + "\n"
 

@@ -264,7 +264,7 @@ def _ratio(ours: float, theirs: float) -> float:
 
 
 def _but_on(failing: Sequence[str]) -> str:
-    return f" (not on {', '.join(failing)})" if failing else ""
+    return f" (missed on {', '.join(failing)})" if failing else ""
 
 
 def _claim(

@@ -19,10 +19,11 @@ def head(title: str, about: str, note: str = "") -> list[str]:
     return [f"# {title}", "", *paragraph(about), *(["", f"> {note}"] if note else [])]
 
 
-def how(command: str, machine: str, figures: str) -> list[str]:
-    """Return the last lines of a page: how its figures were measured, and where all of them are."""
+def how(command: str, machine: str, figures: str, *steps: str) -> list[str]:
+    """Return the last lines of a page: how its figures were measured, where all of them are, and steps as a list."""
     text = paragraph(f"`{command}` writes this page. {figures}")
-    return ["", "## How it is measured", "", *text, "", *paragraph(f"Machine: {machine}.")]
+    lines = ["", "## How it is measured", "", *text, "", *paragraph(f"Machine: {machine}.")]
+    return [*lines, "", *bullets(*steps)] if steps else lines
 
 
 def paragraph(text: str) -> list[str]:

@@ -49,11 +49,16 @@ _CLOSE = 0.1
 _ABOUT = """\
 Before it writes, a rewrite predicts which share of the table `column = value` will read. This page compares predicted
 with actual shares, for readers who ask how far to trust a dry run."""
-_HOW = f"""\
-[predictions.json](predictions.json) has every figure, also of the fuzzer's tables. *Attainable* is a report's figure,
-from bounds alone. *Predicted* is what the rewrite says before it writes, from rows that its layout was not fitted to.
-*Actual* is by the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows. Errors are
-relative to the actual share. URLs share the 16 characters that bounds keep, so no layout helps their column."""
+_HOW = """\
+[predictions.json](predictions.json) has every figure, including those of the random tables. Named tables are those of
+[the benchmark of peers](peers.md#sets). A fuzzer (tests with random input) makes the random tables. Errors are
+relative to the actual share."""
+_STEPS = (
+    "*Attainable* is what a report predicts from bounds alone.",
+    "*Predicted* is what the rewrite predicts before it writes, from held-out rows.",
+    f"*Actual* is computed from the bounds of all new files, for {VALUES:,} values at evenly spaced ranks of all rows.",
+    "All URLs begin with the same 16 characters, and bounds keep no more, so no layout helps column `url`.",
+)
 
 
 @dataclass(frozen=True)
@@ -164,16 +169,17 @@ def page(figures: dict[str, Any]) -> str:
         *table(
             ("figure", "columns", "mean error", "largest", f"within {_CLOSE:.0%}"),
             [
-                _errors("predicted, sets of the benchmark", errors),
-                _errors("attainable, sets of the benchmark", of_bounds),
-                _errors("predicted, random tables of the fuzzer", random_errors),
+                _errors("predicted, tables of the benchmark", errors),
+                _errors("attainable, tables of the benchmark", of_bounds),
+                _errors("predicted, random tables", random_errors),
             ],
         ),
         "",
         *paragraph(
-            f"{sum(each.planned_files == each.files for each in sets)} of {len(sets)} columns have as many files as "
-            f"planned. The {tables} random tables have {rows_per_file:.0f} rows per file on average; half of their "
-            f"columns are within {random_errors[len(random_errors) // 2]:.1%}."
+            f"For {sum(each.planned_files == each.files for each in sets)} of {len(sets)} columns, the rewrite wrote "
+            f"as many files as planned. The {tables} random tables have {rows_per_file:.0f} rows per file on average. "
+            "For half of their columns, the prediction is off by at most "
+            f"{random_errors[len(random_errors) // 2]:.1%}."
         ),
         "",
         "## Columns",
@@ -186,7 +192,7 @@ def page(figures: dict[str, Any]) -> str:
             [_row(each) for each in sets],
             texts=2,
         ),
-        *how("make bench-predictions", figures["machine"], _HOW),
+        *how("make bench-predictions", figures["machine"], _HOW, *_STEPS),
     ]
     return "\n".join(lines) + "\n"
 

@@ -27,29 +27,29 @@ _ABOUT = """\
 This page compares files of iceberg-zorder with those of Iceberg's and Delta's layouts: what filters read, and what the
 rewrite costs. It is for readers who ask whether to switch."""
 _RESULT = """\
-A scan fraction is the share of the table's bytes that the bounds do not rule out, in percent; less is better.
-*Equality* is `column = value`, *all* the average over four classes of predicates. Figures are averages over {sets}
-sets. **Bold** is the best of a column."""
+A scan fraction is the share of bytes that the bounds do not rule out, in percent; less is better.
+*Equality* is `column = value`; *all* is the average over [four classes](#how-it-is-measured) of predicates. Figures are
+averages over {sets} [tables](#sets). **Bold** is the best of a column."""
 _LAYOUTS = (
-    "*ours* and *ours, hilbert* cut files where boxes are tight, *ours, even ...* in equal counts (`cuts => 'even'`).",
+    "*ours* and *ours, hilbert* cut files where boxes are tight. *ours, even ...* cut equal counts (`cuts => 'even'`).",
     "*Delta liquid, sorted files* is liquid clustering with the setting that sorts inside files.",
-    "*k-d tree* of all rows is no tool but a reference. It has neither row groups nor pages.",
+    "*k-d tree* of all rows is a reference, no tool. It has neither row groups nor pages.",
 )
 _PAGES = """\
-A table in one file, with pages of 20,000 rows, as in Impala's article: the share of a column's pages that its page
-index rules out for `column = value`, in percent, from the worst to the best column. The article skips {share} of
-the pages for `ss_cdemo_sk = 961370`."""
+As in Impala's article, a table is one file with pages of 20,000 rows. Figures are the percentage of a column's pages
+that its page index rules out for `column = value`, from the worst to the best column. There, Impala skips
+{share} of the pages for `ss_cdemo_sk = 961370`."""
 _COSTS = """\
-Rewrites of {rows} million rows on Spark, medians after two rounds to warm up. *Read* is bytes read per byte of the
+Spark rewrites {rows} million rows. Figures are medians after two warm-up rounds. *Read* is bytes read per byte of the
 table, without shuffles. *Peak* is the largest resident memory of Spark's JVM."""
 _HOW = """\
 [peers.json](peers.json) has every figure, by set and layout. Layouts get the same rows in order of arrival, the same
-settings of row groups, pages and codec, and about as many files."""
+settings of row groups, pages and codec, and about the same number of files."""
 _STEPS = (
     "Predicates are drawn from the rows. Each clustering column has {predicates} equalities, "
     "{predicates} ranges of {first} of the rows and {predicates} of {second}. Each pair of columns has {predicates} "
     "conjunctions of two {second} ranges.",
-    "Pages have no conjunctions, because those of different columns begin at different rows.",
+    "Pages have no conjunctions, because pages of different columns begin at different rows.",
 )
 
 
@@ -79,7 +79,7 @@ def markdown(results: Results) -> str:
         *paragraph(
             f"{sum(claim.holds is True for claim in kept)} of {len(kept)} promises hold, and "
             f"{sum(claim.holds is None for claim in kept)} need figures that were not measured. "
-            "`python -m benchmarks show` prints all. Broken are:"
+            "`python -m benchmarks show` prints all. These are broken:"
         ),
         "",
         *table(
@@ -90,7 +90,7 @@ def markdown(results: Results) -> str:
         "",
         *_costs(results),
         "",
-        "[Profile](../../benchmarks/profile.md) of a rewrite.",
+        "[A profile](../../benchmarks/profile.md) shows where a rewrite spends time.",
         "",
         "## Memory",
         "",
@@ -221,9 +221,10 @@ def _memory(results: Results) -> str:
     return (
         f"A table of {found.rows:,} rows and {found.table_bytes / 1e9:.2f} GB was rewritten into {found.files} files, "
         f"with only `rewrite-all` set. The executor's heap had {found.heap_bytes / 1e6:.0f} MB, "
-        f"{found.table_bytes / found.heap_bytes:.1f} times less. That took {found.cost.wall_seconds:.0f} s and "
-        f"{found.cost.cpu_seconds:.0f} CPU s, spilled {found.cost.spilled_bytes / 1e9:.2f} GB to disk, and "
-        f"had a peak of {found.cost.peak_rss_bytes / 1e6:.0f} MB resident. Rows and their hash "
+        f"1/{found.table_bytes / found.heap_bytes:.1f} of the table. The rewrite took "
+        f"{found.cost.wall_seconds:.0f} s and {found.cost.cpu_seconds:.0f} CPU s. It spilled "
+        f"{found.cost.spilled_bytes / 1e9:.2f} GB to disk. Resident memory peaked at "
+        f"{found.cost.peak_rss_bytes / 1e6:.0f} MB. Rows and their hash "
         f"{'stayed the same' if found.unchanged else '**changed**'}."
     )
 

@@ -45,13 +45,13 @@ OPTIONS = {"max-scan-ratio": "1.2", "target-file-size-bytes": "65536"}
 _SIDE, _SIZE, _ROWS = 1 << 16, 65_536, 1_000
 _FILES_OF_A_COMMIT = 25_000
 _ABOUT = f"""\
-A report, and the choice of files of a rewrite, read metadata only. This page tells how long both take on a table of
-{FILES:,} files, for owners of large tables."""
+Reports and plans of rewrites read metadata only. This page shows how long both take on a table of {FILES:,} files, for
+owners of large tables."""
 _HOW = f"""\
-[reports.json](reports.json) has every figure. The report is by two columns, with {len(PREDICATES)} predicates; the
-choice is the plan of a rewrite with `max-scan-ratio`. PyIceberg runs in a process of its own, from its start to its
-end. Spark runs in a new session with a driver of 2 GiB, the first time that it does this. The peak is the largest
-resident set."""
+[reports.json](reports.json) has every figure. The report is on two columns, with {len(PREDICATES)} predicates. The
+choice is the choice of files: the plan of a rewrite with `max-scan-ratio`. PyIceberg runs in a process of its own, and
+its figures include the start of Python. Spark's figures are of the first report or choice in a new session, with a
+driver of 2 GiB. The peak is the largest resident set."""
 
 
 @dataclass(frozen=True)

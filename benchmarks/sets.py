@@ -167,12 +167,18 @@ SETS = (
         "lineitem3", ("l_partkey", "l_suppkey", "l_shipdate"), "TPC-H lineitem, part, supplier, date", _lineitem
     ),
     BenchmarkSet(
-        "store_sales", ("ss_customer_sk", "ss_cdemo_sk"), "TPC-DS store_sales, as the Impala article", store_sales
+        "store_sales", ("ss_customer_sk", "ss_cdemo_sk"), "TPC-DS store_sales, as in Impala's article", store_sales
     ),
     BenchmarkSet("symbols", ("symbol", "ts"), "skewed stock symbols over time", _symbols, skewed=True),
     BenchmarkSet("customers", ("customer_id", "price"), "zipf customers and prices", _customers, skewed=True),
     BenchmarkSet("urls", ("url", "ts"), "URLs with a long common prefix, over time", _urls, skewed=True),
-    BenchmarkSet("mixed", ("level", "reading"), "a small and a wild column, with NULL and NaN", _mixed, skewed=True),
+    BenchmarkSet(
+        "mixed",
+        ("level", "reading"),
+        "small integers, doubles of all magnitudes, NULL, NaN",
+        _mixed,
+        skewed=True,
+    ),
     BenchmarkSet("geo", ("latitude", "longitude"), "points in towns", _geo, skewed=True),
     BenchmarkSet("iot", ("device_id", "measured_at"), "devices over time", _iot),
     BenchmarkSet("calls", ("caller", "callee", "started_at"), "telephone calls", _calls, skewed=True),

@@ -31,12 +31,12 @@ ROWS, QUERIES, SEED, FILES = 200_000, 500, 2, 2_000
 SOURCE = Path(__file__).with_name("Growing.java")
 JAR = Path("iceberg_zorder/jars/iceberg-zorder-spark.jar")
 _ABOUT = """\
-With option `workload` both engines grow a tree of files from queries. This page tells how many CPU seconds that takes
-in each language, for readers with many files and many queries."""
+With option `workload` both engines grow a tree that cuts a table into files for its queries. This page shows how many
+CPU seconds a tree takes in Python and in Java, for readers with many files and many queries."""
 _HOW = f"""\
-Figures are CPU seconds of one thread. Trees have {{files:,}} files, samples {{rows:,}} rows, and workloads {QUERIES}
-queries, for the tables of [the workload benchmark](workload.md). Both languages must grow the same tree, node by node.
-Java's first time includes compilation; *warm* is the median of the last of many times."""
+Figures are CPU seconds of one thread. Tables are those of [the workload benchmark](workload.md). Each tree has
+{{files:,}} files, each sample {{rows:,}} rows, each workload {QUERIES} queries. Both languages must grow the same tree,
+node by node. Java's first time includes compilation; *warm* is the median of the second half of many runs."""
 
 
 @dataclass(frozen=True)

@@ -16,45 +16,45 @@ Run = Mapping[str, Any]
 _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _NOTABLE = 0.05
 _ABOUT = """\
-This page runs all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask whether
-a layout makes their queries faster, and when it makes them slower."""
+This page measures all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask
+whether a layout makes queries faster, and when it makes them slower."""
 _RESULT = """\
-Layouts make TPC-H read fewer bytes, because its rows arrive by order number. DuckDB gets faster by that; in Spark two
-queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS. Its sales arrive
-day by day, which is already the best sort by date, and `advise` leaves these tables alone."""
+With layouts, TPC-H's queries read fewer bytes, because its rows arrive by order number. DuckDB then gets faster. In
+Spark, two queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS. Its sales
+arrive sorted by day, and `advise` leaves these tables alone."""
 _SUMMARY = """\
 Changes and ratios are relative to the tables as ingested; less is better. *Fewer*, *more*, *faster* and *slower*
 count queries that differ by more than 5%."""
 _WHY = (
     "**Joins.** All other queries filter dimensions, so keys of the large table are known only after a join. Iceberg "
-    "on Spark uses them for partition columns only. These tables have none, so such queries read all files of every "
-    "layout.",
+    "on Spark uses such keys for partition columns only. These tables have no partitions, so such queries read all "
+    "files of every layout.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
     "range of days is a small range of date keys. Filters on other dimensions leave keys everywhere, so a second "
-    "column skips little, except in DS37 and DS82, where few items are left.",
-    "**Iceberg's z-order** interleaves the bits of raw values, so the column of larger numbers comes first: beside "
-    "l_partkey, l_shipdate hardly counts. Ours interleaves ranks.",
+    "column skips little. Only DS37 and DS82 leave few items.",
+    "**Iceberg's z-order** interleaves the bits of raw values, so the column with larger numbers dominates: l_partkey "
+    "outweighs l_shipdate. Ours interleaves ranks.",
     "**Order of arrival.** TPC-DS's sales arrive by day, and a basket's rows lie together, which compresses well. A "
-    "z-order by date and item loses much of that for a column that no filter reaches.",
-    "**Hidden filters.** Filters that joins find are not in the text of queries. Clustered for the text alone, as "
-    "`advise` once picked, these tables made DuckDB read 255% more. Today `advise` warns of that.",
-    "**Local joins.** H18 and H21 join lines of one order, and are slower on every other layout. With ours from the "
-    "workload, Spark takes 235 s instead of 258 for the twenty other queries, and 358 s instead of 318 for all. "
-    "`advise` warns of such joins.",
+    "z-order by date and item loses much compression, and no filter reaches the item.",
+    "**Hidden filters.** Filters that joins find are not in the text of queries. `advise` once picked columns by the "
+    "text alone; DuckDB then read 255% more. Today `advise` warns of such filters.",
+    "**Local joins.** H18 and H21 join lines of one order, so they are fastest as ingested. With ours from the "
+    "workload, Spark takes 40 s more for all queries: 358 s instead of 318. The twenty others take 235 s instead of "
+    "258. `advise` warns of such joins.",
 )
 _LAYOUTS = (
     "Spark has written all layouts, in about as many files.",
-    "*Iceberg's z-order* and *ours, usual columns*: by the date and by the key that most joins use.",
+    "*Iceberg's z-order* and *ours, usual columns* use the date and the key that most joins use.",
 )
 _MEASURES = (
     "*MB* are the data files left after pruning. In Spark they come from the scans in the plan, without adaptive "
     "execution. In DuckDB, with its Iceberg extension, they are the opened files, so filters from joins count.",
-    "*s* is the sum of the medians of the rounds. Each query runs on one layout after the other, and begins with "
-    "another one in each round. Time is taken with adaptive execution.",
+    "*s* is the sum of the queries' medians over the rounds. A query runs on all layouts in turn; each round begins "
+    "with another layout. Adaptive execution is on.",
     "All files are in the page cache, so no time is spent on a disk or on S3, where bytes and files weigh more.",
     "Seconds depend on other work on the machine; queries.json has its load.",
-    "Of TPC-DS in Spark every third query is timed, once. There, tables from the workload are those as ingested by "
-    "another name: the difference between the two shows how far the clock can be trusted.",
+    "For TPC-DS in Spark, every third query is timed, once. There, *ours, from the workload* has the tables as "
+    "ingested, so its difference in seconds shows the noise.",
 )
 
 
@@ -95,11 +95,11 @@ def _alike(runs: Sequence[Run]) -> str:
 def _of_workload(runs: Sequence[Run]) -> str:
     if any(WORKLOAD in run["layouts"] for run in runs):
         return (
-            f"*Ours, from the workload*: with option `workload`, from the queries of {len(TRAINING_SEEDS)} other "
-            "draws, by the columns that `advise` picks. A table that no query filters, or that `advise` leaves alone, "
-            f"stays as ingested. Timed is draw {TIMED_SEED}, which no layout has seen."
+            "*Ours, from the workload* uses option `workload` and the columns that `advise` picks. Its queries are "
+            f"{len(TRAINING_SEEDS)} other random draws of values; draw {TIMED_SEED} is timed. A table that no query "
+            "filters, or that `advise` leaves alone, stays as ingested."
         )
-    return f"*Ours, from the workload* is missing, because no run has it. Timed is draw {TIMED_SEED} of the values."
+    return f"*Ours, from the workload* is missing, because no run has it. Draw {TIMED_SEED} of the values is timed."
 
 
 def total(run: Run, what: str, layout: str) -> float:
@@ -114,7 +114,7 @@ def total(run: Run, what: str, layout: str) -> float:
 
 
 def _summary(runs: Sequence[Run]) -> Iterator[str]:
-    yield "| | layout | MB | | fewer, more | s | | ratio of times, mean | faster, slower |"
+    yield "| tables | layout | MB | change | fewer, more | s | change | mean ratio of times | faster, slower |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for run in runs:
         title = next(of.title for of in SETS if of.name == run["set"])

@@ -62,7 +62,7 @@ QUERIES = (
     ),
     _filtered("`LIKE 'fur%'`", "l_comment LIKE 'fur%'", "comments"),
     _filtered("the same by `>=` and `<`", "l_comment >= 'fur' AND l_comment < 'fus'", "comments"),
-    _filtered("a part, other parts are NULL", _PART, "comments"),
+    _filtered("a part, among NULLs", _PART, "comments"),
     _filtered(
         "a function: `EXTRACT(YEAR ...)`",
         "EXTRACT(YEAR FROM l_shipdate) = 1998",

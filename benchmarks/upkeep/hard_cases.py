@@ -33,12 +33,13 @@ from iceberg_zorder.select.group_cuts import cut_groups
 PAGE = Path("docs/benchmarks/hard-cases.md")
 PROMISED = 0.30
 _ABOUT = """\
-Upkeep chooses files by their bounds, which hide hot values, correlation, and bytes that depend on a key. This page
-simulates such tables, for readers who ask how much upkeep can read and write at worst."""
+Upkeep chooses files by their bounds, which hide heavy values, correlation, and rows whose size depends on a key. This
+page has simulations of such tables. It is for readers who ask how much filters read and upkeep writes at worst."""
 _HOW = """\
 `python -m benchmarks.upkeep.hard_cases` simulates tables of 64 files that grow 20 times by 2%, and writes this page.
-*Reads* are what `column = value` reads, divided by what it reads after a full rewrite. *Written* are bytes, divided by
-those of rewriting everything each time."""
+*Reads* are the bytes that `column = value` reads, divided by the bytes that it reads after a full rewrite. *Written*
+are the bytes that upkeep wrote, divided by the bytes of a full rewrite after each growth. *Groups of 16 files* are file
+groups that `max-file-group-size-bytes` limits to 16 files of the target size."""
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100
 RULES = SizeRules(100_000, 75_000, 180_000, RewriteOptions())
 _PARTS, _FILES_OF_AN_APPEND, _DOMAIN = 50, 4, 1 << 30
@@ -72,7 +73,7 @@ CASES: dict[str, tuple[Callable[[np.random.Generator, int], Rows], int | None]] 
     "uniform": (_uniform, None),
     "one value has 60% of the rows": (_hot, None),
     "columns that are correlated": (_correlated, None),
-    "bytes that depend on a key": (_bytes_by_key, None),
+    "row size depends on a key": (_bytes_by_key, None),
     "groups of 16 files": (_uniform, 16),
     "groups of 6 files": (_uniform, 6),
     "one value, groups of 6 files": (_hot, 6),

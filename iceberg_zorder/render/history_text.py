@@ -30,7 +30,7 @@ def history_renderable(history: Mapping[str, Any]) -> RenderableType:
     ...         "reason": None, "sort_order": "zorder(a)", "before": before, "after": after}
     >>> found = {"table": "lake.db.t", "branch": "main", "measured_by": "zorder(a)", "rewrites": [each], "now": after}
     >>> Console(width=80).print(history_renderable(found))
-    lake.db.t (branch main): a filter column = value reads, of the whole table
+    lake.db.t (branch main): share of the table that column = value reads
     <BLANKLINE>
     when (UTC)                   snapshot    files      size  reads
     before                             11       72    2.0 kB  ██████        50.0%
@@ -41,7 +41,7 @@ def history_renderable(history: Mapping[str, Any]) -> RenderableType:
     history = all_printable(history)
     if not history["rewrites"]:
         return Text(f"{history['table']} has no snapshot of a rewrite by iceberg-zorder")
-    title = f"{history['table']} (branch {history['branch']}): a filter column = value reads, of the whole table\n"
+    title = f"{history['table']} (branch {history['branch']}): share of the table that column = value reads\n"
     heading = f"{'when (UTC)':16}  {'snapshot':>19}  {'files':>7}  {'size':>8}  reads"
     return Group(Text(title, style="bold"), Text(heading, style="dim"), *_lines(history))
 

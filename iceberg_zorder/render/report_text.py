@@ -48,7 +48,7 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
     >>> found["file_sizes"] = {"files_after_rewrite": 60}
     >>> print(answer(found).replace(". ", ".\n"))
     A filter on user_id reads 310.0 MB in 64 of 64 files (100.0%).
-    A full rewrite is predicted to make that 40.9 MB in 8.4 of 60 files (13.2%): 86.8% less.
+    A full rewrite is predicted to reduce this to 40.9 MB in 8.4 of 60 files (13.2%): 86.8% less.
     >>> column = column | {"scan_fraction": 0.132, "average_file_count": 8.4}
     >>> print(answer(found | {"columns": [column]}, found).replace(". ", ".\n"))
     A filter on user_id reads 40.9 MB in 8.4 of 64 files (13.2%): 86.8% less.
@@ -68,8 +68,8 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
     if after is None:
         return f"{said}."
     if after[0] >= now[0]:
-        return f"{said}. A full rewrite is predicted to read no less."
-    return f"{said}. A full rewrite is predicted to make that {after[1]}: {less(after[0], now[0])}."
+        return f"{said}. A full rewrite is predicted not to reduce this."
+    return f"{said}. A full rewrite is predicted to reduce this to {after[1]}: {less(after[0], now[0])}."
 
 
 def _mean_read(report: Mapping[str, Any], share: str, files: str, of: int) -> tuple[float, str] | None:

@@ -199,12 +199,12 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
-    """Return why nothing is rewritten: the three reasons that most data files are left for.
+    """Return why nothing is rewritten: the three most frequent reasons for skipping data files.
 
     Examples
     --------
     >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 2})
-    'Nothing to rewrite in db.t: 1,200 data files are left (small), 2 data files are left (younger than \
+    'Nothing to rewrite in db.t: 1,200 data files are skipped (small), 2 data files are skipped (younger than \
 min-age-seconds 3,600).'
     >>> why_nothing_of("db.t", {})
     'Nothing to rewrite in db.t: no data file can hold rows that match the filter.'
@@ -212,7 +212,7 @@ min-age-seconds 3,600).'
     if not left:
         return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
     most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{files:,} data files are left ({reason})" for reason, files in most[:3]]
+    told = [f"{files:,} data files are skipped ({reason})" for reason, files in most[:3]]
     told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
     return f"Nothing to rewrite in {table}: {', '.join(told)}."
 

@@ -46,6 +46,7 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     reports = [json.loads(each.stdout) for each in (of_spark, run_without_spark(home, *reported, command="report"))]
     for report in reports:
         report["findings"] = [each["code"] for each in report["findings"]]
+    assert [report["recommendation"].pop("command").split()[0] for report in reports] == ["CALL", "iceberg-zorder"]
     assert reports[0] == reports[1]
 
 

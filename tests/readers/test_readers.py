@@ -14,7 +14,7 @@ from tests.pages import REPOSITORY
 
 pytestmark = pytest.mark.full
 
-OR, LIKE, NULLS = "a day `OR` a part", "`LIKE 'fur%'`", "a part, other parts are NULL"
+OR, LIKE, NULLS = "a day `OR` a part", "`LIKE 'fur%'`", "a part, among NULLs"
 FUNCTION, JOIN = "a function: `EXTRACT(YEAR ...)`", "a join with the days of a month"
 POSITIONS, EQUALITY, VECTORS = (
     f"a day, {kind}" for kind in ("position deletes", "equality deletes", "deletion vectors")

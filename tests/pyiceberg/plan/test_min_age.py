@@ -77,8 +77,8 @@ def test_young_files_count_for_no_rule(lake: Interrupted) -> None:
     by_size = {**YOUNG, "max-scan-ratio": "Infinity"}
     plan = plan_rewrite(table, "id", options=by_size)
     assert plan.message is not None
-    assert "3 data files are left (below min-file-size-bytes " in plan.message
-    assert f"3 data files are left ({WHY})." in plan.message
+    assert "3 data files are skipped (below min-file-size-bytes " in plan.message
+    assert f"3 data files are skipped ({WHY})." in plan.message
     assert chosen(plan_rewrite(table, "id", options={**by_size, "min-input-files": "3"})) == set(left(plan)) - {
         path for path, why in left(plan).items() if why == WHY
     }
@@ -92,7 +92,7 @@ def test_a_table_of_young_files_is_left(lake: Interrupted) -> None:
     table, _ = aged(lake, 0, 0)
     for options in (YOUNG, {**YOUNG, **ALL}):
         assert rewrite_data_files(table, "id", options=options).message == (
-            "Nothing to rewrite in lake.db.t: 2 data files are left (younger than min-age-seconds 1,800)."
+            "Nothing to rewrite in lake.db.t: 2 data files are skipped (younger than min-age-seconds 1,800)."
         )
     nothing = plan_rewrite(table, "id", where="id = 77", options=YOUNG)
     assert nothing.message == "Nothing to rewrite in lake.db.t: no data file can hold rows that match the filter."

@@ -52,12 +52,12 @@ def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
     none = plan(table, min_input_files="7")
     assert none.groups == ()
     assert none.message == (
-        "Nothing to rewrite in lake.db.t: 6 data files are left (below min-file-size-bytes 49,152, but fewer than "
+        "Nothing to rewrite in lake.db.t: 6 data files are skipped (below min-file-size-bytes 49,152, but fewer than "
         "min-input-files 7 and together at most target-file-size-bytes 65,536, or a rewrite would not reduce their number)."
     )
     in_order = plan(table, target_file_size_bytes=str(size))
     assert in_order.message == (
-        "Nothing to rewrite in lake.db.t: 6 data files are left (size between min-file-size-bytes "
+        "Nothing to rewrite in lake.db.t: 6 data files are skipped (size between min-file-size-bytes "
         f"{int(size * 0.75):,} and max-file-size-bytes {int(size * 1.8):,}, and no deletes above delete-file-threshold "
         "or delete-ratio-threshold)."
     )

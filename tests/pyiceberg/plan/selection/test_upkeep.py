@@ -138,7 +138,7 @@ def test_what_is_as_good_as_it_gets_is_left_whoever_wrote_it(grid: Table) -> Non
     result = rewrite_data_files(grid, "a, b", options=UPKEEP)
     assert (result.rewritten_data_files_count, snapshot_id(grid)) == (0, at)
     (left,) = plan_rewrite(grid, "a, b", options=UPKEEP).left
-    assert result.message == (f"Nothing to rewrite in lake.db.grid: 16 data files are left ({left.reason}).")
+    assert result.message == (f"Nothing to rewrite in lake.db.grid: 16 data files are skipped ({left.reason}).")
     assert left.reason.startswith("a filter costs ")
     assert ": at most max-scan-ratio 1.2 times the attainable " in left.reason
 

@@ -332,9 +332,9 @@ public final class Selection {
   }
 
   /**
-   * Says why nothing is rewritten: the three reasons that most data files are left for.
+   * Says why nothing is rewritten: the three most frequent reasons for skipping data files.
    *
-   * @param counts by reason, the data files that are left
+   * @param counts by reason, the data files that are skipped
    */
   public static String whyNothing(String table, Map<String, Integer> counts) {
     if (counts.isEmpty()) {
@@ -345,7 +345,7 @@ public final class Selection {
     String shown =
         most.stream()
             .limit(REASONS_SHOWN)
-            .map(reason -> String.format(Locale.ROOT, "%,d data files are left (%s)", reason.getValue(), reason.getKey()))
+            .map(reason -> String.format(Locale.ROOT, "%,d data files are skipped (%s)", reason.getValue(), reason.getKey()))
             .collect(Collectors.joining(", "));
     int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
     return String.format(
