@@ -67,7 +67,7 @@ def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator
                 (column.name,),
                 f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name} with keys that the queries "
                 "do not tell, and files have narrow bounds in it today: a filter on one value reads "
-                f"{column.scan_fraction:.1%} of the bytes. These joins are not simulated, so engines that skip files by "
+                f"{column.scan_fraction:.1%} of the bytes. These joins are not simulated: engines that skip files by "
                 "them (DuckDB, Trino, Spark with the jar) may read more in another order",
             )
 

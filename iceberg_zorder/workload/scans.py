@@ -382,14 +382,15 @@ def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins | None) -> Iterato
         yield from _scans(each, above if not _is_cut(query) else [], joins)
     sources = scope.selected_sources.items() if isinstance(query, exp.Select) else ()
     for name, (node, source) in sources:
+        if isinstance(source, exp.Table) and source.name != _TABLE:
+            continue
         is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
         facts = _facts(query, name, above) if isinstance(query, exp.Select) and not is_blocked else []
         if joins is not None and isinstance(query, exp.Select):
             facts = _with_keys(query, name, facts, joins)
         if isinstance(source, exp.Table):
-            if source.name == _TABLE:
-                alias = source.args.get("alias")
-                yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
+            alias = source.args.get("alias")
+            yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
         elif not source.is_cte:
             yield from _pushed(source, name, facts, joins)
     for each in (*scope.cte_scopes, *scope.subquery_scopes):

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.workload.workload_json import from_json
 from tests.cli.processes import refusal, run_without_spark
+from tests.json_schemas import check_output
 
 QUERIES = """
 SELECT * FROM db.events WHERE `user id` = 5;
@@ -43,6 +45,25 @@ def test_text_json_and_the_file(home: Path, catalog: Catalog, tmp_path: Path) ->
     assert (told["table"], told["written"], told["scans"], told["queries"]) == ("files.db.events", None, 10.0, 3)
     assert told["columns"][0] == {"name": "`user id`", "weight": 9.0, "how": {"=": 2.0, "in": 7.0}}
     assert [each["kind"] for each in told["not_understood"]] == ["part", "statement"]
+
+
+def test_joins_are_told_with_their_dimension(home: Path, catalog: Catalog, tmp_path: Path) -> None:
+    days = pa.table({"day": pa.array(range(100, 465), pa.int64()), "year": pa.array([2001] * 365, pa.int32())})
+    catalog.create_table("db.days", days.schema).append(days)
+    (tmp_path / "q.sql").write_text("SELECT * FROM events e JOIN days d ON e.ts = d.day WHERE d.year = 2001")
+    words = ("db.events", "--from", str(tmp_path / "q.sql"))
+    done = run_without_spark(home, *words, "--to", str(tmp_path / "w.json"), command="workload")
+    assert done.returncode == 0
+    assert "│ db.days.day │ year = 2001 │  365 │     1 │" in done.stdout
+    (query,) = from_json((tmp_path / "w.json").read_text(), "w.json").queries
+    assert query.filter == "ts >= 100 AND ts <= 464"
+    done = run_without_spark(home, *words, "--readers", "duckdb,other", "--output", "json", command="workload")
+    told = json.loads(done.stdout)
+    assert (told["queries"], told["full_scans"], told["joins"][0]["keys"]) == (2, 0.5, 365)
+    check_output("workload", told)
+    done = run_without_spark(home, *words, "--readers", "presto", command="workload")
+    assert done.returncode == 2
+    assert "Cannot use the reader 'presto'" in refusal(done)
 
 
 def test_a_file_without_queries_of_the_table(home: Path, catalog: Catalog, tmp_path: Path) -> None:

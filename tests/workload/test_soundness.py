@@ -36,7 +36,10 @@ def test_random_queries(seed: int) -> None:
     narrowed_ones = 0
     for number in range(QUERIES_PER_SEED):
         query = statement(rng)
-        wanted = result(connection, query)
+        try:
+            wanted = result(connection, query)
+        except duckdb.NotImplementedException:
+            continue  # DuckDB cannot plan some subqueries in outer joins without its optimizer.
         narrowed = Narrowed(query, TABLE)
         by_joins = Narrowed(query, TABLE, lookup(connection, TABLE, (1, 3, 64)[number % 3]))
         narrowed_ones += any(each != "TRUE" for each in narrowed.filters)
