@@ -186,8 +186,8 @@ class ClusteringReport:
     ``docs/reference/json/report.md`` lists the keys. No key is removed while ``version`` is 1.
 
     Names from Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` have the same meaning, with data files in place of
-    micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is the report's sort
-    order, as a rewrite takes it. ``workload`` has the reads of the queries, if known. ``recommendation`` is None for
+    micro-partitions. A constant file has one value in each clustering column. ``sort_order`` is the report's sort
+    order, as a rewrite takes it. ``workload`` has what the queries read, if known. ``recommendation`` is None for
     older snapshots. ``cost`` is a filter's cost in bytes, averaged over columns by weight; ``attainable_cost`` is the
     same after a full rewrite. ``snapshot_timestamp_ms`` is the snapshot's commit time.
     """

@@ -18,7 +18,7 @@ SHOWN = 500
 
 @dataclass(frozen=True)
 class Query:
-    """A filter of scans of the table, with its weight.
+    """A filter on the table, and how many scans have it.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class Workload:
     queries : tuple of Query
         Distinct filters, sorted by descending weight, then by text.
     columns_only : tuple of ColumnsOnly, optional
-        Distinct entries, sorted by descending weight.
+        Scans whose filtered columns are known, but not the values, sorted by descending weight.
     not_understood : tuple of NotUnderstood, optional
-        Distinct entries, sorted by descending weight.
+        Distinct statements and parts of conditions that were not understood, sorted by descending weight.
     elsewhere : float, optional
         The weight of statements that do not read the table, in [0, inf).
 

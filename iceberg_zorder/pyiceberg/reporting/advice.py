@@ -101,12 +101,12 @@ def advise(
     progress : Progress, optional
         A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
-        The files that the workload was read from, for statements that name them; by default the given paths.
+        The files of the workload; the advice's statement names them. The default is the given paths.
 
     Returns
     -------
     Advice
-        Figures of all candidates, the pick, warnings, and a statement to paste.
+        The figures of all simulated layouts, the recommended one, warnings, and a SQL statement to run.
 
     Raises
     ------
