@@ -153,15 +153,15 @@ def _common(low: str, high: str) -> int:
 
 @dataclass(frozen=True)
 class WeakBounds:
-    """A clustering column whose lower/upper bounds are not kept, or tell too few rows apart, and its messages.
+    """A clustering column whose lower/upper bounds are missing, or distinguish too few rows, and its messages.
 
     Examples
     --------
     >>> weak = WeakBounds("lake.db.t", "lake.db.t", "url", "url", "string", "truncate(16)", "truncate(20)", 16, 12)
     >>> weak.setting(would=True)
-    "Would set write.metadata.metrics.column.url = 'truncate(20)' on lake.db.t: The 16 characters that lake.db.t \
-keeps of lower/upper bounds of clustering column url tell 12% of its sampled rows apart: files cannot be skipped \
-by it as well as they could."
+    "Would set write.metadata.metrics.column.url = 'truncate(20)' on lake.db.t: lake.db.t cuts lower/upper \
+bounds of clustering column url to 16 characters, which distinguish 12% of the sampled rows: filters on it skip fewer \
+files than they could."
     """
 
     table: str
@@ -178,7 +178,7 @@ by it as well as they could."
     kept: int = 0
     """The characters or bytes that are kept; 0 if there are no bounds."""
     share: int = 0
-    """The percentage of sampled rows that are told apart, rounded down."""
+    """The percentage of sampled rows that these distinguish, rounded down."""
 
     @property
     def key(self) -> str:
@@ -196,14 +196,14 @@ by it as well as they could."
     @property
     def futility(self) -> str:
         """The warning, without a full stop, if no mode is known to be enough."""
-        return f"{self._reason} Files cannot be pruned by it, because {self._unknown}: choose another column"
+        return f"{self._reason} No metrics mode would help, because {self._unknown}: choose another column"
 
     @property
     def refusal(self) -> str:
         """Why the column is refused, if its bounds are kept."""
         return (
-            f"Cannot cluster by column {self.column}, because the {self._length} that {self.table} keeps of its "
-            f"lower/upper bounds tell {self.share}% of its sampled rows apart"
+            f"Cannot cluster by column {self.column}, because {self.table} cuts its lower/upper bounds to "
+            f"{self._length}, which distinguish {self.share}% of the sampled rows"
             f"{', and ' + self._unknown if self.wanted is None else f': {self._command} first'}"
         )
 
@@ -217,11 +217,11 @@ by it as well as they could."
         if not self.kept:
             return (
                 f"{self.table} keeps no lower/upper bounds of clustering column {self.column} (metrics mode "
-                f"{self.mode}): no file can be skipped by it."
+                f"{self.mode}): filters on it skip no file."
             )
         return (
-            f"The {self._length} that {self.table} keeps of lower/upper bounds of clustering column {self.column} tell "
-            f"{self.share}% of its sampled rows apart: files cannot be skipped by it as well as they could."
+            f"{self.table} cuts lower/upper bounds of clustering column {self.column} to {self._length}, which "
+            f"distinguish {self.share}% of the sampled rows: filters on it skip fewer files than they could."
         )
 
     @property
@@ -230,7 +230,7 @@ by it as well as they could."
 
     @property
     def _unknown(self) -> str:
-        return f"no prefix of up to {LONGEST} {_UNITS[self.type]} is known to tell enough rows apart"
+        return f"no prefix of up to {LONGEST} {_UNITS[self.type]} is known to distinguish enough rows"
 
     @property
     def _command(self) -> str:

@@ -155,7 +155,7 @@ or such as 10 GB or 512 MiB
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"Cannot set {name}, because it is nothing that JSON can have: {error}") from error
+            raise InvalidInputError(f"Cannot set {name}, because JSON cannot hold its value: {error}") from error
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):

@@ -50,7 +50,7 @@ def describe_plan(
     ['6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5']
     """
     if predicates and not sampled:
-        raise InvalidInputError("Cannot use predicates, because it needs sampled")
+        raise InvalidInputError("Cannot use predicates, because they need argument sampled")
     call = checked_call(table, columns, **asked)
     try:
         plan = _plan(spark, call)

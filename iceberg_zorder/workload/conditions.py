@@ -299,7 +299,7 @@ class Conditions:
             return _prefixed(found.name, pattern, negated)
         text, rest = _literal_beginning(pattern, escape)
         if rest.strip("%"):
-            reason = f"LIKE '{pattern}' is not only a prefix"
+            reason = f"LIKE '{pattern}' matches more than a prefix"
             return _lost(reason) if negated or not text else Understood(StartsWith(found.name, text), (reason,))
         if rest:
             return _prefixed(found.name, text, negated)

@@ -258,7 +258,7 @@ class _Inliner:
         self._inline(node, names, inside)
         self._count += 1
         if self._count > _MOST_TABLES:
-            raise InvalidInputError("it reads too many tables to be followed")
+            raise InvalidInputError(f"it reads more than {_MOST_TABLES:,} tables")
         is_named = all(isinstance(part, exp.Identifier) for part in node.parts)
         parts = [part.name for part in node.parts] if is_named else []
         view = names.get(parts[0].lower()) if len(parts) == 1 else None

@@ -245,7 +245,7 @@ class TestPartialProgress:
         server.answer, server.commits = status(409), False
         with untouched(table):
             failure = str(call(table, server, "a", self.PARTIAL))
-        assert "because all failed: Cannot commit rewrite of" in failure
+        assert "because no file group could be rewritten: Cannot commit rewrite of" in failure
         assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
 
     def test_an_interrupted_call_tells_what_was_committed(

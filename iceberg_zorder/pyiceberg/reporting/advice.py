@@ -128,9 +128,9 @@ def advise(
     (('user_id', 'ts'), True)
     """
     if days is not None and not days > 0:
-        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
+        raise InvalidInputError(f"Cannot advise with days = {days}, because it must be more than 0")
     if not 0 <= least_saving <= 1:
-        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
+        raise InvalidInputError(f"Cannot advise with least_saving = {least_saving}, because it must be in [0, 1]")
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)

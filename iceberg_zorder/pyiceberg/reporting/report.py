@@ -154,7 +154,7 @@ def report_of(
     by = of_table() if columns is None else sort_order_text(display_name(table), columns)
     if by is None:
         raise InvalidInputError(
-            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot is of a rewrite: "
+            f"Cannot report on {display_name(table)}, because no columns are named and its snapshots have no rewrite: "
             "name the columns that queries filter on"
         )
     options = rewrite_options(

@@ -237,7 +237,7 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
     }
     (missed,) = (each.message for each in found.warnings if "not understood" in each.message)
     assert missed.startswith("2 statements or parts of filters were not understood")
-    assert "most often 'upper(x)', because it is not;" in missed
+    assert "The most frequent is 'upper(x)', because it is not;" in missed
     (bloom,) = (each for each in found.warnings if each.kind == "point-lookups")
     assert bloom.statement == (
         "ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.id' = 'true')"
