@@ -151,7 +151,7 @@ def costs_less(before: float, predicted: float) -> bool:
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Return messages about ignored clustering columns: partition columns, and columns of one value."""
+    """Return messages about ignored clustering columns: partition columns, and columns with one value."""
     why = "it has only one value, only NULLs, or long values with the same prefix"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -160,7 +160,7 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
 
 
 def who_pays(scans: Sequence[ColumnScan], before: TableFiles, after: TableFiles, open_cost: int) -> list[str]:
-    """Return a message about columns that filters cost over 5% more on after a rewrite, and for whom; none without any.
+    """Return a message about columns whose filters cost over 5% more after a rewrite; None without such columns.
 
     Examples
     --------
@@ -200,7 +200,7 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
-    """Return why nothing is rewritten: the three reasons that most data files are left for.
+    """Return why nothing is rewritten: the three most frequent reasons for skipping data files.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -
 
 
 _MOST = 20
-"""The most file groups that are shown."""
+"""The maximum number of file groups that are shown."""
 
 
 def plan_text(plan: Mapping[str, Any]) -> str:

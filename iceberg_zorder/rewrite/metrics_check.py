@@ -1,4 +1,4 @@
-"""Check whether the lower/upper bounds of a column tell its values apart; ``MetricsCheck.java`` does the same.
+"""Check whether the lower/upper bounds of a column distinguish its values; ``MetricsCheck.java`` does the same.
 
 Iceberg truncates the bounds of strings and binaries. If the boundaries of a layout have the same prefix, the files
 between them get the same bounds, and none can be skipped.
@@ -79,31 +79,31 @@ class KeyPool:
 
 @dataclass(frozen=True)
 class Separation:
-    """How many sampled rows the kept prefixes tell apart."""
+    """The number of sampled rows that the kept prefixes distinguish."""
 
     rows: int
     """The rows of all file groups, but those of the largest bucket of each."""
     apart: int
-    """Those of them that the kept prefixes tell apart."""
+    """The number of these rows that the kept prefixes distinguish."""
     wanted: int | None
     """The length of the shortest longer prefix that is enough; None if no length up to 256 is."""
 
     @property
     def is_enough(self) -> bool:
-        """Whether at least 95% are told apart."""
+        """Whether the prefixes distinguish at least 95% of the rows."""
         return 100 * self.apart >= _ENOUGH * self.rows
 
     @property
     def share(self) -> int:
-        """The percentage that is told apart, rounded down, if there is a row."""
+        """The percentage of distinguished rows, rounded down, if there is a row."""
         return 100 * self.apart // self.rows
 
 
 def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separation:
-    """Count the rows that the kept prefixes tell apart, and find the prefix that is enough.
+    """Return the number of rows that the kept prefixes distinguish, and the prefix length that is enough.
 
     Neighbouring buckets with the same kept prefix form a run: to find a row of one bucket, all rows of the run are
-    read. The rows of the run's largest bucket count as told apart, those of the others do not. The largest bucket of
+    read. The rows of the run's largest bucket count as distinguished, those of the others do not. The largest bucket of
     the file group does not count. So the share is 0% if all buckets have the same prefix, and 100% if no two do.
 
     Rows are counted, not values, because queries look for values about as often as rows have them. So thousands of
@@ -132,7 +132,7 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
 
 
 def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
-    """Yield for each pair of neighbouring runs how many characters tell them apart, and the rows of the smaller run."""
+    """Yield for neighbouring runs the prefix length that distinguishes them, and the rows of the smaller run."""
     texts = [text_of(key, type_name) for key in pool.keys]
     # Of each run the characters that tell it from the run before, ascending, and the rows of its largest bucket.
     runs: list[tuple[int, int]] = []
@@ -146,7 +146,7 @@ def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
 
 
 def _common(low: str, high: str) -> int:
-    """Count the characters of the common prefix of two texts."""
+    """Return the length of the common prefix of two texts."""
     lengths = range(1, 1 + min(len(low), len(high)))
     return bisect_left(lengths, True, key=lambda length: low[:length] != high[:length])
 
@@ -176,9 +176,9 @@ files than they could."
     wanted: str | None
     """The mode that is enough; None if no prefix of up to 256 characters or bytes is known to be."""
     kept: int = 0
-    """The characters or bytes that are kept; 0 if there are no bounds."""
+    """The number of characters or bytes that bounds keep; 0 without bounds."""
     share: int = 0
-    """The percentage of sampled rows that these distinguish, rounded down."""
+    """The percentage of sampled rows that the bounds distinguish, rounded down."""
 
     @property
     def key(self) -> str:

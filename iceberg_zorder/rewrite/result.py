@@ -50,14 +50,14 @@ class ColumnScan:
     files_actual: float | None = None
 
     def text(self, before: TableFiles, after: TableFiles) -> str:
-        """Return the figures as words, the actual ones if there are any."""
+        """Return the figures as text: the actual ones if known, else the predicted ones."""
         column, was, becomes = scan_row(asdict(self), asdict(before), asdict(after))
         return f"a filter on {column} reads {becomes} (was {was})"
 
 
 @dataclass(frozen=True)
 class WorkloadScan:
-    """The weighted average share in [0, 1] of the same bytes that the queries of a workload read.
+    """The share of the bytes that the queries of a workload read, in [0, 1]: a weighted average.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ _OF_ONE_CALL = "is for a single call: no later call would write anything"
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
 OPTIONS_PROPERTY = "zorder.options"
-"""Options, ``name=value`` with semicolons between."""
+"""Options as ``name=value``, separated by semicolons."""
 WORKLOAD_PROPERTY = "zorder.workload"
-"""Option ``workload``, apart from the others because it may have semicolons."""
+"""Option ``workload``; a property of its own, because its text may have semicolons."""
 
 
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +102,7 @@ def completed_options(
 def check_remembered_workload(table: str, location: str, text: str) -> None:
     """Refuse a workload in a table's property that is outside of the table's location.
 
-    The rewrite reads it with its own permissions, and others may be allowed to set properties.
+    The rewrite reads the workload with its own permissions, and other users may be allowed to set properties.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def all_understood(parts: Iterable[Understood]) -> Understood:
 
 
 def _any_understood(parts: Iterable[Understood]) -> Understood:
-    """Join conditions by OR; if an alternative is not understood, the whole condition is lost."""
+    """Join conditions by OR; if an alternative is not understood, the whole condition is not."""
     parts = list(parts)
     predicate = any_of(each.predicate for each in parts)
     reasons = _reasons(parts)

@@ -13,7 +13,7 @@ FULL_SCAN = "TRUE"
 KINDS = ("=", "in", "prefix", "range", "null", "other")
 """Kinds of filters on a column, the narrowest first; ``other`` filters leave most rows, such as ``<>``."""
 SHOWN = 500
-"""The most characters that are kept of a text that was not understood."""
+"""The maximum number of characters that are kept of a text that was not understood."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Workload:
         not_understood: Iterable[NotUnderstood] = (),
         elsewhere: float = 0.0,
     ) -> Workload:
-        """Make a workload; equal entries are merged, and their weights are added."""
+        """Return a workload; equal entries are merged, and their weights are added."""
         return Workload(_merged_queries(queries), _merged(columns_only), _merged(not_understood), elsewhere)
 
     @property

@@ -39,7 +39,7 @@ _OF_FILES = re.compile(r"_file#\d+ IN ")
 _SPARK = Dialect.get_or_raise("spark")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
-"""A text without escapes: a quote ends it if the filter continues after it."""
+"""A text without escapes: a quote ends the text if the filter continues after the quote."""
 _OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
 
 
