@@ -54,8 +54,8 @@ def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: Pools) 
 def test_what_is_said_of_a_column_without_bounds() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.`t t`", "p.`q q`", "p.q q", "string", "counts", "full")
     assert weak.warning == (
-        "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): no file can be skipped by "
-        "it. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again "
+        "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): filters on it skip no "
+        "file. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again "
         "with option rewrite-all, or set option metrics-check to fix beside it."
     )
     assert weak.setting() == (

@@ -221,7 +221,7 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
             {"workload": {"version": 1, "queries": [{"filter": "a ~ 1", "weight": 1}]}},
             r"because queries\[0\].filter: it cannot be used",
         ),
-        ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because it is nothing that JSON"),
+        ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because JSON cannot hold its value"),
         *(
             (
                 {"workload": workload([(1, 2, 3), (4, 5, 6)], weight)},

@@ -273,7 +273,7 @@ def test_joins_by_fields_of_structs_are_not_taken_for_columns_of_their_names(
     [
         (workload("TRUE"), "no query of the workload has a filter"),
         (Workload.of(), "no query of the workload has a filter"),
-        (workload("text <> 'x'"), "no filtered column has lower/upper bounds"),
+        (workload("text <> 'x'"), "a layout needs a filtered column with lower/upper bounds"),
     ],
 )
 def test_nothing_to_judge_is_advice(catalog: Catalog, queries: Workload, reason: str) -> None:
