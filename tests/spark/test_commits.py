@@ -202,7 +202,7 @@ def test_new_files_of_other_counts_than_their_manifests_say_are_not_committed(
     table = Table(spark, name)
     with untouched(table):
         failure = call(table, server, "id")
-    why = rf"Cannot commit rewrite of .*, because 1 data files should have {10 + rows_too_many} rows .* have 10\. Nothing was"
+    why = rf"Cannot commit rewrite of .*, because the new files should have {10 + rows_too_many} rows by the manifests of 1 data files .* have 10\. Nothing was"
     assert re.search(why, str(failure))
     row = table.call("id", options={"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1"})
     assert (row.rewritten_data_files_count, row.failed_data_files_count) == (1, 1)
