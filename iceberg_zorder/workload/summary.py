@@ -14,7 +14,7 @@ from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import FULL_SCAN, KINDS, Workload
 
 SHOWN = 20
-"""Most entries of ``not-understood`` that are shown, by frequency."""
+"""The maximum number of ``not_understood`` entries shown, the most frequent first."""
 
 
 def summary(workload: Workload) -> dict[str, Any]:
