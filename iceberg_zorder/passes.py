@@ -32,6 +32,25 @@ def run_pass(
 ) -> PassReport:
     r"""Run one pass over the tables of a policy.
 
+    Parameters
+    ----------
+    policy : Policy
+        The policy, as :func:`~iceberg_zorder.maintain.policy.read.read_policy` returns it.
+    dry_run : bool, optional
+        Whether to decide only, and write nothing.
+    conf : mapping of str to str, optional
+        Spark settings, for tables that need Spark.
+    say : callable, optional
+        Receives each step as text.
+    tell : callable, optional
+        Receives each event of the pass.
+
+    Returns
+    -------
+    PassReport
+        The decision and the result of each table. Failures of tables and catalogs are in ``failures``, and do not
+        raise.
+
     Examples
     --------
     >>> import tempfile

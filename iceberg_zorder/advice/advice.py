@@ -149,40 +149,43 @@ class Caution:
 class Advice:
     """Advice on a table.
 
+    Half of the workload's filters choose a layout, and the other half judges it. A frequent filter is in both halves.
+
     Parameters
     ----------
     table : str
         Table name, including the catalog.
     snapshot_id : int
-        Snapshot that was judged.
+        Snapshot that the advice is for.
     scans, full_scans : float
-        Number of judged scans with filters, and of scans without.
+        Number of scans with filters in the workload, and of scans without filters.
     choosing_queries, judging_queries : int
-        Number of distinct filters in the choosing and in the judging half.
+        Number of distinct filters in the half that chooses and in the half that judges.
     in_both_halves : int
         Number of distinct filters in both halves.
     table_bytes, target_file_size_bytes, open_cost_bytes : int
         Bytes of the data files, target size of new files, and the cost of opening a file, in bytes.
     queries_per_day : float or None
-        Scans with filters a day, if known.
+        Number of scans with filters per day, if known.
     today : JudgedLayout
         The current layout.
     candidates : tuple of JudgedLayout
-        Simulated layouts, best first by the choosing half.
+        Simulated layouts; the best for the choosing half comes first.
     pick : JudgedLayout or None
-        Recommended layout; None to do nothing.
+        Recommended layout; None if the table should stay as it is.
     reason : str
         Reason for the recommendation.
     cost : RewriteCost or None
-        Cost of the pick; None to do nothing.
+        Cost of the rewrite to the pick; None without a pick.
     file_sizes : tuple of FileSize
-        The pick, or else the best candidate, with several file sizes.
+        Figures of the pick, or else of the best candidate, at several file sizes.
     warnings : tuple of Caution
-        Limits of the figures.
+        What the figures leave out or do not know.
     statement, command : str or None
-        Spark SQL statement and shell command that make the pick; None without one.
+        Spark SQL statement and shell command that rewrite the table to the pick; None without a pick.
     preparation : str or None
-        Command or line of Python to run first: it writes the workload file that both name. None if not needed.
+        Command or line of Python to run first. It writes the workload file that the statement and the command name.
+        None if not needed.
     """
 
     table: str
@@ -208,7 +211,7 @@ class Advice:
     preparation: str | None = None
 
     def best(self, *kinds: str) -> JudgedLayout | None:
-        """Return the best candidate of these kinds for the choosing half; None without one."""
+        """Return the candidate of these kinds that is best for the choosing half; None if there is none."""
         return next((each for each in self.candidates if each.kind in kinds), None)
 
     def to_dict(self) -> dict[str, Any]:

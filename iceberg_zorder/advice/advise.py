@@ -173,7 +173,7 @@ class _Advisor:
                 f"{table.target_file_size:,} bytes a file"
             )
         if best is None:
-            return "no filtered column has lower/upper bounds, at least two values, and rows to simulate"
+            return "a layout needs a filtered column with lower/upper bounds, at least two values and rows to simulate"
         if pick is not None:
             return f"{self._judges} cost {_percent(saving)} less, in bytes and open costs of files"
         today = self._today

@@ -41,8 +41,8 @@ def _of_workload(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "full-scans",
             (),
-            f"{full / scans:.0%} of the scans have no filter by which engines can skip files, and read everything with "
-            "any layout: only the other scans save",
+            f"{full / scans:.0%} of the scans have no filter by which engines can skip files. They read everything "
+            "with any layout, so a rewrite saves only on the other scans",
         )
     if today.columns_only:
         what = f"for {today.columns_only:,.0f} scans only the filtered columns are known"
@@ -52,8 +52,8 @@ def _of_workload(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "not-judged",
             (),
-            f"{missed:,.0f} statements or parts of filters were not understood, and the figures leave them out: most "
-            f"often '{most.text}', because {most.reason}; `iceberg-zorder workload` lists them",
+            f"{missed:,.0f} statements or parts of filters were not understood, so the figures leave them out. The "
+            f"most frequent is '{most.text}', because {most.reason}; `iceberg-zorder workload` lists them",
         )
 
 
@@ -65,10 +65,10 @@ def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator
             yield Caution(
                 "joined",
                 (column.name,),
-                f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name} with keys that the queries "
-                "do not tell, and files have narrow bounds in it today: a filter on one value reads "
-                f"{column.scan_fraction:.1%} of the bytes. These joins are not simulated: engines that skip files by "
-                "them (DuckDB, Trino, Spark with the jar) may read more in another order",
+                f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name}, with keys that the queries "
+                "do not tell. Files have narrow bounds of this column today: a filter on one value reads "
+                f"{column.scan_fraction:.1%} of the bytes. The figures leave these joins out. Engines that skip files "
+                "by join keys (DuckDB, Trino, Spark with the jar) may read more in another order",
             )
 
 
@@ -89,8 +89,8 @@ def _no_bounds(facts: Facts) -> Iterator[Caution]:
         yield Caution(
             "no-bounds",
             (name,),
-            f"queries filter by {name}, but the table keeps no lower/upper bounds of it, so they skip no file by it: "
-            "set its metrics mode, then rewrite",
+            f"queries filter by {name}, but the table keeps no lower/upper bounds of this column, so these filters "
+            "skip no file: set the column's metrics mode, then rewrite",
             statement,
         )
 
@@ -124,8 +124,8 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
             yield Caution(
                 "point-lookups",
                 (column.name,),
-                f"{asked / scans:.0%} of the filters look up single values of {column.name} that few rows have "
-                "(estimated from the sample): a Parquet bloom filter skips row groups without the value in any layout",
+                f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have "
+                "(estimated from the sample). A Parquet bloom filter skips row groups without the value in any layout",
                 bloom_filter_statement(facts.table, ".".join(column.parts)),
             )
 
@@ -143,5 +143,6 @@ def _partitions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLa
         yield Caution(
             "partitions-do-it",
             best.columns,
-            f"partitions by {best.layout} cost no more than the best set of columns, and new files need no rewrite",
+            f"with partitions by {best.layout}, queries cost no more than with the best set of columns, and new files "
+            "need no rewrite",
         )

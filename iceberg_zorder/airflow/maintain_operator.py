@@ -22,7 +22,8 @@ class _KilledError(KeyboardInterrupt):
 class MaintainOperator(BaseOperator):
     """Runs one pass over the tables of a policy, in the task's process.
 
-    The task returns the pass report, as in ``iceberg-zorder maintain --output json``, also if it fails.
+    The task returns the pass report, as in ``iceberg-zorder maintain --output json``. If the task fails, it pushes the
+    report to XCom before.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class MaintainOperator(BaseOperator):
     AirflowFailException
         When the policy is refused. The task is not retried.
     AirflowException
-        When tables or catalogs failed, after the pass has done the others. The message names them.
+        When tables or catalogs failed, after the pass has done the others. The message names the failed ones.
 
     Examples
     --------
@@ -91,7 +92,8 @@ class MaintainOperator(BaseOperator):
     def on_kill(self) -> None:
         """Cancel the pass as Ctrl-C does; uncommitted files are deleted.
 
-        Airflow calls this in the SIGTERM handler, in the pass's thread, and after a timeout, when the pass has ended.
+        Airflow calls this method in its SIGTERM handler, which runs in the pass's thread. Airflow also calls it after a
+        timeout, when the pass has already ended.
         """
         if self._is_at_work:
             self._is_at_work = False

@@ -65,11 +65,13 @@ OutputKind = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress.")]
 Predicate = Annotated[
     list[str] | None,
-    typer.Option(help='Condition whose scan fraction is predicted, such as "a = 5 AND b > 3"; may be repeated.'),
+    typer.Option(
+        help='Show the share of the data that this condition reads, such as "a = 5 AND b > 3"; may be repeated.'
+    ),
 ]
 QueryFiles = Annotated[
     list[Path],
-    typer.Option("--from", help="File of SQL, conditions, a query log or a Spark event log; may be repeated."),
+    typer.Option("--from", help="SQL file, file of conditions, query log or Spark event log; may be repeated."),
 ]
 WorkloadFiles = Annotated[
     list[Path],
@@ -83,7 +85,8 @@ Dialect = Annotated[
     str | None, typer.Option(help="SQL dialect, such as trino or snowflake.", show_default="generic SQL")
 ]
 AsOf = Annotated[
-    str | None, typer.Option(help="Time of the queries, for current_date.", show_default="the log's time, else now")
+    str | None,
+    typer.Option(help="Time that the queries get from current_date.", show_default="the log's time, else now"),
 ]
 
 Readers = Annotated[
@@ -192,7 +195,7 @@ def rewrite(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite a table's data files so that filters on any of the columns skip most of them.
+    """Rewrite a table's data files so that filters on any of the columns skip most files.
 
     The catalog comes from the options here, else from PYICEBERG_CATALOG__ variables, else from .pyiceberg.yaml.
 
@@ -239,7 +242,7 @@ def plan(
 ) -> None:
     """Show what rewrite would do with the same arguments, and why; write nothing.
 
-    Only manifests are read, unless --sampled is given. Exit codes are those of rewrite.
+    Reads only manifests, unless --sampled is given. Exit codes are those of rewrite.
     """
     shown = Output(output, quiet=quiet)
 
@@ -272,9 +275,10 @@ def execute(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Execute a plan that plan --output json wrote.
+    """Execute a plan in JSON that the command plan wrote.
 
-    A stale plan, or one for another table, is refused. Exit codes are those of rewrite.
+    Refuses a plan if its files, the schema or the partition spec have changed since, or if it is for another table.
+    Exit codes are those of rewrite.
     """
     shown = Output(output, quiet=quiet)
 
@@ -308,7 +312,7 @@ def report(
     workload: Annotated[
         str | None,
         typer.Option(
-            help="Workload whose average reads are reported: JSON, or its path.",
+            help="Workload, as JSON or as the path of a file; the report shows what its queries read.",
             show_default="the table's property zorder.workload",
         ),
     ] = None,
@@ -325,9 +329,9 @@ def report(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Show how well a table is clustered, what a rewrite would attain, and which problems it has.
+    """Show how well a table is clustered, which problems it has, and what a rewrite would attain.
 
-    Only metadata is read. Exit codes: 0 done, with or without findings; 1 failed; 2 refused.
+    Reads only metadata. Exit codes: 0 done, with or without findings; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -387,7 +391,7 @@ def history(
 ) -> None:
     """Show a table's rewrites, with the share of the table that filters read before and after each.
 
-    Only metadata is read; expired snapshots are missing. Exit codes: 0 done; 1 failed; 2 refused.
+    Reads only metadata. Rewrites whose snapshots have expired are missing. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -417,8 +421,8 @@ def undo(
 ) -> None:
     """Undo a rewrite and all rewrites after it, by moving the branch back to the snapshot before it.
 
-    Only metadata changes. If other operations have written since, the undo is refused:
-    the message lists the changes that would be lost, and the SQL to undo anyway.
+    Changes only metadata. Refuses if other operations have written since.
+    The message then lists the changes that would be lost, and has the SQL to undo anyway.
     Exit codes: 0 done; 1 failed; 2 refused; 3 conflict with another operation; 4 unknown whether the undo succeeded.
     """
     shown = Output(output, quiet=quiet)
@@ -438,7 +442,9 @@ def check(
     table: Table,
     max_ratio: Annotated[
         float,
-        typer.Option(min=1, help="Highest accepted ratio of what filters cost now to their cost after a rewrite."),
+        typer.Option(
+            min=1, help="Highest accepted scan ratio: the cost of filters now, divided by their cost after a rewrite."
+        ),
     ] = 1.5,
     by: Annotated[
         str | None,
@@ -454,7 +460,7 @@ def check(
     """Check whether a table is clustered well enough, for CI and alerts.
 
     Prints one line, and reads only metadata.
-    Exit codes: 0 well enough; 1 not well enough, or the check failed (JSON then has an error); 2 refused.
+    Exit codes: 0 well enough; 1 not well enough, or the check failed (JSON has an error if it failed); 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -485,9 +491,9 @@ def workload(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Extract a table's filters and their frequency from SQL files and query logs.
+    """Extract the filters on a table, and their frequency, from SQL files and query logs.
 
-    Statements and conditions that are not understood are listed. Exit codes: 0 done; 1 failed; 2 refused.
+    Lists the statements and conditions that it does not understand. Exit codes: 0 done; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -507,7 +513,7 @@ def advise(
     table: Table,
     workload: WorkloadFiles,
     days: Annotated[
-        float | None, typer.Option(help="Number of days that the queries cover, to report figures per day.")
+        float | None, typer.Option(help="Number of days that the queries cover; adds figures per day.")
     ] = None,
     least_saving: Annotated[
         float, typer.Option(help="Smallest share of the queries' cost that a recommended rewrite must save.")
@@ -525,10 +531,10 @@ def advise(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Recommend columns to cluster, sort or partition a table by, for a workload, if a rewrite pays.
+    """Recommend columns to cluster, sort or partition a table by, if a rewrite pays for its queries.
 
     Reads a sample of the columns that queries filter by; writes nothing to the table.
-    Exit codes: 0 done, with any recommendation; 1 failed; 2 refused.
+    Exit codes: 0 done, also if it recommends no change; 1 failed; 2 refused.
     """
     shown = Output(output, quiet=quiet)
 
@@ -553,8 +559,9 @@ def init(
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Write a first policy for maintain, with a catalog's tables and their known clustering columns.
+    """Write a first policy for maintain, with a catalog's tables and the clustering columns that it finds.
 
+    It finds them in the property zorder.columns, the last rewrite, the table's sort order or its partitions.
     Exit codes: 0 done; 1 failed; 2 refused, for instance because the file exists.
     """
     shown = Output(output, quiet=quiet)
@@ -576,7 +583,8 @@ def maintain(
         Path | None, typer.Option(help="Append each event to this file as a line of JSON.", show_default=False)
     ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(help="With --watch: serve /metrics and /health on 127.0.0.1.", show_default=False)
+        int | None,
+        typer.Option(help="With --watch: serve /metrics and /health on this port of 127.0.0.1.", show_default=False),
     ] = None,
     metrics_textfile: Annotated[
         Path | None, typer.Option(help="Write metrics to this file after each pass.", show_default=False)
@@ -587,9 +595,10 @@ def maintain(
 ) -> None:
     """Keep the tables of a policy clustered: run one pass, or with --watch a pass at each interval.
 
-    A pass reads each table's metadata, and spends the budget where a rewritten byte saves filters most.
+    A pass reads each table's metadata. It first rewrites the tables where a rewritten byte saves filters most,
+    within the policy's budget.
     Exit codes: 0 done (a rewrite that lost to a writer is not an error);
-    1 a table or catalog failed, or a rule matches no table, and the other tables are done;
+    1 a table or catalog failed, or a rule matches no table (the other tables are done);
     2 the policy was refused; 130 Ctrl-C; 143 SIGTERM.
     """
     shown = Output(output, quiet=quiet)

@@ -39,7 +39,7 @@ def position_bits(columns: int) -> int:
     """
     if columns > MAX_INDEX_BITS:
         raise InvalidInputError(
-            f"Cannot lay out {columns} clustering columns, because the index has room for {MAX_INDEX_BITS}"
+            f"Cannot lay out {columns} clustering columns, because the interleaved index has room for {MAX_INDEX_BITS}"
         )
     return min(MAX_POSITION_BITS, MAX_INDEX_BITS // columns) if columns else 0
 

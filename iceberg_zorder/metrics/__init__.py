@@ -1,1 +1,1 @@
-"""How well a table's files are laid out: pure functions of file bounds and samples."""
+"""Figures on how well a table is clustered: pure functions of file bounds and samples."""

@@ -30,7 +30,7 @@ def rewritten_partitions(
     expected_files: ExpectedFiles,
     request: LayoutRequest,
 ) -> dict[int, LaidOutSample]:
-    """Lay out every partition by a sample of its rows."""
+    """Return a predicted layout of each partition, from a sample of its rows."""
     if not files.count:
         return {}
     of_row = files.partitions[places]
@@ -49,7 +49,7 @@ def rewritten_partitions(
 
 
 def new_files(groups: Mapping[int, LaidOutSample], columns: Sequence[ClusteringColumn]) -> DataFiles:
-    """Describe the data files that layouts make, as far as samples of their rows show."""
+    """Return the data files that layouts are predicted to write, from samples of their rows."""
     parts = [(number, group, sample) for number, group in groups.items() for sample in group.samples]
     starts = dict(
         zip(groups, np.cumsum([0, *(group.layout.files for group in groups.values())]).tolist(), strict=False)

@@ -37,7 +37,7 @@ class ColumnReport:
     files_with_alike_bounds, bytes_with_alike_bounds : int
         Data files whose truncated bounds equal those of other files.
     files_without_upper_bounds, bytes_without_upper_bounds : int
-        Those without bounds that lack only the upper one, because no truncated value is above their values.
+        Data files that lack only the upper bound, because no truncated value is above their values.
     """
 
     name: str
@@ -78,16 +78,16 @@ class QueryRead:
 
 @dataclass(frozen=True)
 class WorkloadRead:
-    """The reads of a workload's queries.
+    """What a workload's queries read.
 
     Parameters
     ----------
     queries : int
         Number of distinct queries.
     scan_fraction : float or None
-        Average share of the bytes that they read, in [0, 1]; None without bytes.
+        Average share of the bytes that a query reads, in [0, 1]; None without bytes.
     average_file_count : float
-        Average number of data files that they read.
+        Average number of data files that a query reads.
     costliest : tuple of QueryRead
         Queries with the largest total reads (weight times bytes), largest first.
     """
@@ -143,7 +143,7 @@ class Recommendation:
     reason : str
         Reason for the rewrite, or for doing nothing.
     command : str or None
-        Command that runs it; None to do nothing.
+        Command that runs the rewrite; None if there is nothing to do.
     """
 
     files: int
@@ -169,7 +169,7 @@ class Finding:
     evidence : mapping of str to object
         Figures behind the message.
     command : str or None
-        Command that fixes it, if there is one.
+        Command that fixes the problem, if there is one.
     """
 
     code: str
@@ -186,8 +186,8 @@ class ClusteringReport:
     ``docs/reference/json/report.md`` lists the keys. No key is removed while ``version`` is 1.
 
     Names from Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` have the same meaning, with data files in place of
-    micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is the report's sort
-    order, as a rewrite takes it. ``workload`` has the reads of the queries, if known. ``recommendation`` is None for
+    micro-partitions. A constant file has one value in each clustering column. ``sort_order`` is the report's sort
+    order, as a rewrite takes it. ``workload`` has what the queries read, if known. ``recommendation`` is None for
     older snapshots. ``cost`` is a filter's cost in bytes, averaged over columns by weight; ``attainable_cost`` is the
     same after a full rewrite. ``snapshot_timestamp_ms`` is the snapshot's commit time.
     """

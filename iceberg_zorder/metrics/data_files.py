@@ -87,19 +87,19 @@ class ColumnBounds:
 
     @property
     def has_values(self) -> npt.NDArray[np.bool_]:
-        """Which files may hold a value."""
+        """Whether each file may hold a value."""
         found: npt.NDArray[np.bool_] = self.valued > 0
         return found
 
     @property
     def bounded(self) -> npt.NDArray[np.bool_]:
-        """Which files may hold a value, and have both bounds."""
+        """Whether each file may hold a value, and has both bounds."""
         found: npt.NDArray[np.bool_] = self.has_values & (self.lower.states == VALUE) & (self.upper.states == VALUE)
         return found
 
     @property
     def is_open(self) -> bool:
-        """Whether there may be values, and no file has bounds of them."""
+        """Whether the column may have values, and no file has bounds of it."""
         return bool(self.has_values.any() and not self.bounded.any())
 
     def spanned(self) -> ColumnBounds:
@@ -117,7 +117,7 @@ class ColumnBounds:
         return ColumnBounds(replace(self.column, type="long"), lower, upper, self.valued)
 
     def take(self, places: npt.NDArray[np.int64]) -> ColumnBounds:
-        """Take files by their places."""
+        """Return the files at some places."""
         return ColumnBounds(self.column, self.lower.take(places), self.upper.take(places), self.valued[places])
 
 
@@ -153,7 +153,7 @@ class DataFiles:
         return int(self.sizes.sum())
 
     def take(self, places: npt.NDArray[np.int64]) -> DataFiles:
-        """Take files by their places."""
+        """Return the files at some places."""
         columns = tuple(column.take(places) for column in self.columns)
         return DataFiles(self.partitions[places], self.rows[places], self.sizes[places], columns)
 
@@ -275,7 +275,7 @@ class FileBoxes:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The boxes by each column. Replace ``rows`` by those of other boxes to show both on one scale."""
+        """The boxes by each column. To show two sets of boxes on one scale, give both the same ``rows``."""
         return tuple(_axis(bounds, rows) for bounds, rows in zip(self.bounds, self.rows, strict=True))
 
 

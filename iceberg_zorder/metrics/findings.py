@@ -31,20 +31,20 @@ def _of_columns(report: ClusteringReport, table: str) -> Iterator[Finding]:
             yield Finding(
                 "bounds-not-kept",
                 "error",
-                f"The table keeps no lower/upper bounds of {column.name}, so no file can be skipped by it.",
+                f"The table keeps no lower/upper bounds of {column.name}, so filters on it skip no file.",
                 mode,
                 set_mode(table, column.field, least_mode(column.type)),
             )
             continue
         longer = longest_mode(column.metrics_mode) if column.metrics_mode != "full" else None
         command = None if longer is None else set_mode(table, column.field, longer)
-        how = "keep longer ones, then rewrite" if longer else "longer ones would fill the manifests"
+        how = "keep longer bounds, then rewrite" if longer else "longer bounds would fill the manifests"
         if column.files_with_alike_bounds:
             yield Finding(
                 "bounds-alike",
                 "error",
-                f"The bounds of {column.name} are cut before its values differ in "
-                f"{_files(column.files_with_alike_bounds)}, which cannot be skipped by it: {how}.",
+                f"The bounds of {column.name} end before its values differ in "
+                f"{_files(column.files_with_alike_bounds)}, so filters on it cannot skip these files: {how}.",
                 {**mode, "files": column.files_with_alike_bounds, "bytes": column.bytes_with_alike_bounds},
                 command,
             )
@@ -53,8 +53,8 @@ def _of_columns(report: ClusteringReport, table: str) -> Iterator[Finding]:
             yield Finding(
                 "bounds-missing",
                 "warning",
-                f"{_files(endless)} have no upper bounds of {column.name}, because nothing as short as these are cut "
-                f"lies above their values, which begin with U+10FFFF or 0xFF: {how}.",
+                f"{_files(endless)} have no upper bounds of {column.name}, because their values begin with U+10FFFF or "
+                f"0xFF, and no value of the bounds' length lies above: {how}.",
                 {**mode, "files": endless, "bytes": bytes_endless},
                 command,
             )
@@ -62,8 +62,8 @@ def _of_columns(report: ClusteringReport, table: str) -> Iterator[Finding]:
             yield Finding(
                 "bounds-missing",
                 "warning",
-                f"{_files(missing)} have no lower/upper bounds of {column.name}, though the table keeps them: their "
-                "writer left them out, or wrote before the setting.",
+                f"{_files(missing)} have no lower/upper bounds of {column.name}, though the table keeps such "
+                "bounds: the files' writer left them out, or wrote before the setting.",
                 {"column": column.name, "files": missing, "bytes": column.bytes_without_bounds - bytes_endless},
             )
 

@@ -48,14 +48,14 @@ class SnapshotFacts:
 
     @cached_property
     def is_layout(self) -> bool:
-        """Whether one of our rewrites made it; False if its columns cannot be parsed."""
+        """Whether one of our rewrites made this snapshot; False if its columns cannot be parsed."""
         with suppress(InvalidInputError):
             return COLUMNS in self.summary and bool(parse_sort_order(self.summary[COLUMNS]))
         return False
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether it is one of our rewrites, and not a write that copied a rewrite's summary."""
+        """Whether this snapshot is one of our rewrites, and not a write that copied a rewrite's summary."""
         return self.is_layout and self.operation == REPLACE
 
     @property

@@ -204,11 +204,11 @@ class _Measured:
         self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
 
     def read(self, place: int) -> FilterRead | None:
-        """Measure a column among all files."""
+        """Return what a filter on a column reads of all files."""
         return _read(self._facts.files, self._sample, place)
 
     def attainable(self, place: int) -> FilterRead | None:
-        """Predict a column among all files."""
+        """Return what a filter on a column is predicted to read after a full rewrite."""
         groups = list(self.groups.values())
         return scan_prediction(groups, place) if groups else None
 
@@ -283,9 +283,9 @@ def _fraction(read: FilterRead | None) -> float | None:
 def _mean_costs(
     facts: TableFacts, reads: Sequence[FilterRead | None], attainable: Sequence[FilterRead | None], new_files: int
 ) -> tuple[float | None, float | None]:
-    """Average what filters cost today and after a full rewrite, over the columns of which both are known, by weight.
+    """Return a filter's average cost today and after a full rewrite, over the columns for which both are known.
 
-    The columns of a prefix count 1.
+    Columns are weighted; prefix columns have weight 1.
     """
     weights = [1.0] * (len(reads) - len(facts.layout.weights)) + list(facts.layout.weights)
     triples = zip(reads, attainable, weights, strict=True)
@@ -328,7 +328,7 @@ def _column(facts: TableFacts, place: int, read: FilterRead | None, attainable: 
 
 
 def _saved(partition: PartitionReport) -> float:
-    """How many bytes fewer filters on all columns are expected to read after a rewrite."""
+    """Return the bytes that a rewrite is predicted to save, summed over a filter on each column."""
     less = sum(current - partition.attainable.get(name, current) for name, current in partition.scan_fractions.items())
     return less * partition.bytes
 

@@ -27,10 +27,10 @@ class Overlap:
     Parameters
     ----------
     depths : ndarray of int64, shape (files,)
-        How many boxes hold the middle of the file's own, 1 or more; 0 of a file that was not measured, which are some
-        in partitions of more than :data:`MOST_MEASURED`.
+        The number of boxes that hold the middle of the file's own box, 1 or more; 0 if the file was not measured. In
+        partitions of more than :data:`MOST_MEASURED` files, only some are measured.
     overlaps : ndarray of int64, shape (files,)
-        How many other boxes have something in common with the file's own.
+        The number of other boxes that overlap the file's own box.
     """
 
     depths: npt.NDArray[np.int64]
@@ -38,16 +38,16 @@ class Overlap:
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
-        """Which files were measured."""
+        """Whether each file was measured."""
         found: npt.NDArray[np.bool_] = self.depths > 0
         return found
 
     def take(self, places: npt.NDArray[np.int64]) -> Overlap:
-        """Take files by their places."""
+        """Return the overlaps of the files at some places."""
         return Overlap(self.depths[places], self.overlaps[places])
 
     def average_depth(self, rows: npt.NDArray[np.int64]) -> float | None:
-        """Average the depths by the rows of the files; None without files."""
+        """Return the average depth, weighted by the rows of the files; None without files."""
         measured = self.measured
         if not measured.any():
             return None
@@ -55,7 +55,7 @@ class Overlap:
         return float((self.depths[measured] * weights).sum()) / float(weights.sum())
 
     def average_overlaps(self) -> float | None:
-        """Average the overlaps, every file counting once; None without files."""
+        """Return the average number of overlaps of a file; None without files."""
         measured = self.measured
         return float(self.overlaps[measured].sum()) / float(measured.sum()) if measured.any() else None
 
@@ -148,7 +148,7 @@ def _holding(
     first: npt.NDArray[np.int32],
     last: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int64]:
-    """Count the boxes that have something in common with each of some others."""
+    """Return, for each of some boxes, the number of boxes that overlap it."""
     common = np.ones((first.shape[1], low.shape[1]), np.bool_)
     for place in range(len(low)):
         common &= low[place] <= last[place][:, None]

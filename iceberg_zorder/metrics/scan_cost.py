@@ -85,7 +85,7 @@ def planning_cost(files: float, open_cost: int) -> float:
 
 
 def judged_cost(before: Sequence[float], after: Sequence[float], weights: Sequence[float], loss_factor: float) -> float:
-    """Average the columns' costs after a rewrite by weight; an increase of a cost counts ``loss_factor`` times.
+    """Return the columns' weighted average cost after a rewrite; an increase counts ``loss_factor`` times.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def judged_cost(before: Sequence[float], after: Sequence[float], weights: Sequen
 
 
 def root(share: float, degree: int) -> float:
-    """Compute the root of a share in (0, 1] by Newton's method, in the same steps as Java.
+    """Return the root of a share in (0, 1] by Newton's method, in the same steps as Java.
 
     Examples
     --------

@@ -21,7 +21,7 @@ _COSTLIEST = 5
 
 
 def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any]:
-    """Draw values at evenly spaced ranks.
+    """Return values at evenly spaced ranks.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def read_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyCo
 
 @dataclass(frozen=True, eq=False)
 class BoundedRows:
-    """The data files of a file group, as they are or as they are to be, and rows of it.
+    """The data files of a file group, existing or predicted, and sampled rows of the group.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class BoundedRows:
     values : KeyColumn
         The keys of sampled rows of the group.
     rows : int
-        How many rows the group has: a sampled one stands for several.
+        The number of rows of the group.
     """
 
     bounds: ColumnBounds
@@ -116,8 +116,8 @@ class FilterRead:
 def filter_read(groups: Sequence[BoundedRows], kept: Kept | None = None) -> FilterRead | None:
     """Average what ``column = value`` reads among the data files of file groups, over values of their rows.
 
-    Every value is looked for in the files of all groups, as a filter on the column alone has to. With the same rows it
-    compares files of today with those that take their place. None if no row has a value.
+    Each value is looked for in the files of all groups, because a filter on the column alone reads all partitions. To
+    compare today's files with predicted ones, pass the same rows. Returns None if no row has a value.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
 def workload_read(
     queries: Sequence[tuple[str, float]], matches: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]
 ) -> WorkloadRead:
-    """Add up what queries read.
+    """Return what queries read in total.
 
     Examples
     --------
@@ -201,7 +201,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class LaidOutSample:
-    """A file group whose rows a layout will send to files.
+    """A sampled file group, and the layout that divides its rows among files.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class LaidOutSample:
     fitted : Sample
         The sample that it was fitted to.
     held_out : Sample
-        Another sample of the same rows; without rows, if the first one is of all there are.
+        A second sample of the same rows; empty if the first one has all of them.
     rows, size : int
         The rows and the bytes of the group, 0 or more.
     """
@@ -286,9 +286,9 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | 
 
 
 def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
-    """Add the bytes and the number of files at the lowest rank that each holds, take them away after the highest.
+    """Add each file's bytes and count at its lowest rank, and subtract them after its highest rank.
 
-    Returns the bytes of all.
+    Returns the bytes of all files.
     """
     files = group.layout.files
     low = np.full(files, np.iinfo(np.int64).max)

@@ -167,7 +167,7 @@ def _spread_bytes(
 
 
 def _between_numbers(ends: tuple[bytes, bytes], share: float) -> bytes:
-    """Go a share of the way from one value to another, both of as many bytes, which are numbers without a sign."""
+    """Interpolate between two values of equal length, read as unsigned numbers."""
     width = max(map(len, ends))
     first, last = (int.from_bytes(each.ljust(width, b"\0"), "big") for each in ends)
     return (first + ((last - first) * int(share * (1 << _PARTS)) >> _PARTS)).to_bytes(width, "big")
@@ -185,11 +185,11 @@ class _Digits:
     Parameters
     ----------
     lowest : int
-        The smallest byte that is met, the digit 0.
+        The smallest byte that occurs; it is the digit 0.
     base : int
-        How many digits there are, 2 or more: from the smallest to the largest byte that is met.
+        The number of digits, 2 or more: from the smallest to the largest byte that occurs.
     count : int
-        How many digits are counted.
+        The number of digits that are used.
     """
 
     lowest: int
@@ -198,7 +198,7 @@ class _Digits:
 
     @staticmethod
     def from_values(values: Sequence[bytes], prefix: int) -> _Digits:
-        """Return the digits of values that share a prefix of so many bytes."""
+        """Return the digits of values, after a prefix that they share."""
         found = set().union(*(value[prefix:] for value in values))
         lowest, highest = min(found, default=0), max(found, default=0)
         base = max(2, highest - lowest + 1)
@@ -210,7 +210,7 @@ class _Digits:
     def between(
         self, ends: Sequence[tuple[bytes, bytes]], places: npt.NDArray[np.int64], along: _Floats
     ) -> list[bytes]:
-        """Go a share of the way from the one value to the other, for each row between the ends at its place."""
+        """Interpolate for each row between the two values at its place."""
         prefixes = [_common_prefix(*pair) for pair in ends]
         firsts, lasts = (
             np.array([self._number(pair[side][prefix:]) for pair, prefix in zip(ends, prefixes, strict=True)], np.int64)

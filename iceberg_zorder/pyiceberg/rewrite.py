@@ -54,7 +54,7 @@ def rewrite_data_files(
     case_sensitive: bool = False,
     progress: Progress = silent,
 ) -> RewriteResult:
-    """Rewrite a table's data files so that each is a small box in the space of the clustering columns.
+    """Rewrite a table's data files so that each file holds a narrow range of every clustering column.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def rewrite_data_files(
         The clustering columns, with dots for nested fields and backticks around special characters. Or a sort order as
         in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.
     where : str or pyiceberg.expressions.BooleanExpression, optional
-        Rewrite only the data files that may hold rows for which this is true.
+        Rewrite only the data files that may hold rows for which this condition is true.
     options : mapping of str to bool, int, float, str or mapping, optional
         The options of the Spark engine, and two more. ``memory-limit-bytes`` limits the memory for rows, in
         [16 MiB, 2^63) bytes; the default is a quarter of the memory that this process may use. Rows above the limit
@@ -79,13 +79,13 @@ def rewrite_data_files(
     Returns
     -------
     RewriteResult
-        The counts, the scan fractions, and the reason if nothing was rewritten.
+        Counts of files, the shares of the table that filters read, and the reason if nothing was rewritten.
 
     Raises
     ------
     InvalidInputError
         When an argument or a table property is invalid; no row has been read. With ``metrics-check`` = ``fail``, also
-        when bounds do not tell sampled values apart; no row has been written.
+        when a column's lower/upper bounds are missing or too short; no row has been written.
     RewriteConflictError
         When other writers changed the same files in every attempt. The new files are deleted.
     UnknownOutcomeError
@@ -169,8 +169,9 @@ def sample(
 ) -> SampledPlan:
     """Read a sample of the clustering columns, and add layouts and predictions to the plan.
 
-    The rewrite would find the same layouts. Predictions read as many rows again. File groups that would not gain move
-    to ``left``, unless they must be rewritten. Nothing is written.
+    A rewrite of this plan computes the same layouts. Predictions read a second sample of the same size. A file group
+    moves to ``left`` if its rewrite would not make filters cost less, unless it must be rewritten. The call writes
+    nothing.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def sample(
     plan : RewritePlan
         The plan. A sampled plan keeps its layouts.
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
-        Conditions; the result says how much of the planned files each reads, before and after.
+        Conditions; the result has the share of the planned files that each reads, before and after the rewrite.
     progress : Progress, optional
         A callback that receives every file that was read.
 
@@ -191,8 +192,8 @@ def sample(
     Raises
     ------
     InvalidInputError
-        When the plan is stale, a condition is invalid, or a column's bounds are missing or too short and
-        ``metrics-check`` is ``fail``.
+        When the plan is stale or a condition is invalid. With ``metrics-check`` = ``fail``, also when a column's
+        lower/upper bounds are missing or too short.
     RewriteFailedError
         When a data file or a delete file cannot be read.
     """
@@ -214,15 +215,15 @@ def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> 
     table : pyiceberg.table.Table
         The table of the plan.
     plan : RewritePlan
-        A plan of this engine, or a plan of Spark's that :meth:`RewritePlan.from_json` has read. File groups that lose
-        to another writer are planned again.
+        A plan of this engine, or a plan of Spark's that :meth:`RewritePlan.from_json` has read. If another
+        writer changes files of a file group first, the call plans that group again.
     progress : Progress, optional
         A callback that receives progress; see :mod:`iceberg_zorder.pyiceberg.files`.
 
     Returns
     -------
     RewriteResult
-        The counts, the scan fractions, and the reason if nothing was rewritten.
+        Counts of files, the shares of the table that filters read, and the reason if nothing was rewritten.
 
     Raises
     ------

@@ -343,8 +343,8 @@ class RewriteRun:
                 logger.warning("The failed rewrite of %s has set properties: %s", self._name, ", ".join(self._set))
             if isinstance(error, UnknownOutcomeError) and commits.count:
                 raise UnknownOutcomeError(
-                    f"{error} {commits.count} commits before it stand, which have rewritten "
-                    f"{commits.rewritten_files} data files."
+                    f"{error} Earlier commits remain: {commits.count}, with {commits.rewritten_files} rewritten data "
+                    "files."
                 ) from error
             if isinstance(error, RewriteFailedError) or not isinstance(error, Exception):
                 raise
@@ -481,7 +481,7 @@ class RewriteRun:
             raise kind(
                 f"Cannot complete the rewrite of {self._name}, because partial-progress.enabled is true but "
                 f"{len(failed)} rewrite commits failed. This is more than the maximum allowed failures of "
-                f"{self._options.max_failed_commits}. The log says why each failed; the other commits stand."
+                f"{self._options.max_failed_commits}. The log has the causes; the other commits remain."
             )
 
     def result(self, message: str | None, warnings: Sequence[str]) -> RewriteResult:

@@ -78,14 +78,14 @@ def undo(
 ) -> UndoResult:
     """Undo a rewrite and all rewrites after it: move the branch back to the snapshot before that rewrite.
 
-    All commits of a rewrite with partial progress are undone. The call reads only metadata, and deletes no file.
+    The call undoes all commits of a rewrite with partial progress. It reads only metadata, and deletes no file.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
         The table. The call refreshes its metadata.
     snapshot_id : int, optional
-        A snapshot of the rewrite. By default the branch's newest rewrite by iceberg-zorder is undone.
+        A snapshot of the rewrite. The default is the branch's newest rewrite by iceberg-zorder.
     branch : str, optional
         The branch, by default main.
     dry_run : bool, optional
@@ -94,7 +94,7 @@ def undo(
     Returns
     -------
     UndoResult
-        What was undone, and what filters read after it.
+        What was undone, and what filters read after the undo.
 
     Raises
     ------

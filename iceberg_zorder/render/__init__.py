@@ -1,1 +1,1 @@
-"""Results as people see them: text for terminals, pages for browsers."""
+"""Results for people: text for terminals, pages for browsers."""

@@ -14,7 +14,7 @@ from iceberg_zorder.printable import all_printable, printable_lines
 from iceberg_zorder.render.figures import files_read, less, rewrite_text
 
 _SHOWN = 8
-"""Most candidates that are shown, besides the best of each kind."""
+"""The maximum number of candidates shown, besides the best of each kind."""
 
 
 def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:

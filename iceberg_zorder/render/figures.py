@@ -62,7 +62,7 @@ def rewrite_text(read: int, written: int, cpu_seconds: Mapping[str, float]) -> s
 
 
 def scan_row(scan: Mapping[str, Any], before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, str, str]:
-    """Write a ``ColumnScan``: the column, and what a filter on it reads before and after, as predicted or actually.
+    """Return a ``ColumnScan`` as texts: the column, and what a filter reads before and after (actual, else predicted).
 
     Examples
     --------

@@ -37,7 +37,7 @@ def advice_fragment(advice: Mapping[str, Any]) -> str:
 
 
 def plan_fragment(plan: Mapping[str, Any]) -> str:
-    """Show a plan: the file groups with their reasons, or once it is sampled the predictions."""
+    """Show a plan: its file groups with their reasons; for a sampled plan, the predictions."""
     groups, left = plan["file_groups"], sum(each["data_files_count"] for each in plan["left"])
     files, read = (sum(each[key] for each in groups) for key in ("data_files_count", "bytes"))
     expected = sum((each["layout"] or {}).get("data_files_count", each["expected_data_files_count"]) for each in groups)

@@ -131,7 +131,7 @@ def _sizes(boxes: Mapping[str, Any], target: int) -> tuple[str, list[list[Bar]]]
 
 
 def _counts(names: Sequence[str], sides: Sequence[Sequence[int]]) -> list[list[Bar]]:
-    """Show for each side how many files each class has, on one scale."""
+    """Return the number of files of each class, for each report, as bars on one scale."""
     most = max(1, *map(max, sides))
     kinds = ("before", "now")[-len(sides) :]
     return [

@@ -73,7 +73,7 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
 
 
 def _mean_read(report: Mapping[str, Any], share: str, files: str, of: int) -> tuple[float, str] | None:
-    """Return the bytes that a filter reads, averaged over columns, with their text."""
+    """Return the bytes that a filter reads, averaged over columns, as a number and as text."""
     found = [(each[share], each[files]) for each in report["columns"] if each[share] is not None]
     if not found:
         return None

@@ -60,8 +60,8 @@ delete-ratio-threshold'
     'a filter costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB: expected to cost 147.0 MB after'
     >>> words([Reason("gain-too-small", {**figures, "over": "queries", "not_counted": {"a": "none"}})])
     'a query of the workload costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB, but no rewrite \
-saves enough within the budget of 17 bytes for each byte added; columns not counted, because new files get no bounds \
-for them unless metrics-check is fix: a (metrics mode none)'
+saves enough within the cap of 17 written bytes for each added byte; columns not counted, because new files get no \
+bounds for them unless metrics-check is fix: a (metrics mode none)'
     >>> words([Reason("no-gain", {"before": 20e6, "predicted": 20.6e6, "over": "columns"})])
     'a filter is not predicted to cost less: 20.0 MB today, 20.6 MB after'
     >>> words([Reason("later", {"n": 1}), Reason("small", {})])
@@ -100,13 +100,14 @@ _WORDS = {
     "not reduce their number",
     "size-in-range": "size between min-file-size-bytes {min_file_size_bytes:,} and max-file-size-bytes "
     f"{{max_file_size_bytes:,}}, and no {_DELETES}",
-    "other-spec-unknown": "of another partition spec than new files: the gain of a rewrite is unknown, "
-    "set rewrite-old-specs to rewrite them",
+    "other-spec-unknown": "of another partition spec than new files, so the gain of a rewrite is "
+    "unknown: set rewrite-old-specs to rewrite them",
     "scan-ratio-low": "{filter} costs {before}: at most max-scan-ratio {max_scan_ratio:g} times the attainable "
     "{attainable}, or opens at most min-input-files more files{without}",
-    "gain-too-small": "{ratio}, but no rewrite saves enough within the budget of 17 bytes for each byte added{without}",
+    "gain-too-small": "{ratio}, but no rewrite saves enough within the cap of 17 written bytes for each added "
+    "byte{without}",
     "loss-too-large": "{filter} would cost {after} on average instead of {before}, but filters on some columns would "
-    "lose more than a quarter of what others gain: set column-weights, or a workload, to say which count",
+    "lose more than a quarter of what others gain: set column-weights, or a workload, to say which columns count more",
     "not-worth-adding": "adding them to the rewrite would save too little for their bytes",
     "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
     NOT_IN_PLAN: "not in the given plan",
@@ -150,7 +151,7 @@ def costs_less(before: float, predicted: float) -> bool:
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Return messages about ignored clustering columns: partition columns, and columns of one value."""
+    """Return messages about ignored clustering columns: partition columns, and columns with one value."""
     why = "it has only one value, only NULLs, or long values with the same prefix"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -159,7 +160,7 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
 
 
 def who_pays(scans: Sequence[ColumnScan], before: TableFiles, after: TableFiles, open_cost: int) -> list[str]:
-    """Return a message about columns that filters cost over 5% more on after a rewrite, and for whom; none without any.
+    """Return a message about columns whose filters cost over 5% more after a rewrite; None without such columns.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -
 
 
 _MOST = 20
-"""The most file groups that are shown."""
+"""The maximum number of file groups that are shown."""
 
 
 def plan_text(plan: Mapping[str, Any]) -> str:

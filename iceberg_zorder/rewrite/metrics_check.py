@@ -1,4 +1,4 @@
-"""Check whether the lower/upper bounds of a column tell its values apart; ``MetricsCheck.java`` does the same.
+"""Check whether the lower/upper bounds of a column distinguish its values; ``MetricsCheck.java`` does the same.
 
 Iceberg truncates the bounds of strings and binaries. If the boundaries of a layout have the same prefix, the files
 between them get the same bounds, and none can be skipped.
@@ -79,31 +79,31 @@ class KeyPool:
 
 @dataclass(frozen=True)
 class Separation:
-    """How many sampled rows the kept prefixes tell apart."""
+    """The number of sampled rows that the kept prefixes distinguish."""
 
     rows: int
     """The rows of all file groups, but those of the largest bucket of each."""
     apart: int
-    """Those of them that the kept prefixes tell apart."""
+    """The number of these rows that the kept prefixes distinguish."""
     wanted: int | None
     """The length of the shortest longer prefix that is enough; None if no length up to 256 is."""
 
     @property
     def is_enough(self) -> bool:
-        """Whether at least 95% are told apart."""
+        """Whether the prefixes distinguish at least 95% of the rows."""
         return 100 * self.apart >= _ENOUGH * self.rows
 
     @property
     def share(self) -> int:
-        """The percentage that is told apart, rounded down, if there is a row."""
+        """The percentage of distinguished rows, rounded down, if there is a row."""
         return 100 * self.apart // self.rows
 
 
 def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separation:
-    """Count the rows that the kept prefixes tell apart, and find the prefix that is enough.
+    """Return the number of rows that the kept prefixes distinguish, and the prefix length that is enough.
 
     Neighbouring buckets with the same kept prefix form a run: to find a row of one bucket, all rows of the run are
-    read. The rows of the run's largest bucket count as told apart, those of the others do not. The largest bucket of
+    read. The rows of the run's largest bucket count as distinguished, those of the others do not. The largest bucket of
     the file group does not count. So the share is 0% if all buckets have the same prefix, and 100% if no two do.
 
     Rows are counted, not values, because queries look for values about as often as rows have them. So thousands of
@@ -132,7 +132,7 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
 
 
 def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
-    """Yield for each pair of neighbouring runs how many characters tell them apart, and the rows of the smaller run."""
+    """Yield for neighbouring runs the prefix length that distinguishes them, and the rows of the smaller run."""
     texts = [text_of(key, type_name) for key in pool.keys]
     # Of each run the characters that tell it from the run before, ascending, and the rows of its largest bucket.
     runs: list[tuple[int, int]] = []
@@ -146,22 +146,22 @@ def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
 
 
 def _common(low: str, high: str) -> int:
-    """Count the characters of the common prefix of two texts."""
+    """Return the length of the common prefix of two texts."""
     lengths = range(1, 1 + min(len(low), len(high)))
     return bisect_left(lengths, True, key=lambda length: low[:length] != high[:length])
 
 
 @dataclass(frozen=True)
 class WeakBounds:
-    """A clustering column whose lower/upper bounds are not kept, or tell too few rows apart, and its messages.
+    """A clustering column whose lower/upper bounds are missing, or distinguish too few rows, and its messages.
 
     Examples
     --------
     >>> weak = WeakBounds("lake.db.t", "lake.db.t", "url", "url", "string", "truncate(16)", "truncate(20)", 16, 12)
     >>> weak.setting(would=True)
-    "Would set write.metadata.metrics.column.url = 'truncate(20)' on lake.db.t: The 16 characters that lake.db.t \
-keeps of lower/upper bounds of clustering column url tell 12% of its sampled rows apart: files cannot be skipped \
-by it as well as they could."
+    "Would set write.metadata.metrics.column.url = 'truncate(20)' on lake.db.t: lake.db.t cuts lower/upper \
+bounds of clustering column url to 16 characters, which distinguish 12% of the sampled rows: filters on it skip fewer \
+files than they could."
     """
 
     table: str
@@ -176,9 +176,9 @@ by it as well as they could."
     wanted: str | None
     """The mode that is enough; None if no prefix of up to 256 characters or bytes is known to be."""
     kept: int = 0
-    """The characters or bytes that are kept; 0 if there are no bounds."""
+    """The number of characters or bytes that bounds keep; 0 without bounds."""
     share: int = 0
-    """The percentage of sampled rows that are told apart, rounded down."""
+    """The percentage of sampled rows that the bounds distinguish, rounded down."""
 
     @property
     def key(self) -> str:
@@ -196,14 +196,14 @@ by it as well as they could."
     @property
     def futility(self) -> str:
         """The warning, without a full stop, if no mode is known to be enough."""
-        return f"{self._reason} Files cannot be pruned by it, because {self._unknown}: choose another column"
+        return f"{self._reason} No metrics mode would help, because {self._unknown}: choose another column"
 
     @property
     def refusal(self) -> str:
         """Why the column is refused, if its bounds are kept."""
         return (
-            f"Cannot cluster by column {self.column}, because the {self._length} that {self.table} keeps of its "
-            f"lower/upper bounds tell {self.share}% of its sampled rows apart"
+            f"Cannot cluster by column {self.column}, because {self.table} cuts its lower/upper bounds to "
+            f"{self._length}, which distinguish {self.share}% of the sampled rows"
             f"{', and ' + self._unknown if self.wanted is None else f': {self._command} first'}"
         )
 
@@ -217,11 +217,11 @@ by it as well as they could."
         if not self.kept:
             return (
                 f"{self.table} keeps no lower/upper bounds of clustering column {self.column} (metrics mode "
-                f"{self.mode}): no file can be skipped by it."
+                f"{self.mode}): filters on it skip no file."
             )
         return (
-            f"The {self._length} that {self.table} keeps of lower/upper bounds of clustering column {self.column} tell "
-            f"{self.share}% of its sampled rows apart: files cannot be skipped by it as well as they could."
+            f"{self.table} cuts lower/upper bounds of clustering column {self.column} to {self._length}, which "
+            f"distinguish {self.share}% of the sampled rows: filters on it skip fewer files than they could."
         )
 
     @property
@@ -230,7 +230,7 @@ by it as well as they could."
 
     @property
     def _unknown(self) -> str:
-        return f"no prefix of up to {LONGEST} {_UNITS[self.type]} is known to tell enough rows apart"
+        return f"no prefix of up to {LONGEST} {_UNITS[self.type]} is known to distinguish enough rows"
 
     @property
     def _command(self) -> str:

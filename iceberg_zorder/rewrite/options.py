@@ -114,7 +114,7 @@ def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
 
 
 def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
-    """Return the end of a message about an unknown name: the known name that is most alike, or ``otherwise``.
+    """Return the end of a message about an unknown name: the most similar known name, or ``otherwise``.
 
     Examples
     --------
@@ -155,7 +155,7 @@ or such as 10 GB or 512 MiB
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"Cannot set {name}, because it is nothing that JSON can have: {error}") from error
+            raise InvalidInputError(f"Cannot set {name}, because JSON cannot hold its value: {error}") from error
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -181,7 +181,7 @@ class ZOrderOptions:
     metrics_check: str = WARN
     dry_run: bool = False
     workload: str | None = None
-    """JSON, or its address."""
+    """The workload as JSON, or the location of a JSON file."""
     workload_share: float = WORKLOAD_SHARE
 
     def sample_rows_for(self, files: int) -> int:
@@ -331,7 +331,7 @@ class RewriteOptions:
     rewrite_old_specs: bool = False
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
-    """The directory for rows that have no room in memory; None is that of temporary files."""
+    """The directory for rows above the memory limit; None for the directory of temporary files."""
 
 
 _FIELDS = {
@@ -347,7 +347,7 @@ _FIELDS = {
 
 
 def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
-    """Return options, each checked to be of its type, and to go with the others.
+    """Return the parsed options; raises if a value has a wrong type, or options exclude each other.
 
     Examples
     --------

@@ -278,7 +278,7 @@ class IsNan:
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite; NULL where the predicate is."""
+    """The opposite of a predicate; NULL where the predicate is NULL."""
 
     predicate: Predicate
 

@@ -18,10 +18,10 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class ColumnScan:
-    """The reads of a filter ``column = value`` on a table, or on the files that may match ``where``.
+    """What a filter ``column = value`` reads of a table, or of the files that may match ``where``.
 
-    A share of the bytes in [0, 1] and a number of files, averaged over values of the same rows: sampled rows of the
-    rewritten file groups, and rows spread between the bounds of the other files. Lower is better.
+    Each figure is a share of the bytes in [0, 1], or a number of files. It is an average over many values: those of
+    sampled rows of the rewritten file groups, and values spread between the bounds of the other files. Lower is better.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class ColumnScan:
     before, files_before : float or None
         Before the rewrite.
     predicted, files_predicted : float or None
-        After it, predicted from the sample.
+        After the rewrite, predicted from the sample.
     actual, files_actual : float or None
-        After it, by the lower/upper bounds of the new files; None in a dry run, and if all rows were deleted.
+        After the rewrite, by the lower/upper bounds of the new files; None in a dry run, and if all rows were deleted.
 
     Examples
     --------
@@ -50,14 +50,14 @@ class ColumnScan:
     files_actual: float | None = None
 
     def text(self, before: TableFiles, after: TableFiles) -> str:
-        """Return the figures as words, the actual ones if there are any."""
+        """Return the figures as text: the actual ones if known, else the predicted ones."""
         column, was, becomes = scan_row(asdict(self), asdict(before), asdict(after))
         return f"a filter on {column} reads {becomes} (was {was})"
 
 
 @dataclass(frozen=True)
 class WorkloadScan:
-    """The weighted average share in [0, 1] of the same bytes that the queries of a workload read.
+    """The share of the bytes that the queries of a workload read, in [0, 1]: a weighted average.
 
     Parameters
     ----------
@@ -107,20 +107,21 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        Why nothing was rewritten, and which option would force it; then warnings, such as columns that cost more. One
-        sentence each.
+        Why nothing was rewritten, and which option would force a rewrite. Then warnings, one sentence each, such as
+        columns whose filters cost more.
     scan_fractions : tuple of ColumnScan
-        Reads of filters on the table, by column with values; empty if nothing was rewritten.
+        What a filter ``column = value`` reads, for each column with values; empty if nothing was rewritten.
     dry_run : bool
         Whether this is a dry run: nothing was written, and the counts are expected ones.
     expected_seconds : float or None
-        In a dry run, the expected duration in seconds, from earlier rewrites; None without any.
+        In a dry run, the expected duration in seconds, from earlier rewrites; None without earlier rewrites.
     predicates : tuple of PredicateScan
-        In a dry run, the reads of the given conditions.
+        In a dry run, what the given conditions read.
     workload : WorkloadScan or None
-        With option ``workload``, the reads of its queries on the table; None if nothing was rewritten.
+        With option ``workload``, what its queries read of the table; None if nothing was rewritten.
     before, after : TableFiles or None
-        Data files of the table, or those that may match ``where``; None if nothing was rewritten.
+        The number and bytes of the table's data files, or of those that may match ``where``; None if nothing was
+        rewritten.
 
     Examples
     --------

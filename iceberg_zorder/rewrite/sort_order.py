@@ -67,11 +67,11 @@ class SortOrder:
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """All columns, those of the prefix first, each as its parts."""
+        """All columns, the prefix columns first, each as its parts."""
         return (*(column.parts for column in self.prefix), *self.columns)
 
     def renamed(self, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]) -> SortOrder:
-        """Return the same with new names; ``name_of`` gets the columns of the prefix first."""
+        """Return the sort order with new names; ``name_of`` gets the prefix columns first."""
         prefix = tuple(replace(column, parts=name_of(column.parts)) for column in self.prefix)
         return replace(self, prefix=prefix, columns=tuple(map(name_of, self.columns)))
 

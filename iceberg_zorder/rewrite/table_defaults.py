@@ -19,9 +19,9 @@ _OF_ONE_CALL = "is for a single call: no later call would write anything"
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
 OPTIONS_PROPERTY = "zorder.options"
-"""Options, ``name=value`` with semicolons between."""
+"""Options as ``name=value``, separated by semicolons."""
 WORKLOAD_PROPERTY = "zorder.workload"
-"""Option ``workload``, apart from the others because it may have semicolons."""
+"""Option ``workload``; a property of its own, because its text may have semicolons."""
 
 
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +102,7 @@ def completed_options(
 def check_remembered_workload(table: str, location: str, text: str) -> None:
     """Refuse a workload in a table's property that is outside of the table's location.
 
-    The rewrite reads it with its own permissions, and others may be allowed to set properties.
+    The rewrite reads the workload with its own permissions, and other users may be allowed to set properties.
 
     Examples
     --------
@@ -110,7 +110,8 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "/etc/passwd")
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use the workload that a property of db.t names, because \
-/etc/passwd is not below the table's location s3://lake/db/t: write its JSON there, or pass it as option workload
+/etc/passwd is not below the table's location s3://lake/db/t: move the file there, or pass its path as option \
+workload
     """
     home = location.rstrip("/")
     # Hadoop writes file:/x for file:///x.
@@ -119,7 +120,7 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
         return
     raise InvalidInputError(
         f"Cannot use the workload that a property of {table} names, because {text} is not below the table's location "
-        f"{home}: write its JSON there, or pass it as option workload"
+        f"{home}: move the file there, or pass its path as option workload"
     )
 
 
@@ -136,14 +137,14 @@ def options_property(options: Mapping[str, str]) -> str:
     'rewrite-all=true; cuts=even'
     >>> options_property({"dry-run": "true"})
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot have a table remember dry-run, because that is for a \
+    iceberg_zorder.errors.InvalidInputError: Cannot store dry-run as a table's default, because it is for a \
 single call: no later call would write anything
     """
     for name, value in options.items():
         if name == _DRY_RUN:
-            raise InvalidInputError(f"Cannot have a table remember {name}, because that {_OF_ONE_CALL}")
+            raise InvalidInputError(f"Cannot store {name} as a table's default, because it {_OF_ONE_CALL}")
         if ";" in value:
             raise InvalidInputError(
-                f"Cannot have a table remember {name} = '{value}', because semicolons stand between options there"
+                f"Cannot store {name} = '{value}' as a table's default, because semicolons separate options there"
             )
     return "; ".join(f"{name}={value}" for name, value in options.items())

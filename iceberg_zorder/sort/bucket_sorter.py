@@ -151,7 +151,7 @@ class RowGroupSink(Protocol):
         """Number of rows of the next row group."""
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
-        """Take the rows of a row group."""
+        """Write the rows of one row group."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +167,12 @@ class PrefixColumns:
 
     @property
     def places(self) -> list[int]:
-        """Places of their top-level columns."""
+        """The numbers of their top-level columns, ascending."""
         return sorted({path[0] for path in self.paths})
 
 
 class BucketSorter:
-    """Sorts buckets by the prefix, and by the index that rows are held with; a row group takes 1/4 of the memory."""
+    """Sorts buckets by prefix columns, then by the curve index; a row group takes 1/4 of the memory limit."""
 
     def __init__(self, codecs: Codecs, prefix: PrefixColumns, budget: MemoryBudget) -> None:
         self._codecs = codecs
@@ -182,7 +182,7 @@ class BucketSorter:
 
     @property
     def row_group_rows(self) -> int:
-        """Most rows of a row group."""
+        """The maximum number of rows of a row group."""
         return max(1, self._row_group_bytes // self._codecs.width)
 
     def need(self, bucket: Bucket) -> int:
@@ -246,7 +246,7 @@ class BucketSorter:
             row_group.write()
 
     def _write_alike(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
-        """Write rows that are alike in every key, in any order."""
+        """Write rows whose keys are all equal, in any order."""
         row_group = _RowGroup(sink, self._row_group_bytes)
         for columns, _ in spill.read(bucket):
             for start, end in row_group.cuts(self._codecs.widths(columns)):
@@ -255,7 +255,7 @@ class BucketSorter:
         spill.drop(bucket)
 
     def _keys(self, columns: Sequence[pa.Array | None], index: npt.NDArray[np.int64]) -> list[SortKey]:
-        """Return the keys that rows are sorted by; of the columns those of the prefix are looked at."""
+        """Return the sort keys of rows: the prefix columns, then the index."""
         if not self._prefix.columns:
             return [SortKey(index)]
         places = self._prefix.places
@@ -266,7 +266,7 @@ class BucketSorter:
 
 
 class _RowGroup:
-    """Collects rows until a row group is full, which has so many bytes at most unless it is one row."""
+    """Collects rows into row groups of at most ``most_bytes``, or of one larger row."""
 
     def __init__(self, sink: RowGroupSink, most_bytes: int) -> None:
         self._sink = sink
@@ -276,7 +276,7 @@ class _RowGroup:
         self._bytes = 0
 
     def cuts(self, widths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield the rows to add next, from where to where, given how many bytes each takes."""
+        """Yield the start and the end of the rows to add next, given the bytes of each row."""
         ends = np.cumsum(widths)
         start = before = 0
         while start < len(ends):
@@ -298,6 +298,6 @@ class _RowGroup:
             self.write()
 
     def write(self) -> None:
-        """Write what there is, and begin another one."""
+        """Write the collected rows, and begin a new row group."""
         batches, self._batches, self._rows, self._bytes = self._batches, [], 0, 0
         self._sink.write(batches)

@@ -14,7 +14,7 @@ from iceberg_zorder.sort.memory_budget import bytes_up_to
 
 
 def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
-    """Take a column of a batch, or a field of a struct; NULL where a struct around it is NULL.
+    """Return a column of a batch, or a field of a struct; NULL where a struct around it is NULL.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
 
 
 def without_views(schema: pa.Schema) -> pa.Schema:
-    """Give strings and binaries the types that rows can be taken of, which Arrow does not do of views.
+    """Return a schema with strings and binaries in place of their views, from which Arrow cannot take rows.
 
     Examples
     --------
@@ -79,7 +79,7 @@ _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 class Codecs:
-    """How the columns of a schema, whose strings may come as dictionaries, are held; several threads may encode them.
+    """Encodes the columns of a schema, whose strings may be dictionaries, for several threads.
 
     Examples
     --------
@@ -97,21 +97,21 @@ class Codecs:
         self._rows = self._bytes = 0
         self._held = [0] * len(self._codecs)
         self.large = dict[int, int]()
-        """The bytes of the largest value of each column, by place, where it has more than 1 MiB."""
+        """The bytes of the largest value of each column, by its number; only of columns with values above 1 MiB."""
         self._lock = threading.Lock()
 
     @property
     def width(self) -> int:
-        """About how many bytes a row takes unencoded, as far as rows were encoded; at least 1."""
+        """Average bytes of an unencoded row, over the rows encoded so far; at least 1."""
         return max(1, -(-self._bytes // max(1, self._rows)))
 
     @property
     def largest_share(self) -> float:
-        """About how much of an encoded row its largest column takes, in (0, 1]."""
+        """Share of the encoded bytes that the largest column takes, in (0, 1]."""
         return max(self._held, default=1) / max(1, sum(self._held)) or 1.0
 
     def encoded(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Make columns smaller; how small depends on what came before."""
+        """Encode the columns of a batch; the encoding depends on earlier batches."""
         columns = [codec.encoded(column) for codec, column in zip(self._codecs, batch.columns, strict=True)]
         widest = {
             place: int(np.max(self._codecs[place].widths(column, column.type)))
@@ -140,7 +140,7 @@ class Codecs:
         return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
     def finished(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-        """Make all columns what can be written; strings may be in dictionaries."""
+        """Decode all columns for writing; strings may stay dictionaries."""
         arrays = [
             codec.finished(column, field.type)
             for codec, column, field in zip(self._codecs, columns, self._schema, strict=True)
@@ -148,7 +148,7 @@ class Codecs:
         return pa.RecordBatch.from_arrays(arrays, self._schema.names)
 
     def widths(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-        """Return how many bytes each row takes when its columns are finished."""
+        """Return the bytes of each row after :meth:`finished`."""
         widths = np.zeros(len(columns[0]) if columns else 0, np.int64)
         for codec, column, field in zip(self._codecs, columns, self._schema, strict=True):
             widths += codec.widths(column, field.type)
@@ -169,27 +169,27 @@ class Plain:
     """Holds values as they are."""
 
     def encoded(self, column: pa.Array) -> pa.Array:
-        """Make values smaller."""
+        """Return the values encoded."""
         return column
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:  # noqa: ARG002
-        """Make them values of a type again, maybe in a dictionary; what is not encoded stays."""
+        """Return values of a type, maybe as a dictionary; unencoded values are returned as they are."""
         return column
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:  # noqa: ARG002
-        """Return how many bytes each value takes when it is finished, or all alike."""
+        """Return the bytes of each value after :meth:`finished`, or one number for all."""
         return np.diff(bytes_up_to(column, np.arange(len(column) + 1)))
 
 
 class Integers(Plain):
-    """Holds numbers, dates and times, of so many bits, in as many bytes as the largest so far takes."""
+    """Holds integers, dates and times in as many bytes as the largest value so far needs."""
 
     def __init__(self, width: int) -> None:
         self._whole = _INTEGERS[width]
         self._width = 8
 
     def encoded(self, column: pa.Array) -> pa.Array:
-        """Leave bytes out that say no more than the sign."""
+        """Drop high bytes that only repeat the sign."""
         column = column.view(self._whole)
         found = pc.min_max(column)
         low, high, width = found["min"].as_py(), found["max"].as_py(), self._width
@@ -202,11 +202,11 @@ class Integers(Plain):
         return column.cast(_INTEGERS[width], safe=False)
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Fill the bytes up again."""
+        """Restore the dropped bytes."""
         return column if column.type == kind else column.cast(self._whole).view(kind)
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> int:  # noqa: ARG002
-        """Take it from the type."""
+        """Return the bytes of a value of the type."""
         return int(kind.bit_width) // 8
 
 
@@ -217,13 +217,13 @@ class ShortDecimals(Integers):
         super().__init__(64)
 
     def encoded(self, column: pa.Array) -> pa.Array:
-        """Take the lower of the two words of every value."""
+        """Return the low 64 bits of each value, encoded as integers."""
         words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
         mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
         return super().encoded(pa.array(words[0::2].copy(), mask=mask))
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Put the upper word, which repeats the sign, beside the lower one."""
+        """Restore the high 64 bits, which repeat the sign."""
         if column.type == kind:
             return column
         if column.offset:
@@ -237,7 +237,7 @@ class ShortDecimals(Integers):
 
 
 class Texts(Plain):
-    """Holds strings with short offsets; few different ones as numbers, in the order in which they come."""
+    """Holds strings with short offsets, or few distinct strings as numbers in the order of their arrival."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -246,7 +246,7 @@ class Texts(Plain):
         self._lock = threading.Lock()
 
     def encoded(self, column: pa.Array) -> pa.Array:
-        """Replace a dictionary's numbers by those of this one, or by the values where there are too many."""
+        """Return a dictionary's entries as numbers of this codec; as plain strings if there are too many."""
         if not pa.types.is_dictionary(column.type):
             return _with_short_offsets(column)
         last = getattr(self._last, "found", None)
@@ -258,7 +258,7 @@ class Texts(Plain):
         return last[1].take(column.indices)
 
     def _numbered(self, entries: pa.Array) -> pa.Array | None:
-        """Return the numbers of a dictionary's entries; none if there are too many."""
+        """Return the number of each dictionary entry; None if there are too many entries."""
         with self._lock:
             values = entries.to_pylist()
             new = [value for value in values if value is not None and value not in self._numbers]
@@ -270,18 +270,18 @@ class Texts(Plain):
             return pa.array([None if value is None else self._numbers[value] for value in values], _INTEGERS[width])
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Make numbers a dictionary, whose values are sorted, in whatever order they came."""
+        """Return numbers as a dictionary with sorted values."""
         if not pa.types.is_integer(column.type):
             return column.cast(kind)
         places, values = self._all(kind)
         return pa.DictionaryArray.from_arrays(places.take(column), values)
 
     def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:
-        """Of what comes in a dictionary count the numbers, which are the same in every row."""
+        """Return the bytes of each value; for numbers, the width of a dictionary's number."""
         return _NUMBER_BYTES if pa.types.is_integer(column.type) else super().widths(column, kind)
 
     def _all(self, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        """List the values in their order, and the place there of each number."""
+        """Return each number's place among the sorted values, and these values."""
         with self._lock:
             if self._sorted is None or len(self._sorted[0]) != len(self._numbers):
                 values = sorted(self._numbers)

@@ -1,4 +1,4 @@
-"""Find rows that equal deleted rows, also for very many deleted rows.
+"""Lookup of rows that equal deleted rows, also for very many deleted rows.
 
 Rows are looked up by a 64-bit hash, and compared value by value if the hash matches. For a single number of at most 64
 bits, the hash is unique and no comparison is needed.
@@ -66,7 +66,7 @@ class EqualRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that this takes."""
+        """Bytes of memory that these rows take."""
         tables = self._hashes.nbytes + self._starts.nbytes + self._newest.nbytes
         return int(tables + sum(column.nbytes for column in self._columns))
 
@@ -97,7 +97,7 @@ class EqualRows:
         return gone
 
     def _first_places(self, hashes: _Hashes) -> _Longs:
-        """Return where hashes are, or would be."""
+        """Return the place of the first stored hash that is not below each given hash."""
         places: _Longs = self._starts[hashes >> self._shift].astype(np.int64)
         last = len(self._hashes) - 1
         below = np.arange(len(places))
@@ -110,7 +110,7 @@ class EqualRows:
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """Turn floating numbers into their bits, all NaN alike, and drop what Arrow cannot compare."""
+    """Return a column that Arrow can compare: without dictionaries and extensions, floats as bits, all NaN equal."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -162,7 +162,7 @@ def _mixed(words: _Hashes) -> _Hashes:
 
 
 def _words(column: pa.Array) -> _Hashes:
-    """Make each value one word: a number is itself."""
+    """Return each value as one 64-bit word; a number is its own word."""
     kind = column.type
     if pa.types.is_temporal(kind):
         column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
@@ -196,7 +196,7 @@ def _hashed_bytes(column: pa.LargeBinaryArray) -> _Hashes:
 
 
 def _sums(content: npt.NDArray[np.uint8], offsets: _Longs) -> _Hashes:
-    """Add the words of every value up, each with the weight of its place."""
+    """Return the sum of each value's words, weighted by their place."""
     lengths = np.diff(offsets)
     sums = lengths.astype(np.uint64)
     counts = -(-lengths // 8)

@@ -150,7 +150,7 @@ class MemoryBudget:
             return True
 
     def end_work(self, size: int) -> None:
-        """Count the bytes of some work no longer."""
+        """Give the bytes of finished work back."""
         with self._changed:
             self._in_work -= size
             self.give_back(size)

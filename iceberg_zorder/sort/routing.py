@@ -85,7 +85,7 @@ class Router:
         return file, self._index(buckets, leaf, rows)
 
     def _share(self, place: int, column: LayoutColumn) -> _Longs | None:
-        """Tabulate a column's share of the index by bucket, and with a tree by leaf and bucket; not if too large."""
+        """Return a column's share of the index by bucket, and with a tree by leaf and bucket; None without a table."""
         layout, curved = self._layout, len(self._layout.columns) - self._layout.leading
         if not isinstance(layout.cuts, BoxTree):
             if place < layout.leading:
@@ -124,7 +124,7 @@ class Router:
 
 
 def _cells(layout: Layout, tree: BoxTree) -> tuple[list[_Longs], _Longs] | None:
-    """Return what each column's buckets add to the number of a row's cell between the splits, and each cell's leaf."""
+    """Return the summand of each column's buckets in a row's cell number, and the leaf of each cell."""
     starts = [
         np.unique([node.start for node in tree.nodes if isinstance(node, Split) and node.column == place] + [0])
         for place in range(len(layout.columns))
@@ -149,7 +149,7 @@ class _Search:
         self._table = _RangeTable(keys, range_bits) if isinstance(keys, np.ndarray) and len(keys) else None
 
     def buckets(self, array: pa.Array) -> _Longs:
-        """Return the buckets of values; those of a dictionary once for each entry."""
+        """Return the buckets of values; a dictionary is searched once for each entry."""
         if pa.types.is_dictionary(array.type):
             of_entries = self.buckets(array.dictionary)
             codes: _Longs = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
@@ -169,9 +169,9 @@ class _Search:
 
 
 class _RangeTable:
-    """Counts the boundaries that are not above a key: by a table of equal ranges, and a search where one is in a range.
+    """Counts the boundaries not above a key, by a table of equal ranges and a search within ranges that hold one.
 
-    A range without a boundary inside has one answer, and most ranges are such.
+    Most ranges hold no boundary, so the table has their answer.
     """
 
     def __init__(self, boundaries: _Longs, bits: int = _RANGE_BITS) -> None:

@@ -38,12 +38,12 @@ class Part:
     ends: tuple[int, ...]
 
     def slice(self, start: int, length: int) -> Part:
-        """Take some rows."""
+        """Return ``length`` rows from ``start``."""
         ends = tuple(min(max(end - start, 0), length) for end in self.ends)
         return Part(self.number, self.rows.slice(start, length), ends)
 
     def of_range(self, place: int) -> pa.RecordBatch:
-        """Take the rows of a range."""
+        """Return the rows of a range."""
         start = self.ends[place - 1] if place else 0
         return self.rows.slice(start, self.ends[place] - start)
 
@@ -131,9 +131,9 @@ class Spill:
         self.buckets: dict[int, Bucket] = {}
         """The buckets that have rows, by number."""
         self.home: Path | None = None
-        """Where the files are, if there are any."""
+        """The directory of the files; None before the first flush."""
         self.in_memory = 0
-        """How many bytes of rows are in memory that can be flushed."""
+        """The bytes of rows in memory that can be flushed."""
         self._directory = directory
         self._created = 0
         self._wanted: set[int] = set()
@@ -157,7 +157,7 @@ class Spill:
 
     @property
     def directory(self) -> Path:
-        """Where the directory of the files is put."""
+        """The directory in which :attr:`home` is created."""
         return Path(self._directory or tempfile.gettempdir())
 
     def check_space(self, size: int) -> None:
@@ -170,7 +170,7 @@ class Spill:
             )
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Add rows, as :func:`iceberg_zorder.sort.spill.parted` gives them; room is made for them."""
+        """Add rows that :func:`iceberg_zorder.sort.spill.parted` returned; flush others to make room."""
         # Where a part is a large share of the budget, its rows take turns.
         pieces = (
             part if length == part.rows.num_rows else part.slice(start, length)
@@ -284,7 +284,7 @@ class Spill:
         return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
     def start_work(self, number: int, need: Callable[[Bucket], int]) -> AbstractContextManager[Bucket] | None:
-        """Take out a bucket, if the budget has room for the extra memory of its work; both are released on exit."""
+        """Remove a bucket, if the budget has room for the memory of its work; release both on exit."""
         with self._lock:
             size = need(self.buckets[number])
             return self._work(self.pop(number), size) if self.budget.start_work(size) else None
@@ -298,7 +298,7 @@ class Spill:
             self.budget.end_work(size)
 
     def pop(self, number: int) -> Bucket:
-        """Take out a bucket; read its rows, then call :meth:`drop`."""
+        """Remove a bucket and return it; then read its rows and call :meth:`drop`."""
         with self._lock:
             bucket = self.buckets.pop(number)
             self._wanted.discard(number)

@@ -69,7 +69,7 @@ class Turns:
                 self._changed.notify_all()
 
     def leave(self, place: int) -> None:
-        """Take no more turns."""
+        """Leave the order: the other threads no longer wait for this one."""
         with self._changed:
             self._waiting.remove(place)
             self._changed.notify_all()

@@ -43,12 +43,12 @@ def report(
     Returns
     -------
     ClusteringReport
-        The report of :func:`iceberg_zorder.pyiceberg.report`, with CALLs as commands.
+        The report of :func:`iceberg_zorder.pyiceberg.report`; the commands in its findings are CALL statements.
 
     Raises
     ------
     InvalidInputError
-        When an argument is invalid, or no columns are given and no snapshot names any.
+        As for :func:`iceberg_zorder.pyiceberg.report`.
     RewriteFailedError
         When a manifest cannot be read.
 

@@ -50,7 +50,7 @@ def describe_plan(
     ['6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5']
     """
     if predicates and not sampled:
-        raise InvalidInputError("Cannot use predicates, because it needs sampled")
+        raise InvalidInputError("Cannot use predicates, because they need argument sampled")
     call = checked_call(table, columns, **asked)
     try:
         plan = _plan(spark, call)
@@ -104,7 +104,7 @@ def rewrite_data_files(
     options: Mapping[str, OptionValue] | None = None,
     branch: str | None = None,
 ) -> RewriteResult:
-    """Rewrite a table's data files so that each is a small box in the space of the clustering columns.
+    """Rewrite a table's data files so that each file holds a narrow range of every clustering column.
 
     Parameters
     ----------
@@ -118,16 +118,15 @@ def rewrite_data_files(
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition of Spark SQL is true.
     options : mapping of str to bool, int, float, str or mapping, optional
-        Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
-        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``,
-        ``workload``). They override the table's property ``zorder.options``.
+        Options of Iceberg's rewrite, such as ``rewrite-all``, and of iceberg-zorder, such as ``cuts`` and
+        ``column-weights``. They override the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 
     Returns
     -------
     RewriteResult
-        The counts, the reason if nothing was rewritten, and the scan fractions before and after.
+        Counts of files, the shares of the table that filters read, and the reason if nothing was rewritten.
 
     Raises
     ------
@@ -139,7 +138,7 @@ def rewrite_data_files(
         When the catalog gave no clear answer to a commit. Nothing is deleted.
     RewriteFailedError
         When a file group or a commit failed; the message says what was committed. The two errors above are
-        subclasses. The cause of each error is PySpark's own.
+        subclasses. The ``__cause__`` of each error is PySpark's exception.
 
     Examples
     --------

@@ -37,14 +37,14 @@ _OUR_EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[str] = ()) -> SparkSession.Builder:
     """Add the plugin jar and the matching Iceberg runtime to a session builder.
 
-    It also sets Iceberg's session extension, and on Spark 3.5 the plugin's; on Spark 4 the plugin registers itself.
-    Catalogs are configured as for Iceberg alone.
+    The call also sets Iceberg's session extension. On Spark 3.5 it sets the plugin's extension, too; on Spark 4 the
+    plugin registers itself. Configure catalogs yourself, as for Iceberg alone.
 
     Parameters
     ----------
     builder : SparkSession.Builder
-        The builder. Its values of ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` are kept. An
-        Iceberg runtime named there, of any version, is used instead of ours. Repeat settings of
+        The builder. It keeps its values of ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions``. If
+        these values name an Iceberg runtime, of any version, Spark uses that one. Repeat settings of
         ``spark-defaults.conf`` in the builder, because a builder's settings override that file.
     extra_packages : iterable of str
         More Maven coordinates (``group:artifact:version``), such as a JDBC driver for the catalog.

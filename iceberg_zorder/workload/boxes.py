@@ -525,7 +525,7 @@ def value_ranges(
 
 
 def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
-    """Count the values before edges."""
+    """Return the number of values before each edge."""
     found = np.array([0 if edge == (VALUE,) else values.size for edge in edges], np.int64)
     places = [place for place, edge in enumerate(edges) if len(edge) == 2]
     if places and values.size:
@@ -543,7 +543,7 @@ def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.ND
 
 
 def _counts(boundaries: Boundaries, keys: Sequence[int | bytes], side: str) -> npt.NDArray[np.int64]:
-    """Count the boundaries below keys, or not above them."""
+    """Return the number of boundaries below each key, or not above it."""
     if side == "left" and boundaries.size:
         ordered = boundaries.keys
         ordered = ordered if isinstance(ordered, np.ndarray) else ordered.to_numpy(zero_copy_only=False)

@@ -117,7 +117,7 @@ def all_understood(parts: Iterable[Understood]) -> Understood:
 
 
 def _any_understood(parts: Iterable[Understood]) -> Understood:
-    """Join conditions by OR; if an alternative is not understood, the whole condition is lost."""
+    """Join conditions by OR; if an alternative is not understood, the whole condition is not."""
     parts = list(parts)
     predicate = any_of(each.predicate for each in parts)
     reasons = _reasons(parts)
@@ -299,7 +299,7 @@ class Conditions:
             return _prefixed(found.name, pattern, negated)
         text, rest = _literal_beginning(pattern, escape)
         if rest.strip("%"):
-            reason = f"LIKE '{pattern}' is not only a prefix"
+            reason = f"LIKE '{pattern}' matches more than a prefix"
             return _lost(reason) if negated or not text else Understood(StartsWith(found.name, text), (reason,))
         if rest:
             return _prefixed(found.name, text, negated)

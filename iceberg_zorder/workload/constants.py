@@ -61,7 +61,7 @@ def _value(node: exp.Expr, now: datetime) -> Value:
 
 
 def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
-    """Return the value of an expression, given the value of its first part."""
+    """Return the value of an expression, given the value of its first operand."""
     if isinstance(node, exp.Cast):
         return _cast(node, value)
     if isinstance(node, DATES) and node.args.get("format") is None:

@@ -12,7 +12,7 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import Workload
 
 _MISNAMED = "there is no column"
-"""Reason for an unknown name, as opposed to a column of another table."""
+"""The reason for an unknown name; a column of another table has another reason."""
 _USING = "USING ("
 
 

@@ -21,7 +21,7 @@ class ScannedTable:
         The type of each column as Iceberg writes it, in the table's order; a struct is followed by its fields, named by
         the parts down to them.
     location : str, optional
-        Where its files are: what DuckDB's ``iceberg_scan`` is given.
+        The table's location, as DuckDB's ``iceberg_scan`` takes it.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class ScannedTable:
         return given == own or given.startswith(f"{own}/metadata/")
 
     def column(self, name: Sequence[str]) -> tuple[Name, str] | None:
-        """Return a column, whatever the case of its name; its name and its type."""
+        """Return the name and the type of a column; the case of the name does not count."""
         exact = tuple(name)
         if exact in self.columns:
             return exact, self.columns[exact]

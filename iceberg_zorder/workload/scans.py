@@ -27,7 +27,7 @@ _UNKNOWN = "\ue001"
 _DIMENSION = "\ue002"
 """How the names of other known tables begin."""
 _MOST_TABLES = 2_000
-"""Of a statement: each name of a CTE or a view counts as the tables that its query reads."""
+"""The maximum number of tables in a statement; a CTE or view counts as the tables that its query reads."""
 _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
 _WEEKS_FROM_SUNDAY = {(Oracle, "DAY"), (TSQL, "WEEK")}
@@ -46,7 +46,7 @@ class View:
     query : sqlglot.exp.Query
         The query.
     columns : tuple of str, optional
-        Names of its columns, where it gives them.
+        Names of its columns, if the view lists them.
     """
 
     query: exp.Query
@@ -145,7 +145,7 @@ def find_scans(
 
 
 def qualified_condition(condition: exp.Expr, table: ScannedTable, dialect: Dialect) -> Scan:
-    """Make a scan of a condition that has no query around it; raises as ``find_scans``."""
+    """Return a bare condition as a scan; raises as ``find_scans``."""
     *namespace, name = table.identifier
     query = exp.select("*").from_(exp.Table(this=exp.to_identifier(name))).where(condition, copy=False)
     (scan,) = find_scans(query, table, dialect, namespace=namespace)
@@ -290,7 +290,7 @@ class _Inliner:
         self._inline(node, names, inside)
         self._count += 1
         if self._count > _MOST_TABLES:
-            raise InvalidInputError("it reads too many tables to be followed")
+            raise InvalidInputError(f"it reads more than {_MOST_TABLES:,} tables")
         is_named = all(isinstance(part, exp.Identifier) for part in node.parts)
         parts = [part.name for part in node.parts] if is_named else []
         view = names.get(parts[0].lower()) if len(parts) == 1 else None
@@ -352,7 +352,7 @@ def _subquery(node: exp.Table, view: View) -> exp.Subquery:
 
 
 def _placed(query: exp.Query, columns: Mapping[str, Sequence[str]]) -> exp.Query:
-    """Name the sources of columns in subqueries, where sqlglot wants the columns of all tables to be known."""
+    """Name the sources of columns in subqueries, because sqlglot cannot without the columns of all tables."""
     for scope in traverse_scope(query):
         if not scope.can_be_correlated:
             continue
@@ -376,7 +376,7 @@ _ITSELF = View(exp.Select())
 
 
 def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins | None) -> Iterator[Scan]:
-    """Go through a scope whose rows have to meet some conditions on its own sources."""
+    """Yield the scans of a scope; its rows must also meet the conditions ``above`` on its sources."""
     query = scope.expression
     for each in scope.set_operation_scopes:
         yield from _scans(each, above if not _is_cut(query) else [], joins)
@@ -398,7 +398,7 @@ def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins | None) -> Iterato
 
 
 def _pushed(scope: Scope, name: str, facts: Sequence[exp.Expr], joins: _Joins | None) -> Iterator[Scan]:
-    """Go through a derived table, whose rows have to meet conditions on its columns."""
+    """Yield the scans of a derived table, whose rows must meet conditions on its columns."""
     own = [
         each for each in facts if not each.find(exp.Query) and {column.table for column in columns_in(each)} == {name}
     ]
@@ -454,7 +454,7 @@ def _leftmost(query: exp.Expr) -> exp.Expr:
 
 
 def _is_cut(query: exp.Expr) -> bool:
-    """Return whether a query keeps some of its rows only, so that which ones depends on all."""
+    """Return whether a query keeps only some rows, and the choice depends on all rows, as with LIMIT."""
     distinct = query.args.get("distinct")
     is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
     has_rownum = any(each.name.lower() == "rownum" for each in query.find_all(exp.Column))
@@ -462,7 +462,7 @@ def _is_cut(query: exp.Expr) -> bool:
 
 
 def _keys(select: exp.Select) -> list[list[exp.Expr]]:
-    """Return what rows are grouped by, and windows' partitions: conditions on these keep or drop all of a group."""
+    """Return the expressions of GROUP BY and of PARTITION BY: conditions on these keep or drop whole groups."""
     found = []
     group = select.args.get("group")
     if group is not None:
@@ -481,7 +481,7 @@ def _aggregates(node: exp.Expr) -> bool:
 
 
 def _is_of(value: exp.Expr, keys: Sequence[Sequence[exp.Expr]]) -> bool:
-    """Return whether a value is the same for all rows of a group, and is known before there are groups."""
+    """Return whether a value is equal in all rows of a group, and is known before grouping."""
     if value.find(exp.Query, exp.AggFunc, exp.Window):
         return False
     return all(any(_is_same(value, key) for key in each) for each in keys)
@@ -494,7 +494,7 @@ def _is_same(one: exp.Expr, other: exp.Expr) -> bool:
 
 
 def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Return the conditions that the rows of a source have to meet, or the row drops out."""
+    """Return the conditions that the rows of a source must meet to be in the result."""
     from_ = select.args.get("from_")
     joins = select.args.get("joins") or []
     if from_ is None or any(each.this.args.get("joins") for each in (from_, *joins)):
@@ -519,7 +519,7 @@ def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp
 
 
 def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Return what the rows of the right and of the left side of a join have to meet."""
+    """Return the conditions on the rows of a join's right side, and of its left side."""
     method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
     on = list(conjuncts(join.args.get("on")))
     if method or (kind not in ("", "INNER", "CROSS", "OUTER")) or join.args.get("using"):
@@ -541,7 +541,7 @@ def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -
 
 
 def _apart_from(facts: Sequence[exp.Expr], names: set[str]) -> list[exp.Expr]:
-    """Keep conditions on other sources only."""
+    """Return the conditions on sources other than ``names``."""
     return [
         each
         for each in facts
@@ -550,7 +550,7 @@ def _apart_from(facts: Sequence[exp.Expr], names: set[str]) -> list[exp.Expr]:
 
 
 def _rejects_nulls(condition: exp.Expr, names: set[str]) -> bool:
-    """Return whether a condition is not true where all columns of the sources are NULL; False if that is not known."""
+    """Return whether a condition is never true if all columns of the sources are NULL; False if unknown."""
     condition = condition.unnest()
     if isinstance(condition, exp.And | exp.Or):
         parts = [_rejects_nulls(each, names) for each in condition.flatten()]
@@ -573,7 +573,7 @@ def _is_of_sources(node: exp.Expr, names: set[str]) -> bool:
 
 
 def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
-    """Add conditions on columns of other sources that equal a column of this one."""
+    """Return the conditions, and those that hold because a column equals a column of another source."""
     sides = [pair for each in facts if isinstance(each, exp.EQ) for pair in _both_ways(each)]
     columns_only = [pair for pair in sides if all(isinstance(side, exp.Column) for side in pair)]
     equal = {

@@ -1,4 +1,4 @@
-"""The filters that the scans of a statement have."""
+"""The filters of the scans of a statement."""
 
 from __future__ import annotations
 

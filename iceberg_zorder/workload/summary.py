@@ -15,7 +15,7 @@ from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.workload import FULL_SCAN, KINDS, Workload
 
 SHOWN = 20
-"""Most entries of ``not-understood`` and ``joins`` that are shown, by frequency."""
+"""The maximum number of ``not_understood`` and of ``joins`` entries shown, the most frequent first."""
 
 
 def summary(workload: Workload) -> dict[str, Any]:

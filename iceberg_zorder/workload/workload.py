@@ -13,12 +13,12 @@ FULL_SCAN = "TRUE"
 KINDS = ("=", "in", "prefix", "range", "null", "other")
 """Kinds of filters on a column, the narrowest first; ``other`` filters leave most rows, such as ``<>``."""
 SHOWN = 500
-"""The most characters that are kept of a text that was not understood."""
+"""The maximum number of characters that are kept of a text that was not understood."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A filter of scans of the table, with its weight.
+    """A filter on the table, and how many scans have it.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ class Workload:
     queries : tuple of Query
         Distinct filters, sorted by descending weight, then by text.
     columns_only : tuple of ColumnsOnly, optional
-        Distinct entries, sorted by descending weight.
+        Scans whose filtered columns are known, but not the values, sorted by descending weight.
     not_understood : tuple of NotUnderstood, optional
-        Distinct entries, sorted by descending weight.
+        Distinct statements and parts of conditions that were not understood, sorted by descending weight.
     elsewhere : float, optional
         The weight of statements that do not read the table, in [0, inf).
     joins : tuple of JoinKeys, optional
@@ -141,7 +141,7 @@ class Workload:
         elsewhere: float = 0.0,
         joins: Iterable[JoinKeys] = (),
     ) -> Workload:
-        """Make a workload; equal entries are merged, and their weights are added."""
+        """Return a workload; equal entries are merged, and their weights are added."""
         parts = _merged_queries(queries), _merged(columns_only), _merged(not_understood)
         return Workload(*parts, elsewhere, _merged(joins))
 

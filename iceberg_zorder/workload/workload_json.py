@@ -123,7 +123,7 @@ def _condition(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    """Check the name of a column, and write it as filters have it."""
+    """Check the name of a column, and return it as filters write it."""
     return column_text(parse_name(text, "read a column"))
 
 

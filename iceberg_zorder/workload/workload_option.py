@@ -13,7 +13,7 @@ from iceberg_zorder.workload.workload_json import from_json
 _INLINE = "of option workload"
 _LARGEST = 64 * 1024 * 1024
 _LEAST, _MOST = 1e-300, 1e300
-"""Limits of the total weight, within which shares are exact enough."""
+"""Limits of the total weight: within them, shares are exact enough."""
 
 
 def workload_queries(text: str, read: Callable[[str, int], bytes]) -> tuple[Query, ...]:

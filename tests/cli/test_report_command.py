@@ -40,7 +40,7 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
     assert catalog.list_tables("db")
     for arguments, why in (
         (("db.events", "--by", "nope"), "Cannot cluster by column 'nope'"),
-        (("db.events",), "because no columns are named and no snapshot is of a rewrite"),
+        (("db.events",), "because no columns are named and its snapshots have no rewrite"),
         (("events", "--by", "ts"), "because the namespace is missing: write db.events"),
         ((*BY, "--predicate", "nope = 1"), "nope"),
         ((*BY, "--where", "ts <"), "ts <"),

@@ -54,26 +54,26 @@ def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: Pools) 
 def test_what_is_said_of_a_column_without_bounds() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.`t t`", "p.`q q`", "p.q q", "string", "counts", "full")
     assert weak.warning == (
-        "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): no file can be skipped by "
-        "it. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again "
+        "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): filters on it skip no "
+        "file. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again "
         "with option rewrite-all, or set option metrics-check to fix beside it."
     )
     assert weak.setting() == (
         "Set write.metadata.metrics.column.p.q q = 'full' on lake.db.t: lake.db.t keeps no lower/upper bounds of clustering "
-        "column p.`q q` (metrics mode counts): no file can be skipped by it."
+        "column p.`q q` (metrics mode counts): filters on it skip no file."
     )
 
 
 def test_what_is_said_of_a_column_that_no_short_bounds_serve() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.t", "doc", "doc", "string", "truncate(16)", None, 16, 0)
     told = (
-        "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column doc tell 0% of its sampled rows "
-        "apart: files cannot be skipped by it as well as they could. Files cannot be pruned by it, because no prefix "
-        "of up to 256 characters is known to tell enough rows apart: choose another column"
+        "lake.db.t cuts lower/upper bounds of clustering column doc to 16 characters, which distinguish 0% of the sampled "
+        "rows: filters on it skip fewer files than they could. No metrics mode would help, because no prefix of up to 256 "
+        "characters is known to distinguish enough rows: choose another column"
     )
     assert weak.warning == f"{told}, or set option metrics-check to fix, which samples longer prefixes."
     fixed = MetricsFindings("fix", (weak,))
     assert (fixed.fixes, fixed.intended, fixed.warnings) == ((), [], [f"{told}."])
     assert fixed.without_fixes() == fixed
-    with pytest.raises(InvalidInputError, match="apart, and no prefix of up to 256 characters is known to tell"):
+    with pytest.raises(InvalidInputError, match="rows, and no prefix of up to 256 characters is known to distinguish"):
         MetricsFindings("fail", (weak,)).check()

@@ -202,7 +202,7 @@ def test_new_files_of_other_counts_than_their_manifests_say_are_not_committed(
     table = Table(spark, name)
     with untouched(table):
         failure = call(table, server, "id")
-    why = rf"Cannot commit rewrite of .*, because 1 data files should have {10 + rows_too_many} rows .* have 10\. Nothing was"
+    why = rf"Cannot commit rewrite of .*, because the new files should have {10 + rows_too_many} rows by the manifests of 1 data files .* have 10\. Nothing was"
     assert re.search(why, str(failure))
     row = table.call("id", options={"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1"})
     assert (row.rewritten_data_files_count, row.failed_data_files_count) == (1, 1)
@@ -245,7 +245,7 @@ class TestPartialProgress:
         server.answer, server.commits = status(409), False
         with untouched(table):
             failure = str(call(table, server, "a", self.PARTIAL))
-        assert "because all failed: Cannot commit rewrite of" in failure
+        assert "because no file group could be rewritten: Cannot commit rewrite of" in failure
         assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
 
     def test_an_interrupted_call_tells_what_was_committed(

@@ -193,7 +193,7 @@ def test_a_plan_in_json_that_does_not_fit_is_refused(spark: SparkSession) -> Non
             (other, text, "", "another table has its name: its UUID is"),
             (table, text.replace('"version":1', '"version":2'), "", "it is not the JSON of a plan of version 1"),
             (table, "not a plan", "", "it is not the JSON of a plan"),
-            (table, text, ", sort_order => 'id'", "Cannot use sort_order beside plan, because the plan says it"),
+            (table, text, ", sort_order => 'id'", "Cannot use sort_order beside plan, because the plan already has it"),
         ):
             with pytest.raises((Py4JJavaError, PySparkException), match=why):
                 call_of(of, plan, more)

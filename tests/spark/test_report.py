@@ -87,7 +87,8 @@ def test_metadata_is_that_of_the_table_and_its_snapshots(table: Table) -> None:
     assert all(each.startswith(b"Obj\x01") for each in read.values())
     named = f"{table.name}.branch_main"
     with pytest.raises(
-        PySparkException, match=f"Cannot report on {named}, because a branch is named by argument branch"
+        PySparkException,
+        match=f"Cannot report on {named}, because its name holds a branch: name the branch by argument branch",
     ):
         table.spark.sql(f"CALL {CATALOG}.system.zorder_metadata(table => '{named}')")
     with pytest.raises(PySparkException, match="Cannot report on snapshot 5, because .* has no such snapshot"):
@@ -119,7 +120,7 @@ def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
         ("columns => 'nope'", ["column 'nope'", "no such column"]),
         ("columns => 'b', branch => 'nope'", ["Cannot report on data files for branch nope", "no such branch"]),
         ("columns => 'b', where => 'nope = 1'", ["filter 'nope = 1'"]),
-        ("where => 'b = 1'", ["no columns are named", "no snapshot is of a rewrite"]),
+        ("where => 'b = 1'", ["no columns are named", "its snapshots have no rewrite"]),
     ],
 )
 def test_refusals(table: Table, arguments: str, parts: list[str]) -> None:

@@ -120,7 +120,10 @@ def test_groups_that_fail_alike_in_a_row_stop_the_others(
     for path in table.data_paths():
         corrupt(Path(path), column)
     options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "1"}
-    with event_log(spark, tmp_path) as events, pytest.raises(Exception, match="because all failed"):
+    with (
+        event_log(spark, tmp_path) as events,
+        pytest.raises(Exception, match="because no file group could be rewritten"),
+    ):
         table.call("zorder(a)", options=options)
     assert table.operations() == ["append"]
     assert table.leaves_little()

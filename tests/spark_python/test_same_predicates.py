@@ -179,7 +179,7 @@ class TestRefusals:
                 call(spark, full, ", sampled => true, predicates => array('f = 1', CAST(NULL AS STRING))")
 
     def test_without_a_sample(self, spark: SparkSession, full: str) -> None:
-        why = "Cannot use predicates, because it needs sampled"
+        why = "Cannot use predicates, because they need argument sampled"
         with pytest.raises(InvalidInputError, match=why):
             describe_plan(spark, full, BY, predicates=["f = 1"])
         with pytest.raises(PySparkException, match=why):

@@ -119,8 +119,8 @@ def test_what_is_hidden_or_unknown_is_told() -> None:
     assert {each.reason for each in found.not_understood} == {
         "it is redacted",
         "there is no column soon in db.t",
-        "what a join finds is not known",
-        "it is no scan that is known",
+        "the values that a join finds are not known",
+        "this kind of scan is not known",
         "it is not valid JSON",
     }
 

@@ -20,7 +20,24 @@ _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 
 
 def read_policy(path: str | PathLike[str], environment: Mapping[str, str]) -> Policy:
-    """Read a policy from a file; see :func:`parse_policy`.
+    """Read a policy from a YAML file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    environment : mapping of str to str
+        Values for ``${VARIABLE}`` in the policy's catalogs, such as ``os.environ``.
+
+    Returns
+    -------
+    Policy
+        The policy, for :func:`iceberg_zorder.passes.run_pass`.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be read, or the policy is invalid. The message lists the problems with their lines.
 
     Examples
     --------

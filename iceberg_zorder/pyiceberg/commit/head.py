@@ -98,8 +98,8 @@ class HeadReader:
             if path in self._added:
                 raise UnknownOutcomeError(
                     f"Cannot confirm the commit of the rewrite, because the table already has new data file {path}, "
-                    "but not its snapshot. Most likely the rewrite was committed and its snapshot has expired. No file "
-                    "was deleted. Check the table before you run the rewrite again."
+                    "but not the rewrite's snapshot. Most likely the rewrite was committed and its snapshot has "
+                    "expired. No file was deleted. Check the table before you run the rewrite again."
                 )
             (removed if path in self._removed else kept).append(entry)
         return DataManifest(manifest, tuple(removed), tuple(kept) if removed else (), _lowest(kept))

@@ -320,7 +320,7 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
         return writer.write(head, dangling) if dangling else None
 
     committed = CommitAttempts(table, branch, writer, prepare).run(
-        f"the removal of dangling delete files after the rewrite of {name}, which was,",
+        f"the removal of dangling delete files of {name}",
         lambda why: f"Cannot remove dangling delete files of {name}, because {why}. Earlier commits remain.",
     )
     return removed if committed else 0

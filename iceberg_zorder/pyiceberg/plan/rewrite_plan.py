@@ -32,14 +32,15 @@ class RewritePlan:
     """The plan of a rewrite: the data files that it rewrites together, the files that it leaves, and the reasons.
 
     A plan belongs to one snapshot. Appends do not invalidate it. A change to the files of the plan, to the schema or to
-    the partition spec makes it stale, and stale plans are refused. ``str(plan)`` is text for people.
+    the partition spec makes it stale: :func:`execute` and :func:`sample` then refuse it. ``str(plan)`` is text for
+    people.
 
     Parameters
     ----------
     table, table_uuid : str
         The table's full name and its UUID.
     snapshot_id : int or None
-        The snapshot that was planned on; None if the table has no snapshot.
+        The snapshot that the plan belongs to; None if the table has no snapshot.
     schema_id, spec_id : int
         The table's schema and partition spec.
     spec : RewriteSpec
@@ -53,7 +54,7 @@ class RewritePlan:
     target : TargetSize or None
         The target size of new files, and its origin; None if it is not known.
     rest : tuple of DataFileTask
-        The data files that are left by a plan that was read from JSON, which has no names of them.
+        The skipped data files of a plan that was read from JSON, because ``left`` has only their counts there.
     """
 
     table: str
@@ -80,7 +81,7 @@ class RewritePlan:
 
     @property
     def limit_message(self) -> str:
-        """A hint at ``max-files-to-rewrite`` for plans that rewrite nothing; empty if no file waits for it."""
+        """A hint at ``max-files-to-rewrite`` for plans that rewrite nothing; empty if the option holds no file back."""
         waiting = [
             (each.data_files_count, of.parameters["max_files_to_rewrite"])
             for each in self.left
@@ -192,21 +193,23 @@ class SampledPlan(RewritePlan):
     sampled_groups : tuple of SampledGroup
         The file groups with their layouts.
     order : ResolvedSortOrder or None
-        The sort order on the table; columns of the partition come first if files change their partition spec.
-    kept, lengths : KeptBounds and tuple of int or None
-        The bounds that new files keep, by column, and the bytes at which sampled keys are cut.
+        The sort order on the table. If files change their partition spec, columns of the partition come first.
+    kept : KeptBounds
+        The lower/upper bounds that new files keep of each column.
+    lengths : tuple of int or None
+        The bytes that sampling keeps of each column's values; None if it keeps whole values.
     metrics : MetricsFindings
         The columns whose bounds are missing or too short.
     scans : tuple of ColumnScan
-        Reads of filters on the table, before and as predicted, by column with values.
+        What a filter ``column = value`` reads today, and is predicted to read, for each column with values.
     before, after : TableFiles or None
-        Data files of the table, or those that may match ``where``.
+        The number and bytes of the table's data files, or of those that may match ``where``.
     expected_seconds : float or None
-        The expected duration in seconds, from earlier rewrites; None without any.
+        The expected duration in seconds, from earlier rewrites; None without earlier rewrites.
     predicates : tuple of PredicateScan
-        Reads of the given conditions, before and after.
+        What the given conditions read today, and are predicted to read.
     workload : WorkloadScan or None
-        Reads of the workload's queries on the table; None without a workload.
+        What the workload's queries read of the table; None without a workload.
     warnings : tuple of str
         Warnings for the user, one sentence each.
     """

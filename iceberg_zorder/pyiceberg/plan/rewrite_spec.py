@@ -78,8 +78,8 @@ def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
         check_remembered_workload(name, table.location(), options["workload"])
     if by is None:
         raise InvalidInputError(
-            f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
-            f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise recommends columns"
+            f"Cannot rewrite data files of {name}, because no columns are named and it has no property "
+            f"{COLUMNS_PROPERTY}: name columns, for example 'zorder(a, b)'; iceberg-zorder advise recommends some"
         )
     text = rewrite_options(options).layout.workload
     queries = None if text is None else spec.queries

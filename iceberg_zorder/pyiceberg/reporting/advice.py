@@ -103,7 +103,7 @@ def advise(
     progress : Progress, optional
         A callback that receives every file that was read, and every layout that was simulated.
     files : WorkloadFiles, optional
-        The files that the workload was read from, for statements that name them; by default the given paths.
+        The files of the workload; the advice's statement names them. The default is the given paths.
     readers : sequence of str, optional
         Names of the engines that read the table: ``spark``, ``trino``, ``duckdb``, or ``other``. They tell by which
         keys of joins the queries in files skip files.
@@ -111,7 +111,7 @@ def advise(
     Returns
     -------
     Advice
-        Figures of all candidates, the pick, warnings, and a statement to paste.
+        The figures of all simulated layouts, the recommended one, warnings, and a SQL statement to run.
 
     Raises
     ------
@@ -133,9 +133,9 @@ def advise(
     (('user_id', 'ts'), True)
     """
     if days is not None and not days > 0:
-        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
+        raise InvalidInputError(f"Cannot advise with days = {days}, because it must be more than 0")
     if not 0 <= least_saving <= 1:
-        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
+        raise InvalidInputError(f"Cannot advise with least_saving = {least_saving}, because it must be in [0, 1]")
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)

@@ -72,8 +72,8 @@ def report(
         The table. The call refreshes its metadata.
     columns : sequence of str, or str, optional
         The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`. The default
-        is the table's property ``zorder.columns``, else the columns of the newest rewrite in the branch's snapshots,
-        even if they have been renamed since.
+        is the table's property ``zorder.columns``, else the columns of the branch's newest rewrite. Columns that have
+        been renamed since are found.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Report only on data files that may hold rows for which this is true.
     branch : str, optional
@@ -81,7 +81,7 @@ def report(
     snapshot_id : int, optional
         One of the table's snapshots, by default the branch's newest.
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
-        Conditions whose scan fractions are to be reported, too.
+        Conditions; the report has the share of the bytes that each reads.
     workload : str or mapping, optional
         Queries, in the form of the option ``workload``; the report says what they read on average. The default is the
         table's property ``zorder.workload``; an empty text means no queries.
@@ -96,7 +96,8 @@ def report(
     Raises
     ------
     InvalidInputError
-        When an argument is invalid, or no columns are given and no snapshot names columns that still exist.
+        When an argument is invalid. Also when no columns are given, and neither the property nor a snapshot names
+        columns that still exist.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def report_of(
     by = of_table() if columns is None else sort_order_text(display_name(table), columns)
     if by is None:
         raise InvalidInputError(
-            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot is of a rewrite: "
+            f"Cannot report on {display_name(table)}, because no columns are named and its snapshots have no rewrite: "
             "name the columns that queries filter on"
         )
     options = rewrite_options(

@@ -39,7 +39,7 @@ _OF_FILES = re.compile(r"_file#\d+ IN ")
 _SPARK = Dialect.get_or_raise("spark")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
-"""A text without escapes: a quote ends it if the filter continues after it."""
+"""A text without escapes: a quote ends the text if the filter continues after the quote."""
 _OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
 
 
@@ -106,11 +106,11 @@ class EventLogReader:
             return False
         if match is None:
             if "filters=" in text:
-                self._gathered.miss("statement", text, "it is no scan that is known", 1.0)
+                self._gathered.miss("statement", text, "this kind of scan is not known", 1.0)
             return "filters=" in text
         if _OF_FILES.search(match["runtime"]):
             return False
-        lost = [(match["runtime"], "what a join finds is not known")] if match["runtime"] else []
+        lost = [(match["runtime"], "the values that a join finds are not known")] if match["runtime"] else []
         try:
             read = filter_of_scan(match["filters"], self._table)
             self._gathered.add(read.filter, 1.0, columns=read.unknown, lost=[*lost, *read.lost])
@@ -170,7 +170,7 @@ def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
             moment = _EPOCH + timedelta(microseconds=int(literal.name))
             literal.replace(exp.cast(exp.Literal.string(moment.isoformat()), "timestamptz"))
     except OverflowError as error:
-        raise InvalidInputError(f"{literal.name} is no value of type {kind}") from error
+        raise InvalidInputError(f"{literal.name} is not a value of type {kind}") from error
 
 
 def _scans(plan: Mapping[str, Any], *, is_cached: bool = False) -> Iterator[tuple[str, bool]]:

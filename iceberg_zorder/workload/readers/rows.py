@@ -90,7 +90,7 @@ def json_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
 
 
 def _of_line(line: str) -> Any:
-    """Read a line; a log may end in the middle of one."""
+    """Return the row of a line; the last line of a log may be cut off."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

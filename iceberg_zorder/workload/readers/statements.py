@@ -196,7 +196,11 @@ class StatementReader:
             return
         except Exception as error:  # unexpected forms of SQL must not affect other statements
             is_deep = isinstance(error, RecursionError)
-            reason = "it is nested too deeply" if is_deep else f"it cannot be followed: {type(error).__name__}: {error}"
+            reason = (
+                "it is nested too deeply"
+                if is_deep
+                else f"its columns cannot be traced to tables: {type(error).__name__}: {error}"
+            )
             gathered.miss("statement", _one_line(statement.text), reason, weight)
             return
         if not filters:

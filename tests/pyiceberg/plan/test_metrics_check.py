@@ -120,18 +120,18 @@ def snapshots(table: Table) -> int:
     return len(table.refresh().snapshots())
 
 
-UNKNOWN = "no prefix of up to 256 characters is known to tell enough rows apart"
+UNKNOWN = "no prefix of up to 256 characters is known to distinguish enough rows"
 
 
 def reason(kind: Kind) -> str:
     unkept = (
-        "lake.db.t keeps no lower/upper bounds of clustering column {} (metrics mode {}): no file can be skipped by it."
+        "lake.db.t keeps no lower/upper bounds of clustering column {} (metrics mode {}): filters on it skip no file."
     )
     if kind in UNKEPT.values():
         return unkept.format(kind.name, kind.mode or "none")
     length = (kind.mode or "truncate(16)")[9:-1]
     unit = "bytes" if kind.type == pa.binary() else "characters"
-    return f"The {length} {unit} that lake.db.t keeps of lower/upper bounds of clustering column {kind.name} tell "
+    return f"lake.db.t cuts lower/upper bounds of clustering column {kind.name} to {length} {unit}, which distinguish "
 
 
 @pytest.mark.parametrize("name", ["strings, counts", "nested", "urls", "longer than 256"])
@@ -143,7 +143,7 @@ def test_warn_tells_and_rewrites(catalog: SqlCatalog, caplog: pytest.LogCaptureF
     message = str(result.message)
     assert reason(kind) in message
     assert (
-        f" Files cannot be pruned by it, because {UNKNOWN}: choose another column, or set option metrics-check to "
+        f" No metrics mode would help, because {UNKNOWN}: choose another column, or set option metrics-check to "
         "fix, which samples longer prefixes."
         if not kind.wanted
         else f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') and rewrite again with option "
@@ -200,12 +200,12 @@ def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
             call()
         found = str(refused.value)
         assert found.startswith(
-            "Cannot cluster by column v, because the 16 characters that lake.db.t keeps of its lower/upper bounds tell "
+            "Cannot cluster by column v, because lake.db.t cuts its lower/upper bounds to 16 characters, which distinguish "
         )
         assert found.endswith(
-            f"% of its sampled rows apart, and {UNKNOWN}"
+            f"% of the sampled rows, and {UNKNOWN}"
             if not kind.wanted
-            else f"% of its sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') first"
+            else f"% of the sampled rows: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') first"
         )
     assert table.refresh().metadata_location == location
     assert sorted(tmp_path.rglob("*")) == files

@@ -80,6 +80,6 @@ def test_gains_of_other_specs_are_not_guessed(catalog: SqlCatalog) -> None:
     assert plan.groups == ()
     (left,) = plan.left
     assert left.reason == (
-        "of another partition spec than new files: the gain of a rewrite is unknown, set rewrite-old-specs to rewrite them"
+        "of another partition spec than new files, so the gain of a rewrite is unknown: set rewrite-old-specs to rewrite them"
     )
     assert len(plan_rewrite(table, "a, b", options={**sizes, "rewrite-old-specs": "true"}).groups) == 1

@@ -24,7 +24,7 @@ def remember(table: Table, **properties: str) -> None:
 def test_a_call_without_columns_takes_those_of_the_table(table: Table) -> None:
     with pytest.raises(
         InvalidInputError,
-        match="because no columns are named, .* and it has no property zorder.columns: .* advise recommends",
+        match="because no columns are named and it has no property zorder.columns: .* advise recommends",
     ):
         rewrite_data_files(table, options={"workload": {"version": 1, "queries": [{"filter": "a = 1"}]}})
     remember(table, columns="zorder(b, a)", options="rewrite-all=true; target-file-size-bytes=4000")

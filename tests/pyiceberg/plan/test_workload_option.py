@@ -196,7 +196,7 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
                 plan_rewrite(table, ["a"], options=ALL)
             assert str(refused.value) == (
                 f"Cannot use the workload that a property of lake.db.t names, because {place} is not below the "
-                f"table's location {table.location()}: write its JSON there, or pass it as option workload"
+                f"table's location {table.location()}: move the file there, or pass its path as option workload"
             )
         table.transaction().remove_properties("zorder.options").commit_transaction()
     with pytest.raises(InvalidInputError, match="Cannot use the workload that a property of lake.db.t names"):
@@ -221,7 +221,7 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
             {"workload": {"version": 1, "queries": [{"filter": "a ~ 1", "weight": 1}]}},
             r"because queries\[0\].filter: it cannot be used",
         ),
-        ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because it is nothing that JSON"),
+        ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because JSON cannot hold its value"),
         *(
             (
                 {"workload": workload([(1, 2, 3), (4, 5, 6)], weight)},

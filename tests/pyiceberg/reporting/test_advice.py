@@ -237,7 +237,7 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
     }
     (missed,) = (each.message for each in found.warnings if "not understood" in each.message)
     assert missed.startswith("2 statements or parts of filters were not understood")
-    assert "most often 'upper(x)', because it is not;" in missed
+    assert "The most frequent is 'upper(x)', because it is not;" in missed
     (bloom,) = (each for each in found.warnings if each.kind == "point-lookups")
     assert bloom.statement == (
         "ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.id' = 'true')"
@@ -273,7 +273,7 @@ def test_joins_by_fields_of_structs_are_not_taken_for_columns_of_their_names(
     [
         (workload("TRUE"), "no query of the workload has a filter"),
         (Workload.of(), "no query of the workload has a filter"),
-        (workload("text <> 'x'"), "no filtered column has lower/upper bounds"),
+        (workload("text <> 'x'"), "a layout needs a filtered column with lower/upper bounds"),
     ],
 )
 def test_nothing_to_judge_is_advice(catalog: Catalog, queries: Workload, reason: str) -> None:

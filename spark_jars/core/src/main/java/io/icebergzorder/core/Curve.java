@@ -19,6 +19,6 @@ public enum Curve {
         .filter(curve -> curve.label().equals(label))
         .findFirst()
         .orElseThrow(
-            () -> new IllegalArgumentException("Cannot use curve '%s', because there is none".formatted(label)));
+            () -> new IllegalArgumentException("Cannot use curve '%s', because there is no such curve".formatted(label)));
   }
 }

@@ -48,7 +48,7 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
   public static Layout uncut(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
     if (columns.size() > ZOrderCurve.MAX_INDEX_BITS) {
       throw new IllegalArgumentException(
-          "Cannot lay out %d clustering columns, because the index has room for %d"
+          "Cannot lay out %d clustering columns, because the interleaved index has room for %d"
               .formatted(columns.size(), ZOrderCurve.MAX_INDEX_BITS));
     }
     int[] active = IntStream.range(0, columns.size()).filter(ordinal -> separates(sample.columns().get(ordinal))).toArray();

@@ -104,17 +104,17 @@ public record Reason(String code, Map<String, Object> parameters) {
                   + " delete-ratio-threshold",
               "min_file_size_bytes", "max_file_size_bytes");
       case OTHER_SPEC_UNKNOWN ->
-          "of another partition spec than new files: the gain of a rewrite is unknown, set rewrite-old-specs to rewrite them";
+          "of another partition spec than new files, so the gain of a rewrite is unknown: set rewrite-old-specs to rewrite them";
       case SCAN_RATIO_LOW ->
           "%s costs %s: at most max-scan-ratio %s times the attainable %s, or opens at most min-input-files more files"
                   .formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"))
               + notCounted();
       case GAIN_TOO_SMALL ->
-          ratio() + ", but no rewrite saves enough within the budget of 17 bytes for each byte added" + notCounted();
+          ratio() + ", but no rewrite saves enough within the cap of 17 written bytes for each added byte" + notCounted();
       case LOSS_TOO_LARGE ->
           "%s would cost %s on average instead of %s, but filters on some columns would lose more than a quarter of what others gain: set"
                   .formatted(filter(), cost("predicted"), cost("before"))
-              + " column-weights, or a workload, to say which count";
+              + " column-weights, or a workload, to say which columns count more";
       case NOT_WORTH_ADDING -> "adding them to the rewrite would save too little for their bytes";
       case NOT_IN_PLAN -> "not in the given plan";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");

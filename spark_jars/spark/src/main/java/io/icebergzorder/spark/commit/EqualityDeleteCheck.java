@@ -72,7 +72,7 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
         && !specs.get(delete.specId()).isUnpartitioned()
         && moved.contains(delete.specId(), delete.partition())) {
       throw new ValidationException(
-          "Cannot commit, found new equality delete %s of a partition of spec %s, between which and another spec rows moved",
+          "Cannot commit, found new equality delete %s in a partition of spec %s: the rewrite moved rows between this spec and another one",
           delete.location(), delete.specId());
     }
   }
@@ -82,8 +82,8 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
         && delete.dataSequenceNumber() > startingSequenceNumber
         && (specs.get(delete.specId()).isUnpartitioned() || written.contains(delete.specId(), delete.partition()))) {
       throw new ValidationException(
-          "Cannot commit, found new equality delete %s, which Iceberg would drop with this commit although it deletes rows of"
-              + " the new files, because no older data file stays in the table",
+          "Cannot commit, found new equality delete %s: no older data file stays in the table, so Iceberg would drop the delete"
+              + " with this commit, and its rows would come back",
           delete.location());
     }
   }

@@ -25,9 +25,9 @@ public record RowCounts(long least, long most) {
       throw new IllegalStateException(
           String.format(
               Locale.ROOT,
-              "Cannot commit rewrite of %s, because %d data files should have %s rows by their manifests, less deleted ones,"
-                  + " and the new files have %d",
-              table.name(), group.inputFileNum(), expected, rows));
+              "Cannot commit rewrite of %s, because the new files should have %s rows by the manifests of %d data files and their"
+                  + " deletes, but have %d",
+              table.name(), expected, group.inputFileNum(), rows));
     }
   }
 

@@ -113,8 +113,8 @@ public final class PhysicalTypeCheck {
         Types.NestedField struct = table.schema().findField(parent);
         if (struct.isOptional() && leaves(struct.type()).allMatch(nullIds::contains)) {
           throw new IllegalArgumentException(
-              ("Cannot rewrite data files of %s, because Iceberg's reader in Spark reads NULL of column %s as a struct of NULL: the partition"
-                      + " has all its fields. Exclude %s by where, or rewrite it with PyIceberg.")
+              ("Cannot rewrite data files of %s, because Iceberg's reader in Spark would read a NULL in column %s as a struct of NULLs:"
+                      + " all fields of the struct are partition columns. Exclude %s by where, or rewrite it with PyIceberg.")
                   .formatted(table.name(), table.schema().findColumnName(parent), file.location()));
         }
       }

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Finds the columns whose bounds are missing, or too short to tell values apart: see {@link MetricsCheck}. */
+/** Finds the columns whose bounds are missing, or too short to distinguish values: see {@link MetricsCheck}. */
 public final class MetricsFindings {
   private final TablePlan plan;
   private final KeptBounds kept;
@@ -27,12 +27,12 @@ public final class MetricsFindings {
   private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
     String unknown() {
-      return "no prefix of up to %d %s is known to tell enough rows apart".formatted(MetricsCheck.MOST, unit);
+      return "no prefix of up to %d %s is known to distinguish enough rows".formatted(MetricsCheck.MOST, unit);
     }
 
     /** What is said, without a stop, of a column that no mode is named for. */
     String futility() {
-      return "%s Files cannot be pruned by it, because %s: choose another column".formatted(reason, unknown());
+      return "%s No metrics mode would help, because %s: choose another column".formatted(reason, unknown());
     }
   }
 
@@ -81,7 +81,7 @@ public final class MetricsFindings {
     return new Finding(
         column,
         wanted,
-        "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): no file can be skipped by it."
+        "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): filters on it skip no file."
             .formatted(table(), column.name(), mode),
         "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped"
             .formatted(column.name(), table(), mode),
@@ -94,13 +94,13 @@ public final class MetricsFindings {
         wanted,
         String.format(
             Locale.ROOT,
-            "The %d %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled rows apart: files cannot"
-                + " be skipped by it as well as they could.",
-            length, unit, table(), column.name(), share),
+            "%s cuts lower/upper bounds of clustering column %s to %d %s, which distinguish %d%% of the sampled rows: filters on it"
+                + " skip fewer files than they could.",
+            table(), column.name(), length, unit, share),
         String.format(
             Locale.ROOT,
-            "Cannot cluster by column %s, because the %d %s that %s keeps of its lower/upper bounds tell %d%% of its sampled rows apart",
-            column.name(), length, unit, table(), share),
+            "Cannot cluster by column %s, because %s cuts its lower/upper bounds to %d %s, which distinguish %d%% of the sampled rows",
+            column.name(), table(), length, unit, share),
         unit);
   }
 

@@ -105,7 +105,8 @@ final class GroupExecution {
       Throwable first = failed > 0 ? commits.failures.get(0) : groupFailures.element();
       String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(
-          "Cannot complete the rewrite of %s, because all failed: %s. %s".formatted(table.name(), why, account(commits, groups)),
+          "Cannot complete the rewrite of %s, because no file group could be rewritten: %s. %s"
+              .formatted(table.name(), why, account(commits, groups)),
           first);
     }
     if (failed > maxFailedCommits) {

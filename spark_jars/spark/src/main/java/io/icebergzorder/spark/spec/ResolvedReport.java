@@ -75,7 +75,7 @@ public record ResolvedReport(
         .map(layout -> sortOrder(table, layout).text())
         .orElseThrow(() ->
             new IllegalArgumentException(
-                ("Cannot report on %s, because no columns are named and no snapshot is of a rewrite:"
+                ("Cannot report on %s, because no columns are named and its snapshots have no rewrite:"
                         + " name the columns that queries filter on")
                     .formatted(table.name())));
   }

@@ -115,8 +115,8 @@ public record ResolvedSpec(
   private static SortOrder sortOrder(CatalogTable target, RewriteSpec spec) {
     if (spec.sortOrder() == null) {
       throw new IllegalArgumentException(
-          ("Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
-                  + " %s: iceberg-zorder advise recommends columns")
+          ("Cannot rewrite data files of %s, because no columns are named and it has no property %s: name columns, for example"
+                  + " 'zorder(a, b)'; iceberg-zorder advise recommends some")
               .formatted(target.name(), TableDefaults.COLUMNS));
     }
     return SortOrder.parse(spec.sortOrder());

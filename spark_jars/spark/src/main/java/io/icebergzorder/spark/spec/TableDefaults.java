@@ -66,8 +66,8 @@ final class TableDefaults {
     boolean isBelow = oneSlash(text).startsWith(oneSlash(home + "/")) && !List.of(text.split("/")).contains("..");
     if (!isBelow && !text.stripLeading().startsWith("{")) {
       throw new IllegalArgumentException(
-          ("Cannot use the workload that a property of %s names, because %s is not below the table's location %s: write its JSON "
-                  + "there, or pass it as option workload")
+          ("Cannot use the workload that a property of %s names, because %s is not below the table's location %s: move the file "
+                  + "there, or pass its path as option workload")
               .formatted(target.name(), text, home));
     }
   }

@@ -120,7 +120,7 @@ public final class Procedures {
     CatalogTable loaded = CatalogTable.load(session, catalog, name, "report on");
     if (loaded.branch() != null) {
       throw new IllegalArgumentException(
-          "Cannot report on %s, because a branch is named by argument branch".formatted(name.replace("`", "")));
+          "Cannot report on %s, because its name holds a branch: name the branch by argument branch".formatted(name.replace("`", "")));
     }
     Table table = loaded.table();
     // A caching catalog hands out tables as they were when they were first loaded.
@@ -157,7 +157,7 @@ public final class Procedures {
     boolean isSampled = arguments.flag("sampled");
     List<String> predicates = arguments.list("predicates");
     if (!isSampled && !predicates.isEmpty()) {
-      throw new IllegalArgumentException("Cannot use predicates, because it needs sampled");
+      throw new IllegalArgumentException("Cannot use predicates, because they need argument sampled");
     }
     RewritePlan planned = RewriteDataFilesProcedure.request(session, catalog, arguments).plan();
     RewritePlan plan = isSampled ? planned.sampled(predicates) : planned;
@@ -224,7 +224,7 @@ public final class Procedures {
   private static RewritePlan planned(SparkSession session, TableCatalog catalog, CallArguments arguments, String plan) {
     List<String> others = Stream.of("sort_order", "options", "where", "branch").filter(each -> arguments.value(each) != null).toList();
     if (!others.isEmpty()) {
-      throw new IllegalArgumentException("Cannot use %s beside plan, because the plan says it".formatted(others.get(0)));
+      throw new IllegalArgumentException("Cannot use %s beside plan, because the plan already has it".formatted(others.get(0)));
     }
     return RewritePlan.fromJson(session, catalog, arguments.text("table"), plan);
   }
