@@ -63,7 +63,7 @@ def test_joins_are_told_with_their_dimension(home: Path, catalog: Catalog, tmp_p
     check_output("workload", told)
     done = run_without_spark(home, *words, "--readers", "presto", command="workload")
     assert done.returncode == 2
-    assert "Cannot use the reader 'presto'" in refusal(done)
+    assert "Cannot use the reader 'presto'" in done.stderr
 
 
 def test_a_file_without_queries_of_the_table(home: Path, catalog: Catalog, tmp_path: Path) -> None:
