@@ -159,7 +159,7 @@ def _environment(scale: Scale | None) -> dict[str, str]:
         "Spark": f"{version('pyspark')}, local[2], 4 GiB",
         "Iceberg": "1.12.0",
         "Delta": "4.4.0",
-        "scale": f"{scale.rows:,} rows at most, {scale.files} files" if scale else "",
+        "scan fractions from": f"up to {scale.rows:,} rows in {scale.files} files" if scale else "",
     }
 
 

@@ -40,11 +40,11 @@ As in Impala's article, a table is one file with pages of 20,000 rows. Figures a
 that its page index rules out for `column = value`, from the worst to the best column. There, Impala skips
 {share} of the pages for `ss_cdemo_sk = 961370`."""
 _COSTS = """\
-Spark rewrites {rows} million rows. Figures are medians after two warm-up rounds. *Read* is bytes read per byte of the
-table, without shuffles. *Peak* is the largest resident memory of Spark's JVM."""
+Spark rewrites {rows} million rows. Figures are medians of three rounds after two warm-ups. *Read* is bytes read per
+byte of the table, without shuffles. *Peak* is the largest resident memory of Spark's JVM."""
 _HOW = """\
 [peers.json](peers.json) has every figure, by set and layout. Layouts get the same rows in order of arrival, the same
-settings of row groups, pages and codec, and about the same number of files."""
+settings of row groups, pages and codec, and about equally many files."""
 _STEPS = (
     "Predicates are drawn from the rows. Each clustering column has {predicates} equalities, "
     "{predicates} ranges of {first} of the rows and {predicates} of {second}. Each pair of columns has {predicates} "

@@ -19,7 +19,7 @@ _ABOUT = """\
 This page measures all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask
 whether a layout makes queries faster, and when it makes them slower."""
 _RESULT = """\
-With layouts, TPC-H's queries read fewer bytes, because its rows arrive by order number. DuckDB then gets faster. In
+With our layouts, TPC-H's queries read fewer bytes, because its rows arrive by order number. DuckDB then gets faster. In
 Spark, two queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS. Its sales
 arrive sorted by day, and `advise` leaves these tables alone."""
 _SUMMARY = """\
@@ -35,7 +35,7 @@ _WHY = (
     "**Iceberg's z-order** interleaves the bits of raw values, so the column with larger numbers dominates: l_partkey "
     "outweighs l_shipdate. Ours interleaves ranks.",
     "**Order of arrival.** TPC-DS's sales arrive by day, and a basket's rows lie together, which compresses well. A "
-    "z-order by date and item loses much compression, and no filter reaches the item.",
+    "z-order by date and item loses much compression, and few filters reach the item.",
     "**Hidden filters.** Filters that joins find are not in the text of queries. `advise` once picked columns by the "
     "text alone; DuckDB then read 255% more. Today `advise` warns of such filters.",
     "**Local joins.** H18 and H21 join lines of one order, so they are fastest as ingested. With ours from the "

@@ -162,5 +162,5 @@ def _predictions(figures: Figures) -> Iterator[str]:
         )
     again = [step.second_bytes / step.table_bytes for each in ours for step in each.grown if step.second_bytes]
     asked = sum(step.second_bytes is not None for each in ours for step in each.grown)
-    largest = f", of up to {max(again):.1%} of the table" if again else ""
-    yield f"After {len(again)} of {asked} upkeep runs, a second run right away would rewrite files again{largest}."
+    largest = f", at most {max(again):.1%} of the table" if again else ""
+    yield f"A second run right after each upkeep run would rewrite files in {len(again)} of {asked} cases{largest}."
