@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
-from benchmarks.pages import bullets, head, how, paragraph
+from benchmarks.pages import bullets, head, how, paragraph, table
+from benchmarks.queries.engines import JOINS
 from benchmarks.queries.sets import SETS
 from benchmarks.queries.tables import INGESTED, TIMED_SEED, TITLES, TRAINING_SEEDS, WORKLOAD
 
 Run = Mapping[str, Any]
-"""A set on an engine: ``set``, ``engine``, ``scale``, ``rounds``, ``machine``, ``queries`` and so on."""
+"""A set on an engine: ``set``, ``engine``, ``scale``, ``rounds``, ``machine``, ``queries`` and so on.
+
+Runs before 2026-11-28 have no ``variants``, and no ``cpu`` of their queries. Their variants are their layouts.
+"""
 
 _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _NOTABLE = 0.05
+_SLOWER = 1.10
 _ABOUT = """\
 This page runs all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask whether
 a layout makes their queries faster, and when it makes them slower."""
@@ -42,6 +47,13 @@ _WHY = (
     "workload, Spark takes 235 s instead of 258 for the twenty other queries, and 358 s instead of 318 for all. "
     "`advise` warns of such joins.",
 )
+_JOINS = """\
+Each query runs in turns with `spark.iceberg-zorder.join-pruning` off and on, in one session. *Half* counts queries
+that read at most half of the bytes with it on. *Worst* is the largest ratio of a query's times, by the medians of
+its rounds."""
+_JOINS_MEASURED = """\
+MB are the data files left after joins. Each scan reports its own to Spark's SQL status store when it starts, and
+counts even if adaptive execution replaces it later. CPU is that of the JVM."""
 _LAYOUTS = (
     "Spark has written all layouts, in about as many files.",
     "*Iceberg's z-order* and *ours, usual columns*: by the date and by the key that most joins use.",
@@ -61,6 +73,8 @@ _MEASURES = (
 def page(figures: Mapping[str, Any]) -> str:
     """Return the page."""
     runs = sorted(figures["runs"], key=lambda run: (run["set"] != "tpch", run["engine"], run["scale"]))
+    whole = [run for run in runs if _is_largest(run, runs)]
+    joins = [run for run in runs if _joined(run)]
     lines = [
         *head("Queries", _ABOUT, figures.get("note", "")),
         "",
@@ -68,16 +82,91 @@ def page(figures: Mapping[str, Any]) -> str:
         "",
         *paragraph(_RESULT),
         "",
-        *_summary(runs),
+        *_summary(whole),
         "",
         *paragraph(_SUMMARY),
         "",
-        *_why(runs),
+        *(_of_joins(joins) if joins else ()),
+        *_why(whole),
     ]
     about = "[queries.json](queries.json) has every query, the tables and their columns."
     lines += how("make bench-queries", _machines(runs), f"{about} {_alike(runs)}")
     lines += ["", *bullets(*(f"{of.title}: {of.about}" for of in SETS), *_LAYOUTS, _of_workload(runs), *_MEASURES)]
     return "\n".join(lines) + "\n"
+
+
+def variants(run: Run) -> list[str]:
+    """List what was measured."""
+    return list(run.get("variants", run["layouts"]))
+
+
+def replaces(new: Run, old: Run) -> bool:
+    """Tell whether a run has all that an earlier one has.
+
+    Examples
+    --------
+    >>> old = {"set": "tpch", "engine": "spark", "scale": 5.0, "layouts": ["ingested", "ours"]}
+    >>> replaces({**old, "variants": ["ingested", "ingested+joins", "ours"]}, old)
+    True
+    >>> replaces({**old, "layouts": ["ingested"]}, old), replaces({**old, "scale": 1.0}, old)
+    (False, False)
+    """
+    return _place(new) == _place(old) and set(variants(new)) >= set(variants(old))
+
+
+def _place(run: Run) -> tuple[str, str, float]:
+    return run["set"], run["engine"], run["scale"]
+
+
+def _is_largest(run: Run, runs: Sequence[Run]) -> bool:
+    """Whether no other run of the same has more layouts: that one has the comparison of layouts."""
+    return run == max((each for each in runs if _place(each) == _place(run)), key=lambda each: len(each["layouts"]))
+
+
+def _joined(run: Run) -> list[str]:
+    """List the layouts that were measured with joins that skip files, too."""
+    return [layout for layout in run["layouts"] if layout + JOINS in variants(run)]
+
+
+def _of_joins(runs: Sequence[Run]) -> Iterator[str]:
+    yield from ("## Joins that skip files in Spark", "", *paragraph(_JOINS), "")
+    header = ("", "layout", "MB off", "on", "", "CPU s off", "on", "", "s off", "on", "", "half", "worst")
+    yield from table(header, [_joins_row(run, layout) for run in runs for layout in _joined(run)], texts=2)
+    yield ""
+    slower = [
+        f"{_named(run)}, {TITLES[layout]}: {found}"
+        for run in runs
+        for layout in _joined(run)
+        if (found := _slower(run, layout))
+    ]
+    yield from paragraph(f"{_JOINS_MEASURED} Queries above {_SLOWER:.2f}: {'; '.join(slower) or 'none'}.")
+    yield ""
+
+
+def _joins_row(run: Run, layout: str) -> list[str]:
+    row = [_named(run), TITLES[layout]]
+    for what, unit in (("bytes", 1e6), ("cpu", 1), ("seconds", 1)):
+        off, on = total(run, what, layout), total(run, what, layout + JOINS)
+        row += [f"{off / unit:,.1f}", f"{on / unit:,.1f}", f"{on / off:.2f}"]
+    half = sum(query["bytes"][layout + JOINS] <= query["bytes"][layout] / 2 for query in run["queries"])
+    worst, name = max(_ratios(run, layout))
+    return [*row, str(half), f"{worst:.2f} {name}"]
+
+
+def _ratios(run: Run, layout: str) -> list[tuple[float, str]]:
+    """List how many times as long each query takes with joins that skip files."""
+    timed = [query for query in run["queries"] if query["seconds"]]
+    return [(query["seconds"][layout + JOINS] / query["seconds"][layout], query["query"]) for query in timed]
+
+
+def _slower(run: Run, layout: str) -> str:
+    found = sorted(_ratios(run, layout), reverse=True)
+    return ", ".join(f"{name} {ratio:.2f}" for ratio, name in found if ratio > _SLOWER)
+
+
+def _named(run: Run) -> str:
+    title = next(of.title for of in SETS if of.name == run["set"])
+    return f"{title} SF {run['scale']:g}"
 
 
 def _machines(runs: Sequence[Run]) -> str:
@@ -117,9 +206,8 @@ def _summary(runs: Sequence[Run]) -> Iterator[str]:
     yield "| | layout | MB | | fewer, more | s | | ratio of times, mean | faster, slower |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for run in runs:
-        title = next(of.title for of in SETS if of.name == run["set"])
         for layout in run["layouts"]:
-            own = [f"{title} SF {run['scale']:g}, {_ENGINES[run['engine']]}", TITLES[layout]]
+            own = [f"{_named(run)}, {_ENGINES[run['engine']]}", TITLES[layout]]
             own += [*_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
             timed = [query["seconds"] for query in run["queries"] if query["seconds"]]
             ratios = (seconds[layout] / seconds[INGESTED] for seconds in timed)
