@@ -98,6 +98,7 @@ def main(
     threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 2,
     timed: Annotated[str, typer.Option(help="Names of the queries to time, by commas; all if none.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
+    to: Annotated[Path | None, typer.Option(help="A file for the figures of these runs; nothing under docs.")] = None,
     again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
 ) -> None:
     """Measure, and write the page."""
@@ -112,7 +113,9 @@ def main(
         for engine in _named(engines, {engine: engine for engine in ENGINES}):
             tables = Tables(of, scale, DATA, files)
             found.append(run(tables, engine, among, rounds, threads, [name for name in timed.split(",") if name]))
-            if not show:
+            if to is not None:
+                to.write_text(json.dumps({"runs": found}, indent=1) + "\n")
+            elif not show:
                 _add(found[-1])
     if show:
         typer.echo(page({"runs": found}))

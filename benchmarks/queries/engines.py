@@ -212,10 +212,10 @@ def scanned(metrics: str, values: str) -> Looked:
     >>> kind = "v2Custom_org.apache.iceberg.spark.source.metrics"
     >>> size = f"SQLPlanMetric(total data file size (bytes),7,{kind}.TotalDataFileSize)"
     >>> files = f"SQLPlanMetric(number of result data files,8,{kind}.ResultDataFiles)"
-    >>> scanned(f"{size}\n{size}\n{files}", "(7,90)\n(8,2)")
+    >>> scanned(f"{size}\n{size}\n{files}", "7 -> 90\n8 -> 2")
     Looked(files=2, bytes=90, read=None)
     """
-    counted = dict(re.findall(r"^\((\d+),(.*)\)$", values, re.MULTILINE))
+    counted = dict(re.findall(r"^(\d+) -> (.*)$", values, re.MULTILINE))
 
     def total(kind: str) -> int:
         accumulators = set(re.findall(rf",(\d+),v2Custom_\S+\.{kind}\)$", metrics, re.MULTILINE))
