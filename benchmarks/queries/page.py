@@ -21,52 +21,46 @@ _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _NOTABLE = 0.05
 _SLOWER = 1.10
 _ABOUT = """\
-This page runs all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask whether
-a layout makes their queries faster, and when it makes them slower."""
+All queries of TPC-H and TPC-DS run on the same tables in several layouts. This page is for readers who ask when a
+layout makes their queries faster, and when slower."""
 _RESULT = """\
 Layouts make TPC-H read fewer bytes, because its rows arrive by order number. DuckDB gets faster by that; in Spark two
 queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS. Its sales arrive
-day by day, which is already the best sort by date, and `advise` leaves these tables alone."""
+day by day, already the best sort by date, and `advise` leaves these tables alone."""
 _SUMMARY = """\
-Changes and ratios are relative to the tables as ingested; less is better. *Fewer*, *more*, *faster* and *slower*
-count queries that differ by more than 5%."""
+Changes are relative to the tables as ingested; less is better. Counts are of queries that differ by over 5%."""
 _WHY = (
-    "**Joins.** All other queries filter dimensions, so keys of the large table are known only after a join. Iceberg "
-    "on Spark uses them for partition columns only. These tables have none, so such queries read all files of every "
-    "layout.",
+    "**Joins.** Other queries filter dimensions, so keys of the large table are known only after a join. Without joins "
+    "that skip files, Iceberg on Spark uses keys of partition columns only. These tables have none.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
-    "range of days is a small range of date keys. Filters on other dimensions leave keys everywhere, so a second "
-    "column skips little, except in DS37 and DS82, where few items are left.",
-    "**Iceberg's z-order** interleaves the bits of raw values, so the column of larger numbers comes first: beside "
-    "l_partkey, l_shipdate hardly counts. Ours interleaves ranks.",
-    "**Order of arrival.** TPC-DS's sales arrive by day, and a basket's rows lie together, which compresses well. A "
-    "z-order by date and item loses much of that for a column that no filter reaches.",
-    "**Hidden filters.** Filters that joins find are not in the text of queries. Clustered for the text alone, as "
-    "`advise` once picked, these tables made DuckDB read 255% more. Today `advise` warns of that.",
-    "**Local joins.** H18 and H21 join lines of one order, and are slower on every other layout. With ours from the "
-    "workload, Spark takes 235 s instead of 258 for the twenty other queries, and 358 s instead of 318 for all. "
-    "`advise` warns of such joins.",
+    "range of days is a small range of date keys. Other filters leave keys everywhere, so a second column skips "
+    "little, except in DS37 and DS82.",
+    "**Iceberg's z-order** interleaves the bits of raw values, so larger numbers come first: beside l_partkey, "
+    "l_shipdate hardly counts. Ours interleaves ranks.",
+    "**Order of arrival.** TPC-DS's sales arrive by day, a basket's rows together, which compresses well. A z-order by "
+    "date and item loses much of that for a column that no filter reaches.",
+    "**Hidden filters.** Filters of joins are not in the text of queries. Clustered for the text alone, these tables "
+    "made DuckDB read 255% more. `advise` warns of that.",
+    "**Local joins.** H18 and H21 join lines of one order, and are slower on every other layout. `advise` warns of "
+    "such joins. The twenty other queries take 235 s in Spark with ours from the workload, instead of 258.",
 )
 _JOINS = """\
-Each query runs in turns with `spark.iceberg-zorder.join-pruning` off and on, in one session. *Half* counts queries
-that read at most half of the bytes with it on. *Worst* is the largest ratio of a query's times, by the medians of
-its rounds."""
+Queries take turns with `spark.iceberg-zorder.join-pruning` off and on, in one session. *Half* counts queries that read
+at most half of the bytes with it on. *Worst* is the largest ratio of a query's times, by the medians of its rounds."""
 _JOINS_MEASURED = """\
-MB are the data files left after joins. Each scan reports its own to Spark's SQL status store when it starts, and
-counts even if adaptive execution replaces it later. CPU is that of the JVM."""
+MB are the data files left after joins, as each scan reports them to Spark when it starts, even if adaptive execution
+replaces it later. CPU is the JVM's."""
 _LAYOUTS = (
     "Spark has written all layouts, in about as many files.",
-    "*Iceberg's z-order* and *ours, usual columns*: by the date and by the key that most joins use.",
+    "*Iceberg's z-order* and *ours, usual columns*: by the date and the key of most joins.",
 )
 _MEASURES = (
-    "*MB* are the data files left after pruning. In Spark they come from the scans in the plan, without adaptive "
-    "execution. In DuckDB, with its Iceberg extension, they are the opened files, so filters from joins count.",
-    "*s* is the sum of the medians of the rounds. Each query runs on one layout after the other, and begins with "
-    "another one in each round. Time is taken with adaptive execution.",
-    "All files are in the page cache, so no time is spent on a disk or on S3, where bytes and files weigh more.",
-    "Seconds depend on other work on the machine; queries.json has its load.",
-    "Of TPC-DS in Spark every third query is timed, once. There, tables from the workload are those as ingested by "
-    "another name: the difference between the two shows how far the clock can be trusted.",
+    "*s* is the sum of the medians of the rounds, with adaptive execution. Layouts take turns, and each round begins "
+    "with another one.",
+    "All files are in the page cache; on S3, bytes and files weigh more. Seconds depend on other work; queries.json "
+    "has the load.",
+    "Of TPC-DS in Spark every third query is timed, once. There, tables from the workload are those as ingested, so "
+    "their difference shows how far to trust the clock.",
 )
 
 
@@ -91,7 +85,8 @@ def page(figures: Mapping[str, Any]) -> str:
     ]
     about = "[queries.json](queries.json) has every query, the tables and their columns."
     lines += how("make bench-queries", _machines(runs), f"{about} {_alike(runs)}")
-    lines += ["", *bullets(*(f"{of.title}: {of.about}" for of in SETS), *_LAYOUTS, _of_workload(runs), *_MEASURES)]
+    sets = [f"{of.title}: {of.about}" for of in SETS]
+    lines += ["", *bullets(*sets, *_LAYOUTS, _of_workload(runs), _of_bytes(whole), *_MEASURES)]
     return "\n".join(lines) + "\n"
 
 
@@ -130,11 +125,11 @@ def _joined(run: Run) -> list[str]:
 
 def _of_joins(runs: Sequence[Run]) -> Iterator[str]:
     yield from ("## Joins that skip files in Spark", "", *paragraph(_JOINS), "")
-    header = ("", "layout", "MB off", "on", "", "CPU s off", "on", "", "s off", "on", "", "half", "worst")
+    header = ("", "layout", "MB off, on", "CPU s off, on", "s off, on", "half", "worst")
     yield from table(header, [_joins_row(run, layout) for run in runs for layout in _joined(run)], texts=2)
     yield ""
     slower = [
-        f"{_named(run)}, {TITLES[layout]}: {found}"
+        f"{_title(run)} {TITLES[layout]}: {found}"
         for run in runs
         for layout in _joined(run)
         if (found := _slower(run, layout))
@@ -144,10 +139,10 @@ def _of_joins(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _joins_row(run: Run, layout: str) -> list[str]:
-    row = [_named(run), TITLES[layout]]
+    row = [_named(run) if layout == _joined(run)[0] else "", TITLES[layout]]
     for what, unit in (("bytes", 1e6), ("cpu", 1), ("seconds", 1)):
         off, on = total(run, what, layout), total(run, what, layout + JOINS)
-        row += [f"{off / unit:,.1f}", f"{on / unit:,.1f}", f"{on / off:.2f}"]
+        row.append(f"{off / unit:,.1f}, {on / unit:,.1f} ({on / off:.2f}x)")
     half = sum(query["bytes"][layout + JOINS] <= query["bytes"][layout] / 2 for query in run["queries"])
     worst, name = max(_ratios(run, layout))
     return [*row, str(half), f"{worst:.2f} {name}"]
@@ -164,9 +159,12 @@ def _slower(run: Run, layout: str) -> str:
     return ", ".join(f"{name} {ratio:.2f}" for ratio, name in found if ratio > _SLOWER)
 
 
+def _title(run: Run) -> str:
+    return next(of.title for of in SETS if of.name == run["set"])
+
+
 def _named(run: Run) -> str:
-    title = next(of.title for of in SETS if of.name == run["set"])
-    return f"{title} SF {run['scale']:g}"
+    return f"{_title(run)} SF {run['scale']:g}"
 
 
 def _machines(runs: Sequence[Run]) -> str:
@@ -191,6 +189,16 @@ def _of_workload(runs: Sequence[Run]) -> str:
     return f"*Ours, from the workload* is missing, because no run has it. Timed is draw {TIMED_SEED} of the values."
 
 
+def _of_bytes(runs: Sequence[Run]) -> str:
+    spark = "from the scans in the plan, without adaptive execution"
+    if all("variants" in run for run in runs if run["engine"] == "spark"):
+        spark = "from the scans that started, without joins that skip files"
+    return (
+        f"*MB* are the data files left after pruning. In Spark they come {spark}. In DuckDB they are the opened files, "
+        "so filters from joins count."
+    )
+
+
 def total(run: Run, what: str, layout: str) -> float:
     """Sum something over the queries.
 
@@ -203,23 +211,23 @@ def total(run: Run, what: str, layout: str) -> float:
 
 
 def _summary(runs: Sequence[Run]) -> Iterator[str]:
-    yield "| | layout | MB | | fewer, more | s | | ratio of times, mean | faster, slower |"
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield "| | layout | MB | fewer/more | s | mean ratio | faster/slower |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
     for run in runs:
         for layout in run["layouts"]:
-            own = [f"{_named(run)}, {_ENGINES[run['engine']]}", TITLES[layout]]
-            own += [*_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
+            own = [f"{_named(run)}, {_ENGINES[run['engine']]}" if layout == INGESTED else "", TITLES[layout]]
+            own += [_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
             timed = [query["seconds"] for query in run["queries"] if query["seconds"]]
             ratios = (seconds[layout] / seconds[INGESTED] for seconds in timed)
-            own += [*_sum(run, "seconds", layout, 1), f"{geometric_mean(ratios):.2f}"]
+            own += [_sum(run, "seconds", layout, 1), f"{geometric_mean(ratios):.2f}"]
             own += [_fewer_and_more(run, "seconds", layout)]
             yield f"| {' | '.join(own)} |"
 
 
-def _sum(run: Run, what: str, layout: str, unit: float) -> list[str]:
+def _sum(run: Run, what: str, layout: str, unit: float) -> str:
     found, before = total(run, what, layout), total(run, what, INGESTED)
-    change = "" if layout == INGESTED else f"{found / before - 1:+.0%}"
-    return [f"{found / unit:,.1f}", change]
+    change = "" if layout == INGESTED else f" {found / before - 1:+.0%}"
+    return f"{found / unit:,.1f}{change}"
 
 
 def _fewer_and_more(run: Run, what: str, layout: str) -> str:
@@ -227,7 +235,7 @@ def _fewer_and_more(run: Run, what: str, layout: str) -> str:
     pairs = [(query[what][layout], query[what][INGESTED]) for query in run["queries"] if query[what]]
     better = sum(own < (1 - _NOTABLE) * before for own, before in pairs)
     worse = sum(own > (1 + _NOTABLE) * before for own, before in pairs)
-    return "" if layout == INGESTED else f"{better}, {worse}"
+    return "" if layout == INGESTED else f"{better}/{worse}"
 
 
 def _why(runs: Sequence[Run]) -> Iterator[str]:
@@ -239,7 +247,7 @@ def _why(runs: Sequence[Run]) -> Iterator[str]:
             reached.append(f"{sum(map(bool, filtered))} of {len(filtered)} queries of {of.title}")
     yield from ("## Why", "")
     yield from paragraph(
-        "A layout helps a query only if a filter reaches the scan of a large table, by a column that the layout knows. "
+        "A layout helps a query only if a filter on one of its columns reaches the scan of a large table. "
         f"{' and '.join(reached)} have such filters in their text."
     )
     yield from ("", *bullets(*_WHY))

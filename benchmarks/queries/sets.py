@@ -95,8 +95,8 @@ TPCH = QuerySet(
     },
     _generate_tpch,
     tpch.queries,
-    "All 22 queries, their values drawn as the specification says. Tables arrive as they are generated, lineitem and "
-    "orders by the order's key, which says nothing of days.",
+    "All 22 queries, their values drawn as the specification says. Tables arrive as they are generated: lineitem and "
+    "orders by the order's key.",
 )
 TPCDS = QuerySet(
     "tpcds",
@@ -112,7 +112,7 @@ TPCDS = QuerySet(
     },
     _generate_tpcds,
     lambda seed, _: tpcds.queries(seed),
-    "All 99 queries, of DuckDB's extension, moved to other years, months and prices. Sales, returns and inventory "
-    "arrive day by day, so that their files are small in the date from the start; dimensions stay as they are.",
+    "All 99 queries of DuckDB's extension, moved to other years, months and prices. Sales, returns and inventory "
+    "arrive day by day; dimensions stay as they are.",
 )
 SETS = (TPCH, TPCDS)
