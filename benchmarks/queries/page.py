@@ -51,7 +51,7 @@ _JOINS_MEASURED = """\
 MB are the data files left after joins, as each scan reports them to Spark when it starts, even if adaptive execution
 replaces it later. CPU is the JVM's."""
 _LAYOUTS = (
-    "Spark has written all layouts, in about as many files.",
+    "Spark wrote all layouts, in about as many files.",
     "*Iceberg's z-order* and *ours, usual columns*: by the date and the key of most joins.",
 )
 _MEASURES = (
