@@ -1,7 +1,8 @@
 """The queries themselves, by bytes and by the clock, on the same tables in several layouts: ``make bench-queries``.
 
-Every set on every engine at every scale is a run of its own, which takes the place of an earlier one in the figures, so
-that they can be measured one at a time. Exit codes: 0 done, 1 results differ between layouts, 2 wrong usage.
+Every set on every engine at every scale is a run of its own, so that they can be measured one at a time. It takes the
+place of an earlier one in the figures if it has all of its layouts. Exit codes: 0 done, 1 results differ between
+layouts, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import typer
 
 from benchmarks.queries.engines import SparkEngine, duck_engine, spark_session
 from benchmarks.queries.measure import measured
-from benchmarks.queries.page import page
+from benchmarks.queries.page import page, replaces
 from benchmarks.queries.sets import SETS
 from benchmarks.queries.tables import TIMED_SEED, Tables, layouts
 from benchmarks.without_jvm import machine
@@ -32,7 +33,9 @@ _PACKAGES = ("pyspark", "duckdb_extension_iceberg")
 NAMES = [of.name for of in SETS]
 
 
-def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[str] = ()) -> dict[str, Any]:
+def run(
+    tables: Tables, engine: str, chosen: Sequence[str], rounds: int, threads: int, only: Sequence[str] = ()
+) -> dict[str, Any]:
     """Measure a set on an engine; layouts that are missing are made before, by Spark.
 
     Parameters
@@ -41,6 +44,8 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
         The set.
     engine : str
         One of :data:`ENGINES`.
+    chosen : sequence of str
+        The layouts.
     rounds : int
         Rounds that are timed.
     threads : int
@@ -50,19 +55,22 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
     """
     drawn = tables.of.queries(TIMED_SEED, tables.scale)
     timed = only or list(drawn)
-    is_missing = any(layout not in tables.made for layout in layouts())
+    is_missing = any(layout not in tables.made for layout in chosen)
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as scratch:
         starts_spark = engine == "spark" or is_missing
         with spark_session(tables, threads, Path(scratch)) if starts_spark else nullcontext() as spark:
             if spark is not None:
-                tables.make(spark, typer.echo)
+                tables.make(spark, chosen, typer.echo)
             typer.echo(f"{tables.of.title} on {engine}")
             if engine == "spark":
                 assert spark is not None
-                found = measured(SparkEngine(spark), drawn, layouts(), rounds, typer.echo, timed)
+                on_spark = SparkEngine(spark)
+                variants = on_spark.variants(chosen)
+                found = measured(on_spark, drawn, chosen, rounds, typer.echo, timed)
         if engine == "duckdb":
             with duck_engine(tables, threads) as duck:
-                found = measured(duck, drawn, layouts(), rounds, typer.echo, timed)
+                variants = duck.variants(chosen)
+                found = measured(duck, drawn, chosen, rounds, typer.echo, timed)
     return {
         "set": tables.of.name,
         "engine": engine,
@@ -71,9 +79,10 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
         "threads": threads,
         # Others may work on the machine meanwhile, and a load above its cores tells of it.
         "machine": f"{machine(*_PACKAGES)}, Iceberg 1.12.0; load average over 15 minutes {os.getloadavg()[2]:.1f}",
-        "layouts": layouts(),
-        "by": tables.made,
-        "tables": {layout: tables.sizes(layout) for layout in layouts()},
+        "layouts": chosen,
+        "variants": variants,
+        "by": {layout: tables.made[layout] for layout in chosen},
+        "tables": {layout: tables.sizes(layout) for layout in chosen},
         "filtered": tables.filtered(drawn),
         "queries": [asdict(each) for each in found],
     }
@@ -84,10 +93,12 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds that are timed.")] = 3,
     engines: Annotated[str, typer.Option(help="Engines, by commas.")] = ",".join(ENGINES),
     sets: Annotated[str, typer.Option(help="Sets, by commas.")] = ",".join(NAMES),
+    chosen: Annotated[str, typer.Option("--layouts", help="Layouts, by commas.")] = ",".join(layouts()),
     files: Annotated[int, typer.Option(min=2, help="Files of the largest table; the others' are as large.")] = 64,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 2,
     timed: Annotated[str, typer.Option(help="Names of the queries to time, by commas; all if none.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
+    to: Annotated[Path | None, typer.Option(help="A file for the figures of these runs; nothing under docs.")] = None,
     again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
 ) -> None:
     """Measure, and write the page."""
@@ -96,12 +107,15 @@ def main(
         PAGE.write_text(page(json.loads(FIGURES.read_text())))
         return
     DATA.mkdir(exist_ok=True)
+    among = _named(chosen, {layout: layout for layout in layouts()})
     found = []
     for of in _named(sets, {each.name: each for each in SETS}):
         for engine in _named(engines, {engine: engine for engine in ENGINES}):
             tables = Tables(of, scale, DATA, files)
-            found.append(run(tables, engine, rounds, threads, [name for name in timed.split(",") if name]))
-            if not show:
+            found.append(run(tables, engine, among, rounds, threads, [name for name in timed.split(",") if name]))
+            if to is not None:
+                to.write_text(json.dumps({"runs": found}, indent=1) + "\n")
+            elif not show:
                 _add(found[-1])
     if show:
         typer.echo(page({"runs": found}))
@@ -109,10 +123,9 @@ def main(
 
 
 def _add(found: dict[str, Any]) -> None:
-    """Put a run in the place of an earlier one of the same set, engine and scale, and write the page."""
+    """Add a run to the figures, in the place of earlier ones that it makes needless, and write the page."""
     earlier = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": []}
-    kept = [each for each in earlier["runs"] if any(each[key] != found[key] for key in ("set", "engine", "scale"))]
-    figures = {**earlier, "runs": [*kept, found]}
+    figures = {**earlier, "runs": [*(each for each in earlier["runs"] if not replaces(found, each)), found]}
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
 

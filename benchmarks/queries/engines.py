@@ -1,8 +1,11 @@
-"""The engines: each runs queries on a layout, and tells what data files it opened for them."""
+"""The engines: each runs queries on a layout, and counts the data files that it opened for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +16,17 @@ import sqlglot
 from pyspark.sql import SparkSession
 
 from benchmarks.queries.duck import connection
-from benchmarks.queries.tables import CATALOG, Tables
+from benchmarks.queries.tables import CATALOG, INGESTED, WORKLOAD, Tables
 from benchmarks.run import session
 from iceberg_zorder.spark.catalogs import spark_catalog
 
 Rows = list[tuple[Any, ...]]
+
+JOIN_PRUNING = "spark.iceberg-zorder.join-pruning"
+JOINS = "+joins"
+"""Ends the name of a variant whose joins skip files; a layout's own name is the variant whose joins do not."""
+JOINED = (INGESTED, WORKLOAD)
+"""The layouts that Spark measures with joins that skip files, too."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +48,45 @@ class Looked:
     read: int | None
 
 
+@dataclass(frozen=True)
+class Ran:
+    """One run of a query.
+
+    Parameters
+    ----------
+    rows : list of tuple
+        The result.
+    seconds : float
+        Wall time.
+    cpu : float or None
+        CPU seconds of the engine's process, of all its threads, where the engine counts them.
+    looked : Looked or None
+        What the query read, where the engine counts it in every run.
+    """
+
+    rows: Rows
+    seconds: float
+    cpu: float | None = None
+    looked: Looked | None = None
+
+
 class Engine(Protocol):
     """What runs queries; they are in DuckDB's dialect."""
 
-    def use(self, layout: str) -> None:
-        """Have the next queries read the tables of a layout."""
+    counts_every_run: bool
+    """Whether every run counts what it reads, for nothing."""
 
-    def run(self, query: str) -> Rows:
+    def variants(self, layouts: Sequence[str]) -> tuple[str, ...]:
+        """List the variants to measure: a layout, and whether joins skip files."""
+
+    def use(self, variant: str) -> None:
+        """Have the next queries read the tables of a variant."""
+
+    def run(self, query: str) -> Ran:
         """Run a query."""
 
     def look(self, query: str) -> Looked:
-        """Find what a query reads; an engine that plans while it runs has to run it for that."""
+        """Run a query, and count what it reads."""
 
 
 class DuckEngine:
@@ -58,6 +95,8 @@ class DuckEngine:
     Which files a query opens stands in DuckDB's log. A file that a query scans twice is counted once.
     """
 
+    counts_every_run = False
+
     def __init__(self, duck: duckdb.DuckDBPyConnection, locations: Mapping[str, Mapping[str, str]]) -> None:
         self._duck = duck
         for layout, tables in locations.items():
@@ -65,13 +104,19 @@ class DuckEngine:
             for name, location in tables.items():
                 duck.execute(f"CREATE VIEW {layout}.{name} AS SELECT * FROM iceberg_scan('{location}')")
 
-    def use(self, layout: str) -> None:
-        """Have the next queries read the tables of a layout."""
-        self._duck.execute(f"USE {layout}")
+    def variants(self, layouts: Sequence[str]) -> tuple[str, ...]:
+        """List the layouts: joins are DuckDB's own in all of them."""
+        return tuple(layouts)
 
-    def run(self, query: str) -> Rows:
+    def use(self, variant: str) -> None:
+        """Have the next queries read the tables of a layout."""
+        self._duck.execute(f"USE {variant}")
+
+    def run(self, query: str) -> Ran:
         """Run a query."""
-        return self._duck.execute(query).fetchall()
+        start = time.perf_counter()
+        rows = self._duck.execute(query).fetchall()
+        return Ran(rows, time.perf_counter() - start)
 
     def look(self, query: str) -> Looked:
         """Run a query, and find what it reads."""
@@ -88,26 +133,107 @@ class DuckEngine:
 
 
 class SparkEngine:
-    """Spark with Iceberg, whose scans tell what their plans left; a file that is scanned twice counts twice."""
+    """Spark with Iceberg.
+
+    Which files a query reads is known after it has run, because joins skip files meanwhile. Each scan reports the files
+    that it planned to Spark's SQL status store when it starts. The store keeps the metrics of scans that adaptive
+    execution has replaced after they started, and has none of scans that never started. Each scan has metrics of its
+    own, so one that several parts of a plan reuse counts once, and a table that is scanned twice counts twice.
+    """
+
+    counts_every_run = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._store = spark._jsparkSession.sharedState().statusStore()
+        self._bus = spark._jsc.sc().listenerBus()
+        assert spark._jvm is not None
+        self._java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+        self._last = -1
 
-    def use(self, layout: str) -> None:
-        """Have the next queries read the tables of a layout."""
-        self._spark.sql(f"USE {CATALOG}.{layout}")
+    def variants(self, layouts: Sequence[str]) -> tuple[str, ...]:
+        """List each layout without joins that skip files, and some of them with these joins, too."""
+        return tuple(
+            variant
+            for layout in layouts
+            for variant in ((layout, f"{layout}{JOINS}") if layout in JOINED else (layout,))
+        )
 
-    def run(self, query: str) -> Rows:
+    def use(self, variant: str) -> None:
+        """Have the next queries read the tables of a variant."""
+        self._spark.sql(f"USE {CATALOG}.{variant.removesuffix(JOINS)}")
+        self._spark.conf.set(JOIN_PRUNING, "auto" if variant.endswith(JOINS) else "off")
+
+    def run(self, query: str) -> Ran:
         """Run a query."""
-        return [tuple(row) for row in self._spark.sql(for_spark(query)).collect()]
+        text = for_spark(query)
+        self._counted()  # Later runs are the query's own.
+        start, cpu = time.perf_counter(), cpu_seconds(self._java)
+        rows = [tuple(row) for row in self._spark.sql(text).collect()]
+        seconds, cpu = time.perf_counter() - start, cpu_seconds(self._java) - cpu
+        return Ran(rows, seconds, cpu, self._counted())
 
     def look(self, query: str) -> Looked:
-        """Plan a query and its scans, and find what they read."""
-        # Adaptive execution drops scans from the plan once they can no longer matter, whether they have run or not.
-        self._spark.conf.set("spark.sql.adaptive.enabled", "false")
-        scans = list(_scans(self._spark.sql(for_spark(query))._jdf.queryExecution().executedPlan()))
-        self._spark.conf.set("spark.sql.adaptive.enabled", "true")
-        return Looked(sum(files for files, _ in scans), sum(size for _, size in scans), None)
+        """Run a query, and count what it reads."""
+        looked = self.run(query).looked
+        assert looked is not None
+        return looked
+
+    def _counted(self) -> Looked:
+        """Count what was read since the last call."""
+        self._bus.waitUntilEmpty()
+        executions = self._store.executionsList()
+        files, size, newest = 0, 0, self._last
+        for place in reversed(range(executions.size())):
+            execution = executions.apply(place)
+            number = int(execution.executionId())
+            if number <= self._last:
+                break
+            newest = max(newest, number)
+            values = self._store.executionMetrics(number).mkString("\n")
+            read = scanned(execution.metrics().mkString("\n"), values)
+            files, size = files + read.files, size + read.bytes
+        self._last = newest
+        return Looked(files, size, None)
+
+
+def scanned(metrics: str, values: str) -> Looked:
+    r"""Sum what the scans of an execution report.
+
+    Parameters
+    ----------
+    metrics : str
+        A line of each ``SQLPlanMetric``: name, accumulator and type. One that is reused is listed again.
+    values : str
+        A line of each pair of accumulator and value; scans that never started have none.
+
+    Examples
+    --------
+    >>> kind = "v2Custom_org.apache.iceberg.spark.source.metrics"
+    >>> size = f"SQLPlanMetric(total data file size (bytes),7,{kind}.TotalDataFileSize)"
+    >>> files = f"SQLPlanMetric(number of result data files,8,{kind}.ResultDataFiles)"
+    >>> scanned(f"{size}\n{size}\n{files}", "7 -> 90\n8 -> 2")
+    Looked(files=2, bytes=90, read=None)
+    """
+    counted = dict(re.findall(r"^(\d+) -> (.*)$", values, re.MULTILINE))
+
+    def total(kind: str) -> int:
+        accumulators = set(re.findall(rf",(\d+),v2Custom_\S+\.{kind}\)$", metrics, re.MULTILINE))
+        return sum(int(counted.get(each, 0)) for each in accumulators)
+
+    return Looked(total("ResultDataFiles"), total("TotalDataFileSize"), None)
+
+
+def cpu_seconds(process: int) -> float:
+    """Get the CPU seconds that a process has taken, of all its threads.
+
+    Examples
+    --------
+    >>> cpu_seconds(os.getpid()) > 0
+    True
+    """
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def for_spark(query: str) -> str:
@@ -119,20 +245,6 @@ def for_spark(query: str) -> str:
     "SELECT CAST(a AS DATE) + INTERVAL '1' DAY FROM t"
     """
     return sqlglot.transpile(query, read="duckdb", write="spark")[0]
-
-
-def _scans(plan: Any) -> Iterator[tuple[int, int]]:
-    """Have each scan of a plan list its files, and count them and their bytes; what is used again is scanned once."""
-    kind = plan.getClass().getSimpleName()
-    if kind in ("ReusedExchangeExec", "ReusedSubqueryExec"):
-        return
-    if kind == "BatchScanExec":
-        plan.inputRDD()  # Lists them, and sets the metrics.
-        metrics = plan.metrics()
-        yield int(metrics.apply("resultDataFiles").value()), int(metrics.apply("totalDataFileSize").value())
-    for below in (plan.children(), plan.subqueries()):
-        for place in range(below.size()):
-            yield from _scans(below.apply(place))
 
 
 @contextmanager

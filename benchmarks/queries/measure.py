@@ -1,15 +1,14 @@
-"""Each query on each layout: what it reads, whether results are alike, and how long it takes."""
+"""Each query on each variant: what it reads, whether results are alike, and how long it takes."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from benchmarks.queries.engines import Engine, Rows
+from benchmarks.queries.engines import Engine, Looked, Ran, Rows
 from benchmarks.queries.tables import without_limit
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
@@ -18,7 +17,7 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 @dataclass
 class Measured:
-    """What one query came to, by layout.
+    """What one query came to, by variant: a layout, with ``+joins`` behind its name if joins skip files in Spark.
 
     Parameters
     ----------
@@ -26,10 +25,10 @@ class Measured:
         Its name.
     files, bytes, read : dict of str to int
         Data files that were left to be read, the sum of their sizes, and the bytes read of them where these are known.
-    seconds : dict of str to float
-        Medians of the rounds; empty if it was not timed.
+    seconds, cpu : dict of str to float
+        Medians of the rounds: wall time, and CPU time of the engine where it is known; empty if it was not timed.
     alike : bool
-        Whether all layouts, if it was timed, gave the same rows, up to their order and the last digits of doubles.
+        Whether all variants, if it was timed, gave the same rows, up to their order and the last digits of doubles.
     """
 
     query: str
@@ -37,7 +36,14 @@ class Measured:
     bytes: dict[str, int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
     alike: bool = True
+
+    def count(self, variant: str, looked: Looked) -> None:
+        """Keep what was read of a variant."""
+        self.files[variant], self.bytes[variant] = looked.files, looked.bytes
+        if looked.read is not None:
+            self.read[variant] = looked.read
 
 
 def measured(
@@ -48,43 +54,53 @@ def measured(
     say: Callable[[str], None],
     timed: Collection[str] | None = None,
 ) -> list[Measured]:
-    """Find what queries read, time those that are named, all by default, and compare the results of the first round.
+    """Count what queries read, time those that are named, all by default, and compare the results of the first round.
 
-    Every query runs on one layout after the other, in every round and with every query beginning with the next: the
-    first one pays for what an engine compiles, and what changes on the machine meets all of them.
+    Every query runs on one variant after the other, in every round and with every query beginning with the next: the
+    first one pays for what an engine compiles, and what changes on the machine meets all of them. What a query reads
+    is counted in a round before, which is not timed. An engine that counts in every run needs none for a single round.
     """
+    variants = engine.variants(layouts)
     found = []
     place = 0
     for name, query in queries.items():
         of = Measured(name)
-        for layout in layouts:
-            engine.use(layout)
-            looked = engine.look(query)
-            of.files[layout], of.bytes[layout] = looked.files, looked.bytes
-            if looked.read is not None:
-                of.read[layout] = looked.read
-        if timed is None or name in timed:
-            _time(engine, query, of, (*layouts[place:], *layouts[:place]), rounds)
-            place = (place + 1) % len(layouts)
-        shares = " ".join(f"{layout} {of.bytes[layout]:,} B {of.seconds.get(layout, 0):.3f} s" for layout in layouts)
+        in_turn = (*variants[place:], *variants[:place])
+        is_timed = timed is None or name in timed
+        if not is_timed or rounds > 1 or not engine.counts_every_run:
+            for variant in in_turn:
+                engine.use(variant)
+                of.count(variant, engine.look(query))
+        if is_timed:
+            _time(engine, query, of, in_turn, rounds)
+        place = (place + 1) % len(variants)
+        shares = " ".join(f"{variant} {of.bytes[variant]:,} B {_times(of, variant)}" for variant in variants)
         say(f"{name:5} {shares}{'' if of.alike else ' RESULTS DIFFER'}")
         found.append(of)
     return found
 
 
-def _time(engine: Engine, query: str, of: Measured, layouts: Sequence[str], rounds: int) -> None:
+def _times(of: Measured, variant: str) -> str:
+    cpu = f" ({of.cpu[variant]:.2f} s CPU)" if variant in of.cpu else ""
+    return f"{of.seconds.get(variant, 0):.3f} s{cpu}"
+
+
+def _time(engine: Engine, query: str, of: Measured, variants: Sequence[str], rounds: int) -> None:
+    runs: dict[str, list[Ran]] = {variant: [] for variant in variants}
     results: dict[str, Rows] = {}
-    seconds: dict[str, list[float]] = {layout: [] for layout in layouts}
     for turn in range(rounds):
-        first = turn % len(layouts)
-        for layout in (*layouts[first:], *layouts[:first]):
-            engine.use(layout)
-            start = time.perf_counter()
-            rows = engine.run(query)
-            seconds[layout].append(time.perf_counter() - start)
-            results.setdefault(layout, rows)
+        first = turn % len(variants)
+        for variant in (*variants[first:], *variants[:first]):
+            engine.use(variant)
+            ran = engine.run(query)
+            runs[variant].append(ran)
+            results.setdefault(variant, ran.rows)
+            if ran.looked is not None and variant not in of.bytes:
+                of.count(variant, ran.looked)
     of.alike = _all_alike(engine, query, results)
-    of.seconds = {layout: median(each) for layout, each in seconds.items()}
+    of.seconds = {variant: median(ran.seconds for ran in each) for variant, each in runs.items()}
+    counted = {variant: [ran.cpu for ran in each if ran.cpu is not None] for variant, each in runs.items()}
+    of.cpu = {variant: median(each) for variant, each in counted.items() if each}
 
 
 def _all_alike(engine: Engine, query: str, results: Mapping[str, Rows]) -> bool:
@@ -93,9 +109,9 @@ def _all_alike(engine: Engine, query: str, results: Mapping[str, Rows]) -> bool:
     if all(alike(first, other) for other in others):
         return True
     whole: list[Rows] = []
-    for layout in results:
-        engine.use(layout)
-        whole.append(engine.run(without_limit(query)))
+    for variant in results:
+        engine.use(variant)
+        whole.append(engine.run(without_limit(query)).rows)
     return all(alike(whole[0], other) for other in whole[1:])
 
 

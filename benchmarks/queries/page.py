@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
-from benchmarks.pages import bullets, head, how, paragraph
+from benchmarks.pages import bullets, head, how, paragraph, table
+from benchmarks.queries.engines import JOINS
 from benchmarks.queries.sets import SETS
 from benchmarks.queries.tables import INGESTED, TIMED_SEED, TITLES, TRAINING_SEEDS, WORKLOAD
 
 Run = Mapping[str, Any]
-"""A set on an engine: ``set``, ``engine``, ``scale``, ``rounds``, ``machine``, ``queries`` and so on."""
+"""A set on an engine: ``set``, ``engine``, ``scale``, ``rounds``, ``machine``, ``queries`` and so on.
+
+Runs before 2026-11-28 have no ``variants``, and no ``cpu`` of their queries. Their variants are their layouts.
+"""
 
 _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _NOTABLE = 0.05
+_SLOWER = 1.10
 _ABOUT = """\
 This page measures all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask
 whether a layout makes queries faster, and when it makes them slower."""
@@ -23,12 +28,10 @@ With our layouts, TPC-H's queries read fewer bytes, because its rows arrive by o
 Spark, two queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS. Its sales
 arrive sorted by day, and `advise` leaves these tables alone."""
 _SUMMARY = """\
-Changes and ratios are relative to the tables as ingested; less is better. *Fewer*, *more*, *faster* and *slower*
-count queries that differ by more than 5%."""
+Changes are relative to the tables as ingested; less is better. Counts are of queries that differ by over 5%."""
 _WHY = (
-    "**Joins.** All other queries filter dimensions, so keys of the large table are known only after a join. Iceberg "
-    "on Spark uses such keys for partition columns only. These tables have no partitions, so such queries read all "
-    "files of every layout.",
+    "**Joins.** Other queries filter dimensions, so keys of the large table are known only after a join. Without joins "
+    "that skip files, Iceberg on Spark uses keys of partition columns only. These tables have none.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
     "range of days is a small range of date keys. Filters on other dimensions leave keys everywhere, so a second "
     "column skips little. Only DS37 and DS82 leave few items.",
@@ -42,25 +45,31 @@ _WHY = (
     "workload, Spark takes 40 s more for all queries: 358 s instead of 318. The twenty others take 235 s instead of "
     "258. `advise` warns of such joins.",
 )
+_JOINS = """\
+Queries take turns with `spark.iceberg-zorder.join-pruning` off and on, in one session. *Half* counts queries that read
+at most half of the bytes with it on. *Worst* is the largest ratio of a query's times, by the medians of its rounds."""
+_JOINS_MEASURED = """\
+MB are the data files left after joins, as each scan reports them to Spark when it starts, even if adaptive execution
+replaces it later. CPU is the JVM's."""
 _LAYOUTS = (
-    "Spark has written all layouts, in about as many files.",
-    "*Iceberg's z-order* and *ours, usual columns* use the date and the key that most joins use.",
+    "Spark wrote all layouts, in about as many files.",
+    "*Iceberg's z-order* and *ours, usual columns*: by the date and the key of most joins.",
 )
 _MEASURES = (
-    "*MB* are the data files left after pruning. In Spark they come from the scans in the plan, without adaptive "
-    "execution. In DuckDB, with its Iceberg extension, they are the opened files, so filters from joins count.",
-    "*s* is the sum of the queries' medians over the rounds. A query runs on all layouts in turn; each round begins "
-    "with another layout. Adaptive execution is on.",
-    "All files are in the page cache, so no time is spent on a disk or on S3, where bytes and files weigh more.",
-    "Seconds depend on other work on the machine; queries.json has its load.",
-    "For TPC-DS in Spark, every third query is timed, once. There, *ours, from the workload* has the tables as "
-    "ingested, so its difference in seconds shows the noise.",
+    "*s* is the sum of the medians of the rounds, with adaptive execution. Layouts take turns, and each round begins "
+    "with another one.",
+    "All files are in the page cache; on S3, bytes and files weigh more. Seconds depend on other work; queries.json "
+    "has the load.",
+    "Of TPC-DS in Spark every third query is timed, once. There, tables from the workload are those as ingested, so "
+    "their difference shows how far to trust the clock.",
 )
 
 
 def page(figures: Mapping[str, Any]) -> str:
     """Return the page."""
     runs = sorted(figures["runs"], key=lambda run: (run["set"] != "tpch", run["engine"], run["scale"]))
+    whole = [run for run in runs if _is_largest(run, runs)]
+    joins = [run for run in runs if _joined(run)]
     lines = [
         *head("Queries", _ABOUT, figures.get("note", "")),
         "",
@@ -68,16 +77,95 @@ def page(figures: Mapping[str, Any]) -> str:
         "",
         *paragraph(_RESULT),
         "",
-        *_summary(runs),
+        *_summary(whole),
         "",
         *paragraph(_SUMMARY),
         "",
-        *_why(runs),
+        *(_of_joins(joins) if joins else ()),
+        *_why(whole),
     ]
     about = "[queries.json](queries.json) has every query, the tables and their columns."
     lines += how("make bench-queries", _machines(runs), f"{about} {_alike(runs)}")
-    lines += ["", *bullets(*(f"{of.title}: {of.about}" for of in SETS), *_LAYOUTS, _of_workload(runs), *_MEASURES)]
+    sets = [f"{of.title}: {of.about}" for of in SETS]
+    lines += ["", *bullets(*sets, *_LAYOUTS, _of_workload(runs), _of_bytes(whole), *_MEASURES)]
     return "\n".join(lines) + "\n"
+
+
+def variants(run: Run) -> list[str]:
+    """List what was measured."""
+    return list(run.get("variants", run["layouts"]))
+
+
+def replaces(new: Run, old: Run) -> bool:
+    """Tell whether a run has all that an earlier one has.
+
+    Examples
+    --------
+    >>> old = {"set": "tpch", "engine": "spark", "scale": 5.0, "layouts": ["ingested", "ours"]}
+    >>> replaces({**old, "variants": ["ingested", "ingested+joins", "ours"]}, old)
+    True
+    >>> replaces({**old, "layouts": ["ingested"]}, old), replaces({**old, "scale": 1.0}, old)
+    (False, False)
+    """
+    return _place(new) == _place(old) and set(variants(new)) >= set(variants(old))
+
+
+def _place(run: Run) -> tuple[str, str, float]:
+    return run["set"], run["engine"], run["scale"]
+
+
+def _is_largest(run: Run, runs: Sequence[Run]) -> bool:
+    """Whether no other run of the same has more layouts: that one has the comparison of layouts."""
+    return run == max((each for each in runs if _place(each) == _place(run)), key=lambda each: len(each["layouts"]))
+
+
+def _joined(run: Run) -> list[str]:
+    """List the layouts that were measured with joins that skip files, too."""
+    return [layout for layout in run["layouts"] if layout + JOINS in variants(run)]
+
+
+def _of_joins(runs: Sequence[Run]) -> Iterator[str]:
+    yield from ("## Joins that skip files in Spark", "", *paragraph(_JOINS), "")
+    header = ("", "layout", "MB off, on", "CPU s off, on", "s off, on", "half", "worst")
+    yield from table(header, [_joins_row(run, layout) for run in runs for layout in _joined(run)], texts=2)
+    yield ""
+    slower = [
+        f"{_title(run)} {TITLES[layout]}: {found}"
+        for run in runs
+        for layout in _joined(run)
+        if (found := _slower(run, layout))
+    ]
+    yield from paragraph(f"{_JOINS_MEASURED} Queries above {_SLOWER:.2f}: {'; '.join(slower) or 'none'}.")
+    yield ""
+
+
+def _joins_row(run: Run, layout: str) -> list[str]:
+    row = [_named(run) if layout == _joined(run)[0] else "", TITLES[layout]]
+    for what, unit in (("bytes", 1e6), ("cpu", 1), ("seconds", 1)):
+        off, on = total(run, what, layout), total(run, what, layout + JOINS)
+        row.append(f"{off / unit:,.1f}, {on / unit:,.1f} ({on / off:.2f}x)")
+    half = sum(query["bytes"][layout + JOINS] <= query["bytes"][layout] / 2 for query in run["queries"])
+    worst, name = max(_ratios(run, layout))
+    return [*row, str(half), f"{worst:.2f} {name}"]
+
+
+def _ratios(run: Run, layout: str) -> list[tuple[float, str]]:
+    """List how many times as long each query takes with joins that skip files."""
+    timed = [query for query in run["queries"] if query["seconds"]]
+    return [(query["seconds"][layout + JOINS] / query["seconds"][layout], query["query"]) for query in timed]
+
+
+def _slower(run: Run, layout: str) -> str:
+    found = sorted(_ratios(run, layout), reverse=True)
+    return ", ".join(f"{name} {ratio:.2f}" for ratio, name in found if ratio > _SLOWER)
+
+
+def _title(run: Run) -> str:
+    return next(of.title for of in SETS if of.name == run["set"])
+
+
+def _named(run: Run) -> str:
+    return f"{_title(run)} SF {run['scale']:g}"
 
 
 def _machines(runs: Sequence[Run]) -> str:
@@ -102,6 +190,16 @@ def _of_workload(runs: Sequence[Run]) -> str:
     return f"*Ours, from the workload* is missing, because no run has it. Draw {TIMED_SEED} of the values is timed."
 
 
+def _of_bytes(runs: Sequence[Run]) -> str:
+    spark = "from the scans in the plan, without adaptive execution"
+    if all("variants" in run for run in runs if run["engine"] == "spark"):
+        spark = "from the scans that started, without joins that skip files"
+    return (
+        f"*MB* are the data files left after pruning. In Spark they come {spark}. In DuckDB they are the opened files, "
+        "so filters from joins count."
+    )
+
+
 def total(run: Run, what: str, layout: str) -> float:
     """Sum something over the queries.
 
@@ -114,24 +212,23 @@ def total(run: Run, what: str, layout: str) -> float:
 
 
 def _summary(runs: Sequence[Run]) -> Iterator[str]:
-    yield "| tables | layout | MB | change | fewer, more | s | change | mean ratio of times | faster, slower |"
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield "| tables | layout | MB | fewer/more | s | mean ratio of times | faster/slower |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
     for run in runs:
-        title = next(of.title for of in SETS if of.name == run["set"])
         for layout in run["layouts"]:
-            own = [f"{title} SF {run['scale']:g}, {_ENGINES[run['engine']]}", TITLES[layout]]
-            own += [*_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
+            own = [f"{_named(run)}, {_ENGINES[run['engine']]}" if layout == INGESTED else "", TITLES[layout]]
+            own += [_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
             timed = [query["seconds"] for query in run["queries"] if query["seconds"]]
             ratios = (seconds[layout] / seconds[INGESTED] for seconds in timed)
-            own += [*_sum(run, "seconds", layout, 1), f"{geometric_mean(ratios):.2f}"]
+            own += [_sum(run, "seconds", layout, 1), f"{geometric_mean(ratios):.2f}"]
             own += [_fewer_and_more(run, "seconds", layout)]
             yield f"| {' | '.join(own)} |"
 
 
-def _sum(run: Run, what: str, layout: str, unit: float) -> list[str]:
+def _sum(run: Run, what: str, layout: str, unit: float) -> str:
     found, before = total(run, what, layout), total(run, what, INGESTED)
-    change = "" if layout == INGESTED else f"{found / before - 1:+.0%}"
-    return [f"{found / unit:,.1f}", change]
+    change = "" if layout == INGESTED else f" {found / before - 1:+.0%}"
+    return f"{found / unit:,.1f}{change}"
 
 
 def _fewer_and_more(run: Run, what: str, layout: str) -> str:
@@ -139,7 +236,7 @@ def _fewer_and_more(run: Run, what: str, layout: str) -> str:
     pairs = [(query[what][layout], query[what][INGESTED]) for query in run["queries"] if query[what]]
     better = sum(own < (1 - _NOTABLE) * before for own, before in pairs)
     worse = sum(own > (1 + _NOTABLE) * before for own, before in pairs)
-    return "" if layout == INGESTED else f"{better}, {worse}"
+    return "" if layout == INGESTED else f"{better}/{worse}"
 
 
 def _why(runs: Sequence[Run]) -> Iterator[str]:
@@ -151,7 +248,7 @@ def _why(runs: Sequence[Run]) -> Iterator[str]:
             reached.append(f"{sum(map(bool, filtered))} of {len(filtered)} queries of {of.title}")
     yield from ("## Why", "")
     yield from paragraph(
-        "A layout helps a query only if a filter reaches the scan of a large table, by a column that the layout knows. "
+        "A layout helps a query only if a filter on one of its columns reaches the scan of a large table. "
         f"{' and '.join(reached)} have such filters in their text."
     )
     yield from ("", *bullets(*_WHY))

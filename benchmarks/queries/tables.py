@@ -87,10 +87,10 @@ class Tables:
     def _marks(self) -> Path:
         return self.directory / f"layouts-{self.files}.json"
 
-    def make(self, spark: SparkSession, say: Say) -> None:
-        """Make the layouts that are missing."""
+    def make(self, spark: SparkSession, wanted: Sequence[str], say: Say) -> None:
+        """Make the layouts that are missing; all others are made of the ingested one."""
         source = self.of.source(self.data, self.scale)
-        for layout in layouts():
+        for layout in dict.fromkeys((INGESTED, *wanted)):
             if layout not in self.made:
                 self._empty(layout)
                 made = self._ingest(spark, source) if layout == INGESTED else self._lay_out(spark, layout, say)
