@@ -22,7 +22,7 @@ _NOTABLE = 0.05
 _SLOWER = 1.10
 _ABOUT = """\
 This page measures all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask
-when a layout makes queries faster or slower."""
+when a layout makes queries faster, or slower."""
 _RESULT = """\
 With our layouts, TPC-H's queries read fewer bytes, because its rows arrive by order number. DuckDB then gets faster. In
 Spark, two queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS: its sales
@@ -31,14 +31,14 @@ _SUMMARY = """\
 Changes are relative to the tables as ingested; less is better. Counts are of queries that differ by over 5%."""
 _WHY = (
     "**Joins.** Other queries filter dimensions, so keys of the large table are known only after a join. Without joins "
-    "that skip files, Iceberg on Spark uses keys of partition columns only. These tables have none.",
+    "that skip files, Iceberg on Spark uses keys of partition columns only. These have none.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
     "range of days is a small range of date keys. Keys of other dimensions lie everywhere, so a second column "
     "skips little. Only DS37 and DS82 leave few items.",
     "**Iceberg's z-order** interleaves the bits of raw values, so the column with larger numbers dominates: l_partkey "
     "outweighs l_shipdate. Ours interleaves ranks.",
     "**Order of arrival.** TPC-DS's sales arrive by day, and a basket's rows lie together, which compresses well. A "
-    "z-order by date and item compresses worse, and few filters reach the item.",
+    "z-order by date and item compresses worse; few filters reach the item.",
     "**Hidden filters.** Filters of joins are not in the text of queries. `advise` once picked columns by the text "
     "alone; DuckDB then read 255% more. Today it looks up the keys of joins.",
     "**Local joins.** H18 and H21 join lines of one order, so they are fastest as ingested. With ours from the "
