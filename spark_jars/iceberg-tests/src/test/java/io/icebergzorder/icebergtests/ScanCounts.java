@@ -1,8 +1,13 @@
 package io.icebergzorder.icebergtests;
 
+import static java.util.stream.Collectors.counting;
+import static java.util.stream.Collectors.groupingBy;
+
 import java.util.Collections;
 import java.util.IdentityHashMap;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
@@ -13,6 +18,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.Seq$;
 import scala.runtime.AbstractFunction1;
@@ -46,8 +52,11 @@ public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, 
     return WITH_KEYS.size();
   }
 
-  static int others() {
-    return OTHERS.size();
+  /** How many there are of each class. */
+  static Map<String, Long> others() {
+    synchronized (OTHERS) {
+      return OTHERS.stream().collect(groupingBy(scan -> scan.getClass().getSimpleName(), TreeMap::new, counting()));
+    }
   }
 
   @Override
@@ -65,6 +74,7 @@ public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, 
   /** Spark asks it first for every node that it plans; it plans none. */
   private static final class Counting extends SparkStrategy {
     @Override
+    @SuppressWarnings("unchecked")
     public Seq<SparkPlan> apply(LogicalPlan plan) {
       plan.foreach(
           new AbstractFunction1<>() {
@@ -74,7 +84,7 @@ public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, 
               return BoxedUnit.UNIT;
             }
           });
-      return Seq$.MODULE$.empty();
+      return (Seq<SparkPlan>) Seq$.MODULE$.empty();
     }
   }
 
@@ -86,6 +96,8 @@ public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, 
         && isOurs(relation)
         && hasKeys(filter.condition())) {
       WITH_KEYS.add(relation.scan());
+    } else if (node instanceof StreamingDataSourceV2ScanRelation relation) {
+      OTHERS.add(relation.scan());
     }
   }
 
