@@ -16,6 +16,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -29,6 +30,7 @@ import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.types.StructType;
@@ -116,7 +118,9 @@ final class TightColumns {
   }
 
   private static void visit(Table table, Snapshot snapshot, List<Types.NestedField> fields, Consumer<DataFile> visitor) {
-    List<String> names = fields.stream().map(Types.NestedField::name).toList();
+    // A scan of a snapshot knows the names that columns had in it; a column may have been renamed or added since.
+    Schema then = SnapshotUtil.schemaFor(table, snapshot.snapshotId());
+    List<String> names = fields.stream().map(field -> then.findColumnName(field.fieldId())).filter(Objects::nonNull).toList();
     try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot.snapshotId()).includeColumnStats(names).planFiles()) {
       int files = 0;
       for (FileScanTask task : tasks) {
