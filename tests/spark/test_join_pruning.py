@@ -401,6 +401,17 @@ def test_timestamps_of_int96(star: SparkSession, tmp_path: Path) -> None:
         star.sql("DROP TABLE lake.db.old_times")
 
 
+def test_bloom_filters_of_sessions_without_broadcasts_remain(star: SparkSession) -> None:
+    """Spark offers keys of no other join, and plans either keys or a bloom filter."""
+    without = {
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "1KB",
+    }
+    with settings(star, without):
+        query = check(star, "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3")
+    assert "bloom_filter" in query._jdf.queryExecution().toString()
+
+
 def test_setting(star: SparkSession) -> None:
     sql = "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3"
     for value, expected in (("AUTO", [28]), ("off", [None]), ("yes", [None])):

@@ -40,7 +40,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     try {
-      return isOn() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable()) : plan;
+      return isOn() && takesKeys() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable()) : plan;
     } catch (RuntimeException | LinkageError e) {
       warnOnce("Joins skip no files, because the plan of a query cannot be changed", e);
       return plan;
@@ -60,6 +60,11 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       warnOnce("Joins skip no files, because %s is '%s' and neither 'auto' nor 'off'".formatted(SETTING, setting), null);
     }
     return setting.equals("auto");
+  }
+
+  /** Whether Spark may hand on keys: without broadcasts it would not, and leave out its bloom filter of a join all the same. */
+  private boolean takesKeys() {
+    return conf().autoBroadcastJoinThreshold() > 0 || !conf().dynamicPartitionPruningReuseBroadcastOnly();
   }
 
   private static boolean readsOnly(LogicalPlan plan) {
