@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable
-from iceberg_zorder.render.figures import count, files_read, less, moment, number, percent, size
+from iceberg_zorder.render.figures import count, files_read, less, moment, number, one_file, percent, size
 
 WIDTH = 100
 _MOST_PARTITIONS = 10
@@ -211,6 +211,8 @@ def _files(report: Mapping[str, Any]) -> Text:
         f"a rewrite makes {count(sizes['files_after_rewrite'], 'file')} of about "
         f"{size(sizes['target_file_size_bytes'])} at most",
     ]
+    if sizes["files_after_rewrite"] <= (partitions := max(1, report["total_partition_count"])):
+        lines += one_file(partitions, report["total_bytes"], sizes["target_file_size_bytes"])
     if report["files_with_deletes"] or report["files_of_old_specs"]:
         lines.append(
             f"{count(report['files_with_deletes'], 'file')} with deletes (by position in "

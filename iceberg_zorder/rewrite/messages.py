@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_zorder.printable import printable
-from iceberg_zorder.render.figures import size
+from iceberg_zorder.render.figures import one_file, size
 from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 
 COLUMNS, QUERIES = "columns", "queries"
@@ -198,6 +198,14 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
     return [f"{said}: {', '.join(each.text(before, after) for each in (*losing, *gaining))}."]
 
 
+def one_file_each(groups: Sequence[Mapping[str, Any]], target: int) -> list[str]:
+    """Return the hint of :func:`.one_file` if each file group of a plan is a partition that becomes one file."""
+    is_one_each = len({each["partition"] for each in groups}) == len(groups) > 0
+    if not is_one_each or any(each["expected_data_files_count"] > 1 for each in groups):
+        return []
+    return one_file(len(groups), sum(each["bytes"] for each in groups), target)
+
+
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
     """Return why nothing is rewritten: the three most frequent reasons for skipping data files.
 
@@ -261,6 +269,8 @@ predicted scan fraction a 12.5% (50.0% today)
         lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
+    if not plan["left"]:
+        lines += [f"  {each}" for each in one_file_each(plan["file_groups"], plan["target_file_size_bytes"])]
     lines += [f"  {each}" for each in scan_texts(plan, plan["scans"])]
     lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
     if workload := plan.get("workload"):

@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -40,6 +41,8 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private static final int DIGITS = 6;
   private static final double UNIT = 1000;
+  private static final long TRIAL_SIZE = 128 * 1024;
+  private static final long LEAST_OF_TRIAL = 4 * TRIAL_SIZE;
   private static final String UNITS = "kMGTPE";
 
   /** Takes a copy; numbers are as JSON has them, so that a reason equals itself once it is read back. */
@@ -165,6 +168,23 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private String cost(String name) {
     return size(number(name));
+  }
+
+  /**
+   * Says that filters skip nothing, because partitions become one file each; empty for tables that are too small even for a trial.
+   *
+   * @param bytes the bytes of all partitions
+   * @param target the target size of new files in bytes
+   */
+  public static Optional<String> oneFile(int partitions, long bytes, long target) {
+    if (partitions == 0 || bytes < partitions * LEAST_OF_TRIAL) {
+      return Optional.empty();
+    }
+    String who = partitions == 1 ? "The files become one file" : "Each partition becomes one file";
+    String what = partitions == 1 ? "nothing" : "nothing within it";
+    return Optional.of(
+        "%s at the target size of %s, so filters skip %s: for a trial, set options target-file-size-bytes=%d and rewrite-all=true."
+            .formatted(who, size(target), what, TRIAL_SIZE));
   }
 
   /** Writes bytes in decimal units, rounded as Python does: from the exact binary value. */

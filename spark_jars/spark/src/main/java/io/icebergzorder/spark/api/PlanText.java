@@ -1,11 +1,13 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Printable;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.layout.TableReads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -31,6 +33,7 @@ final class PlanText {
     lines.add(text("  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
     add(lines, plan.groups(), PlanText::chosen, "file groups are rewritten");
     add(lines, plan.left(), PlanText::left, "are left");
+    oneFileEach(plan).ifPresent(each -> lines.add("  " + each));
     TableReads.texts(plan.reads().get(0), plan.reads().get(1)).forEach(each -> lines.add("  " + each));
     for (PredicateScan each : plan.predicates()) {
       lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
@@ -42,6 +45,15 @@ final class PlanText {
                 each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds().ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
+  }
+
+  /** The hint at small tables, if each file group is a partition that becomes one file. */
+  private static Optional<String> oneFileEach(RewritePlan plan) {
+    List<PlannedFileGroup> groups = plan.groups();
+    long partitions = groups.stream().map(PlannedFileGroup::partition).distinct().count();
+    boolean isOneEach = plan.left().isEmpty() && partitions == groups.size() && groups.stream().allMatch(each -> each.expectedFiles() == 1);
+    long bytes = groups.stream().mapToLong(PlannedFileGroup::bytes).sum();
+    return isOneEach ? Reason.oneFile(groups.size(), bytes, plan.targetFileSizeBytes()) : Optional.empty();
   }
 
   private static <T> void add(List<String> lines, List<T> all, Function<T, String> line, String what) {

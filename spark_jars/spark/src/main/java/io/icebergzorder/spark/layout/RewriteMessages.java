@@ -1,7 +1,9 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
@@ -22,6 +24,7 @@ record RewriteMessages(List<String> first, List<String> last) {
   static RewriteMessages of(TablePlan plan, TableReads before, TableReads predicted, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
+    addOneFile(messages, plan, before, groups);
     addLosers(messages, before, predicted, ScanCost.openCost(plan.target().table().properties()));
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
     return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
@@ -42,6 +45,16 @@ record RewriteMessages(List<String> first, List<String> last) {
             messages.add(
                 "Ignored clustering column %s of %s: it has only one value, only NULLs, or long values with the same prefix."
                     .formatted(column.name(), table)));
+  }
+
+  /** Says that filters skip nothing, because each file group is a partition that becomes one file. */
+  private static void addOneFile(List<String> messages, TablePlan plan, TableReads before, Collection<SampledGroup> groups) {
+    List<FileGroup> files = groups.stream().map(SampledGroup::group).toList();
+    boolean isWhole = files.stream().mapToInt(group -> group.files().size()).sum() == before.files();
+    if (isWhole && files.stream().allMatch(group -> group.expectedFiles() == 1 && group.info().partitionIndex() == 1)) {
+      long bytes = files.stream().mapToLong(FileGroup::bytes).sum();
+      Reason.oneFile(files.size(), bytes, plan.targetSize().bytes()).ifPresent(messages::add);
+    }
   }
 
   /** Says on which columns filters will cost more, and for which others. */
