@@ -69,7 +69,7 @@ final class PlanText {
         group.layout()
             .map(each -> "; predicted scan fraction " + fractions(each.scanFractions(), each.scanFractionsBefore()))
             .orElse("");
-    return text("  rewrite %s into %,d files: %s%s", files, group.expectedFiles(), group.reason(), predicted);
+    return text("  rewrite %s into %s: %s%s", files, Reason.files(group.expectedFiles()), group.reason(), predicted);
   }
 
   private static String left(LeftFiles group) {
@@ -77,7 +77,7 @@ final class PlanText {
   }
 
   private static String files(String partition, int files, long bytes, long rows) {
-    return text("%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
+    return text("%s%s (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", Reason.files(files), bytes, rows);
   }
 
   private static String shares(OptionalDouble predicted, OptionalDouble before) {

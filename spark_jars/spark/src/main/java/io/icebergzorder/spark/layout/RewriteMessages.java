@@ -64,13 +64,16 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> losers = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) > 1 + ERROR).toList();
     List<String> winners = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) < 1 - ERROR).toList();
     if (!losers.isEmpty()) {
-      String ending = losers.size() == 1 ? "s" : "";
-      boolean areMoreFiles = losers.stream().allMatch(each -> after.cost(each, 0) <= before.cost(each, 0));
-      String more = " cost%s more%s".formatted(ending, areMoreFiles ? ", because more files are opened" : "");
-      String pays = winners.isEmpty() ? more : " pay%s for %s".formatted(ending, String.join(", ", winners));
+      String names = String.join(", ", losers);
       String reads = Stream.of(losers, winners).flatMap(List::stream)
           .map(column -> TableReads.text(column, before, after)).collect(Collectors.joining(", "));
-      messages.add("%s%s: %s.".formatted(String.join(", ", losers), pays, reads));
+      if (winners.isEmpty()) {
+        boolean areMoreFiles = losers.stream().allMatch(each -> after.cost(each, 0) <= before.cost(each, 0));
+        String why = areMoreFiles ? ", because opening a file counts as " + Reason.size(openCost) : "";
+        messages.add("A%s: filters on %s cost more%s.".formatted(reads.substring(1), names, why));
+      } else {
+        messages.add("%s pay%s for %s: %s.".formatted(names, losers.size() == 1 ? "s" : "", String.join(", ", winners), reads));
+      }
     }
   }
 
