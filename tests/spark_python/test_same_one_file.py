@@ -11,7 +11,7 @@ from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files, u
 from iceberg_zorder.rewrite.messages import plan_text
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.rewrite import describe_plan
-from tests.pyiceberg.lake import LONGS, longs
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 from tests.spark.tables import CATALOG
 
 NAME = "one_file"
