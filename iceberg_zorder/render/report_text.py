@@ -159,7 +159,9 @@ def _columns(report: Mapping[str, Any]) -> RenderableType:
     table = _table(*COLUMN_HEADINGS)
     for row in column_rows(report):
         table.add_row(*map(Text, row))
-    return Padding(table, (1, 0, 0, 0))
+    guessed = any(each["attainable"] is not None for each in report["columns"])
+    hint = [Text("attainable: predicted from bounds; for skewed columns plan --sampled is right")] if guessed else []
+    return Padding(Group(table, *hint), (1, 0, 0, 0))
 
 
 def _predicates(report: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -272,7 +272,10 @@ def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog
     # Of a every file is read.
     assert shares(plan)[1] == pytest.approx(2 * scanned(table) - 1, abs=0.03)
     (left,) = plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": "1.25"}).left
-    assert " after a full rewrite, where opening a file counts as 4 MiB by default: set rewrite-all to rewrite nevertheless" in left.reason
+    assert (
+        " after a full rewrite, where opening a file counts as 4 MiB by default: set rewrite-all to rewrite nevertheless"
+        in left.reason
+    )
     assert left.reason.endswith(
         "; columns not counted, because new files get no bounds for them unless metrics-check is fix: a (metrics mode none)"
     )
