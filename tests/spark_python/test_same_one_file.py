@@ -15,7 +15,7 @@ from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 from tests.spark.tables import CATALOG
 
 NAME = "one_file"
-HINT = "The files become one file at the target size of 8.4 MB, so filters skip nothing: for a trial, set options"
+HINT = "The files become one file at the target size of 4.2 MB, so filters skip nothing: for a trial, set options"
 TRIAL = {"target-file-size-bytes": "131072", "rewrite-all": "true"}
 
 
