@@ -103,7 +103,7 @@ def test_spark_sql_with_the_catalog_of_its_command(events: Table, lake_dir: Path
     assert done.returncode == 0, done.stderr
     names, counts = done.stdout.splitlines()[-2:]
     rewritten, added = (int(count) for count in counts.split("\t")[:2])
-    assert (names.startswith("rewritten_data_files_count\t"), rewritten, added > rewritten) == (True, 6, True)
+    assert (names.startswith("rewritten_data_files_count\t"), rewritten, added > 1) == (True, 6, True)
     assert events.operations() == [*before, "replace"]
 
 

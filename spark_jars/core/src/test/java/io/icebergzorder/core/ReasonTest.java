@@ -30,11 +30,11 @@ class ReasonTest {
 
   @Test
   void aRewriteThatWouldCostMoreSaysSo() {
-    Reason reason = Reason.of(Reason.SCAN_RATIO_LOW, "before", 9_300_000, "attainable", 31_100_000, "max_scan_ratio", 1.2, "over", "columns");
+    Object[] figures = {"before", 9_300_000, "attainable", 31_100_000, "max_scan_ratio", 1.2, "over", "columns"};
     assertEquals(
         "a filter costs 9.3 MB today and would cost 31.1 MB after a full rewrite, where opening a file counts as 4 MiB by default: set"
             + " rewrite-all to rewrite nevertheless",
-        Reason.text(List.of(reason)));
+        Reason.text(List.of(Reason.of(Reason.SCAN_RATIO_LOW, figures))));
     assertEquals("1 file of partition spec 1; new files are of 0",
         Reason.text(List.of(Reason.of(Reason.OTHER_SPEC, "files", 1, "spec_id", 1, "new_spec_id", 0))));
   }
