@@ -53,6 +53,11 @@ def test_every_page_of_docs_is_in_the_sites_navigation() -> None:
     assert told == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
 
 
+def test_the_home_page_lists_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", PAGES["docs/index.md"]))
+    assert linked == {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")} - {"index.md"}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_make_targets_exist(page: str) -> None:
     named = set(re.findall(r"`make ([a-z-]+)`", PAGES[page]))

@@ -46,7 +46,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
                 assert done.returncode == 0, done.stderr
                 assert masked(shown) in masked(done.stdout)
                 commands.append(line.split()[1])
-    assert commands == ["report", "plan", "rewrite", "history", "undo", "set", "check"]
+    assert commands == ["plan", "rewrite", "report", "history", "undo", "set", "check"]
 
 
 @pytest.mark.full

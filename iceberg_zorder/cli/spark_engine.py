@@ -130,7 +130,7 @@ class SparkEngine:
             say(doing)
             return work(spark)
 
-        say("Starting Spark (the first time it downloads Iceberg)")
+        say("Starting Spark, which takes up to a minute (longer the first time, when it downloads Iceberg)")
         settings, packages = self.catalog.settings, self.catalog.packages
         session = local_session(self.conf, session_settings=settings, packages=packages, directory=directory)
         call = SparkCall(session, begun)

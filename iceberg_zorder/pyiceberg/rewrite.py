@@ -253,6 +253,7 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
     sampled.metrics.check()
     with run.report_commits_on_failure():
         warnings, message = run.set_metrics_modes(sampled), None if sampled.groups else sampled.message
+        modes_set = [each for each in warnings if each not in sampled.warnings]
         for attempt in range(1, _ATTEMPTS + 1):
             lost = run.write(work, sampled)
             if not lost:
@@ -267,6 +268,8 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
                     break
                 sampled = run.sample(work, plan)
                 message = None if sampled.groups or run.commits.rewritten_files else sampled.message
+                if not run.commits.rewritten_files:
+                    warnings = [*modes_set, *sampled.warnings]
         run.check_failures()
         if work.options.remove_dangling_deletes:
             run.commits.removed_delete_files += remove_dangling_deletes(run.table, branch=plan.spec.branch)

@@ -79,6 +79,31 @@ def scan_row(scan: Mapping[str, Any], before: Mapping[str, int], after: Mapping[
     return scan["column"], was, becomes
 
 
+_TRIAL_SIZE = 128 * 1024
+_LEAST_OF_TRIAL = 4 * _TRIAL_SIZE
+
+
+def one_file(partitions: int, read: int, target: int) -> list[str]:
+    """Return a hint for partitions that become one file each; none for tables that are too small even for a trial.
+
+    Examples
+    --------
+    >>> one_file(1, 6_500_000, 8 << 20)
+    ['The files become one file at the target size of 8.4 MB, so filters skip nothing: for a trial, set options \
+target-file-size-bytes=131072 and rewrite-all=true.']
+    >>> one_file(3, 60_000, 8 << 20)
+    []
+    """
+    if not partitions or read < partitions * _LEAST_OF_TRIAL:
+        return []
+    who = "The files become one file" if partitions == 1 else "Each partition becomes one file"
+    what = "nothing" if partitions == 1 else "nothing within it"
+    return [
+        f"{who} at the target size of {size(target)}, so filters skip {what}: for a trial, set options "
+        f"target-file-size-bytes={_TRIAL_SIZE} and rewrite-all=true."
+    ]
+
+
 def less(now: float, before: float) -> str:
     """Return the relative change as text."""
     change = now / before - 1 if before else 0.0

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.printable import all_printable
-from iceberg_zorder.render.figures import count, files_read, less, moment, number, percent, size
+from iceberg_zorder.render.figures import count, files_read, less, moment, number, one_file, percent, size
 
 WIDTH = 100
 _MOST_PARTITIONS = 10
@@ -159,7 +159,9 @@ def _columns(report: Mapping[str, Any]) -> RenderableType:
     table = _table(*COLUMN_HEADINGS)
     for row in column_rows(report):
         table.add_row(*map(Text, row))
-    return Padding(table, (1, 0, 0, 0))
+    guessed = any(each["attainable"] is not None for each in report["columns"])
+    hint = [Text("attainable: predicted from bounds; for skewed columns plan --sampled is right")] if guessed else []
+    return Padding(Group(table, *hint), (1, 0, 0, 0))
 
 
 def _predicates(report: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -211,6 +213,8 @@ def _files(report: Mapping[str, Any]) -> Text:
         f"a rewrite makes {count(sizes['files_after_rewrite'], 'file')} of about "
         f"{size(sizes['target_file_size_bytes'])} at most",
     ]
+    if sizes["files_after_rewrite"] <= (partitions := max(1, report["total_partition_count"])):
+        lines += one_file(partitions, report["total_bytes"], sizes["target_file_size_bytes"])
     if report["files_with_deletes"] or report["files_of_old_specs"]:
         lines.append(
             f"{count(report['files_with_deletes'], 'file')} with deletes (by position in "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_zorder.printable import printable
-from iceberg_zorder.render.figures import size
+from iceberg_zorder.render.figures import count, one_file, size
 from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 
 COLUMNS, QUERIES = "columns", "queries"
@@ -50,7 +50,7 @@ def words(reasons: Sequence[Reason]) -> str:
     Examples
     --------
     >>> words([Reason("small", {"files": 6, "min_file_size_bytes": 1000}), Reason("deletes", {"files": 1})])
-    '6 files below min-file-size-bytes 1,000, 1 files with deletes above delete-file-threshold or \
+    '6 files below min-file-size-bytes 1,000, 1 file with deletes above delete-file-threshold or \
 delete-ratio-threshold'
     >>> spec = Reason("other-spec", {"files": 2, "spec_id": 0, "new_spec_id": 1})
     >>> words([spec, Reason("split-group", {"number": 1, "of": 3, "max_file_group_size_bytes": 5000})])
@@ -86,10 +86,10 @@ _OF_FILES = ("small", "large", "deletes", "other-spec")
 _DELETES = "deletes above delete-file-threshold or delete-ratio-threshold"
 _WORDS = {
     "rewrite-all": "rewrite-all is true",
-    "small": "{files:,} files below min-file-size-bytes {min_file_size_bytes:,}",
-    "large": "{files:,} files above max-file-size-bytes {max_file_size_bytes:,}",
-    "deletes": f"{{files:,}} files with {_DELETES}",
-    "other-spec": "{files:,} files of partition spec {spec_id}",
+    "small": "{several} below min-file-size-bytes {min_file_size_bytes:,}",
+    "large": "{several} above max-file-size-bytes {max_file_size_bytes:,}",
+    "deletes": f"{{several}} with {_DELETES}",
+    "other-spec": "{several} of partition spec {spec_id}",
     "scan-ratio": "{ratio}: expected to cost {after} after{without}",
     "split-group": "part {number:,} of {of:,}, split by {bounds}",
     "file-limit": "{files:,} of its {of:,} files, because max-files-to-rewrite is {max_files_to_rewrite:,}",
@@ -102,8 +102,8 @@ _WORDS = {
     f"{{max_file_size_bytes:,}}, and no {_DELETES}",
     "other-spec-unknown": "of another partition spec than new files, so the gain of a rewrite is "
     "unknown: set rewrite-old-specs to rewrite them",
-    "scan-ratio-low": "{filter} costs {before}: at most max-scan-ratio {max_scan_ratio:g} times the attainable "
-    "{attainable}, or opens at most min-input-files more files{without}",
+    "scan-ratio-low": "{filter} costs {before} today and would cost {attainable} after a full rewrite{too_little}"
+    "{without}",
     "gain-too-small": "{ratio}, but no rewrite saves enough within the cap of 17 written bytes for each added "
     "byte{without}",
     "loss-too-large": "{filter} would cost {after} on average instead of {before}, but filters on some columns would "
@@ -120,17 +120,22 @@ def _words(reason: Reason) -> str:
     missing = ", ".join(f"{name} (metrics mode {mode})" for name, mode in of.get("not_counted", {}).items())
     without = f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {missing}"
     filter_ = "a query of the workload" if of.get("over") == QUERIES else "a filter"
-    cost = {name: size(of.pop(name)) for name in ("before", "attainable", "predicted") if name in of}
     ratio = ""
-    if "attainable" in cost:
+    if "attainable" in of:
         ratio = (
-            f"{filter_} costs {cost['before']}, above max-scan-ratio {of['max_scan_ratio']:g} times the "
-            f"attainable {cost['attainable']}"
+            f"{filter_} costs {size(of['before'])}, above max-scan-ratio {of['max_scan_ratio']:g} times the "
+            f"attainable {size(of['attainable'])}"
         )
+    too_little = ", where opening a file counts as 4 MiB by default: set rewrite-all to rewrite nevertheless"
+    if reason.code == "scan-ratio-low" and of["attainable"] <= of["before"]:
+        too_little = ": too small a gain by max-scan-ratio {max_scan_ratio:g} and min-input-files".format(**of)
+    cost = {name: size(of.pop(name)) for name in ("before", "attainable", "predicted") if name in of}
     bounds = " and ".join(f"{key.replace('_', '-')} {of[key]:,}" for key in of if key.startswith("max_file_group"))
     return _WORDS[reason.code].format(
         **of,
         ratio=ratio,
+        several=count(of.get("files", 0), "file"),
+        too_little=too_little,
         filter=filter_,
         before=cost.get("before"),
         attainable=cost.get("attainable"),
@@ -174,8 +179,8 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
     []
     >>> small = TableFiles(4, 1_500_000), TableFiles(24, 1_580_000)
     >>> who_pays([ColumnScan(name, 1.0, 0.21, None, 4, 5) for name in ("user", "ts")], *small, 4_000_000)
-    ['user, ts cost more, because more files are opened: a filter on user reads 331.8 kB in 5 of 24 files \
-(was 1.5 MB in 4 of 4 files), a filter on ts reads 331.8 kB in 5 of 24 files (was 1.5 MB in 4 of 4 files).']
+    ['A filter on user reads 331.8 kB in 5 of 24 files (was 1.5 MB in 4 of 4 files), a filter on ts reads 331.8 kB in \
+5 of 24 files (was 1.5 MB in 4 of 4 files): filters on user, ts cost more, because opening a file counts as 4.0 MB.']
     """
 
     def changes(scan: ColumnScan) -> float:
@@ -191,12 +196,20 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
     if not losing:
         return []
     names, ending = ", ".join(each.column for each in losing), "s" if len(losing) == 1 else ""
+    reads = ", ".join(each.text(before, after) for each in (*losing, *gaining))
     if gaining:
-        said = f"{names} pay{ending} for {', '.join(each.column for each in gaining)}"
-    else:
-        no_more_bytes = all((each.predicted or 0) * after.bytes <= (each.before or 0) * before.bytes for each in losing)
-        said = f"{names} cost{ending} more{', because more files are opened' if no_more_bytes else ''}"
-    return [f"{said}: {', '.join(each.text(before, after) for each in (*losing, *gaining))}."]
+        return [f"{names} pay{ending} for {', '.join(each.column for each in gaining)}: {reads}."]
+    no_more_bytes = all((each.predicted or 0) * after.bytes <= (each.before or 0) * before.bytes for each in losing)
+    why = f", because opening a file counts as {size(open_cost)}" if no_more_bytes else ""
+    return [f"{reads[0].upper()}{reads[1:]}: filters on {names} cost more{why}."]
+
+
+def one_file_each(groups: Sequence[Mapping[str, Any]], target: int) -> list[str]:
+    """Return the hint of :func:`.one_file` if each file group of a plan is a partition that becomes one file."""
+    is_one_each = len({each["partition"] for each in groups}) == len(groups) > 0
+    if not is_one_each or any(each["expected_data_files_count"] > 1 for each in groups):
+        return []
+    return one_file(len(groups), sum(each["bytes"] for each in groups), target)
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
@@ -204,8 +217,8 @@ def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 2})
-    'Nothing to rewrite in db.t: 1,200 data files are skipped (small), 2 data files are skipped (younger than \
+    >>> why_nothing_of("db.t", {"small": 1200, "younger than min-age-seconds 3,600": 1})
+    'Nothing to rewrite in db.t: 1,200 data files are skipped (small), 1 data file is skipped (younger than \
 min-age-seconds 3,600).'
     >>> why_nothing_of("db.t", {})
     'Nothing to rewrite in db.t: no data file can hold rows that match the filter.'
@@ -213,7 +226,7 @@ min-age-seconds 3,600).'
     if not left:
         return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
     most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{files:,} data files are skipped ({reason})" for reason, files in most[:3]]
+    told = [f"{count(n, 'data file is', 'data files are')} skipped ({reason})" for reason, n in most[:3]]
     told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
     return f"Nothing to rewrite in {table}: {', '.join(told)}."
 
@@ -247,7 +260,7 @@ def plan_text(plan: Mapping[str, Any]) -> str:
     ... }))
     Rewrite of lake.db.t (branch main, snapshot 7) by zorder(a) where p = 1
       target file size 16,777,216 bytes, from the data
-      rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
+      rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 file: rewrite-all is true; \
 predicted scan fraction a 12.5% (50.0% today)
       a filter on a reads 1.5 kB in 1 of 2 files (was 3.1 kB in 3 of 6 files)
       expected to take 12.3 seconds, judging by earlier rewrites
@@ -262,6 +275,8 @@ predicted scan fraction a 12.5% (50.0% today)
         lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
+    if not plan["left"]:
+        lines += [f"  {each}" for each in one_file_each(plan["file_groups"], plan["target_file_size_bytes"])]
     lines += [f"  {each}" for each in scan_texts(plan, plan["scans"])]
     lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
     if workload := plan.get("workload"):
@@ -288,13 +303,13 @@ def _some(lines: Sequence[str], what: str) -> list[str]:
 def _chosen(group: Mapping[str, Any]) -> str:
     layout = group["layout"]
     predicted = "" if layout is None else f"; predicted scan fraction {_fractions(layout)}"
-    count = group["expected_data_files_count"]
-    return f"  rewrite {_files(group)} into {count:,} files: {group['reason']}{predicted}"
+    new = count(group["expected_data_files_count"], "file")
+    return f"  rewrite {_files(group)} into {new}: {group['reason']}{predicted}"
 
 
 def _files(group: Mapping[str, Any]) -> str:
     partition = f"{group['partition']}: " if group["partition"] else ""
-    return f"{partition}{group['data_files_count']:,} files ({group['bytes']:,} bytes, {group['rows']:,} rows)"
+    return f"{partition}{count(group['data_files_count'], 'file')} ({group['bytes']:,} bytes, {group['rows']:,} rows)"
 
 
 def _shares(found: Mapping[str, Any]) -> str:

@@ -144,6 +144,14 @@ class TestConflicts:
         assert operations(table)[-1] == "replace"
         assert on_disk(table) == known(table)
 
+    def test_the_message_is_about_the_attempt_that_counts(
+        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]
+    ) -> None:
+        table, other = make(catalog), catalog.load_table("db.t")
+        meanwhile.append(lambda: other.delete("p != 0"))
+        message = str(rewrite_data_files(table, ["a", "p"], options=ALL).message)
+        assert "Ignored clustering column p of lake.db.t: it has only one value" in message
+
     def test_only_the_partition_concerned_is_rewritten_again(
         self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]
     ) -> None:

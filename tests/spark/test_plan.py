@@ -96,7 +96,7 @@ def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
     assert first.startswith(f"Rewrite of {table.full_name} (branch main, snapshot ")
     assert target == "  target file size 4,194,304 bytes, from the data"
     assert second.startswith("  rewrite 6 files (")
-    assert second.endswith(" into 1 files: rewrite-all is true")
+    assert second.endswith(" into 1 file: rewrite-all is true")
 
 
 def test_the_procedure_of_a_rewrite_has_a_message(spark: SparkSession) -> None:

@@ -58,6 +58,7 @@ from iceberg_zorder.rewrite.messages import (
     Reason,
     costs_less,
     left_out,
+    one_file_each,
     other_layout,
     who_pays,
     why_nothing_of,
@@ -367,6 +368,8 @@ def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[Snapsho
     alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
     found = left_out(plan.table, order.ignored, alike)
     if plan.before and plan.after:
+        if plan.target and not plan.left_tasks:
+            found += one_file_each(plan.to_dict()["file_groups"], plan.target.size)
         found += who_pays(plan.scans, plan.before, plan.after, open_cost(work.table.properties))
     found += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)

@@ -56,7 +56,7 @@ def test_the_spec_that_is_written_need_not_be_the_newest(catalog: SqlCatalog) ->
     table = evolved(catalog)
     to_first = {**OLD, "output-spec-id": "0"}
     plan = plan_rewrite(table, "id", options=to_first)
-    assert reasons(plan) == [(1, "1 files of partition spec 1; new files are of 0")]
+    assert reasons(plan) == [(1, "1 file of partition spec 1; new files are of 0")]
     assert rewrite_data_files(table, "id", options=to_first).rewritten_data_files_count == 1
     assert specs(table) == {0: 3}
     assert plan_rewrite(table, "id", options=to_first).groups == ()

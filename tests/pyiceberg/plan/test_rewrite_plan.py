@@ -58,8 +58,8 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     assert str(plan) == (
         f"Rewrite of lake.db.t (branch main, snapshot {snapshot.snapshot_id}) by zorder(`a`, `b`) where p > 0\n"
         "  target file size 4,194,304 bytes, from the data\n"
-        f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) into 1 files: {group.reason}\n"
-        f"  leave p=2: 1 files ({other:,} bytes, 100 rows): {left.reason}"
+        f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) into 1 file: {group.reason}\n"
+        f"  leave p=2: 1 file ({other:,} bytes, 100 rows): {left.reason}"
     )
     said = json.loads(plan.to_json())
     assert said == plan.to_dict()

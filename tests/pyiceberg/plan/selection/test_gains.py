@@ -277,7 +277,8 @@ def test_rewrite_all_rewrites_what_gets_worse_and_says_so(catalog: SqlCatalog) -
     assert [each.code for each in files.reasons] == ["scan-ratio-low"]
     result = rewrite_data_files(table, "a, b", options={"rewrite-all": True})
     assert result.added_data_files_count == 1
-    assert str(result.message).startswith("a, b cost more: a filter on a reads ")
+    assert str(result.message).startswith("A filter on a reads ")
+    assert str(result.message).endswith(": filters on a, b cost more.")
     assert [each.before for each in result.scan_fractions] == pytest.approx([0.2, 0.2], rel=0.01)
     assert [each.actual for each in result.scan_fractions] == [1.0, 1.0]
 

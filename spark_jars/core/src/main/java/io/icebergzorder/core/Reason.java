@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
@@ -40,6 +41,8 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private static final int DIGITS = 6;
   private static final double UNIT = 1000;
+  private static final long TRIAL_SIZE = 128 * 1024;
+  private static final long LEAST_OF_TRIAL = 4 * TRIAL_SIZE;
   private static final String UNITS = "kMGTPE";
 
   /** Takes a copy; numbers are as JSON has them, so that a reason equals itself once it is read back. */
@@ -84,10 +87,10 @@ public record Reason(String code, Map<String, Object> parameters) {
   private String words() {
     return switch (code) {
       case REWRITE_ALL -> "rewrite-all is true";
-      case SMALL -> words("%,d files below min-file-size-bytes %,d", "files", "min_file_size_bytes");
-      case LARGE -> words("%,d files above max-file-size-bytes %,d", "files", "max_file_size_bytes");
-      case DELETES -> words("%,d files with deletes above delete-file-threshold or delete-ratio-threshold", "files");
-      case OTHER_SPEC -> words("%,d files of partition spec %d", "files", "spec_id");
+      case SMALL -> files() + words(" below min-file-size-bytes %,d", "min_file_size_bytes");
+      case LARGE -> files() + words(" above max-file-size-bytes %,d", "max_file_size_bytes");
+      case DELETES -> files() + " with deletes above delete-file-threshold or delete-ratio-threshold";
+      case OTHER_SPEC -> files() + words(" of partition spec %d", "spec_id");
       case SCAN_RATIO -> ratio() + ": expected to cost " + cost("predicted") + " after" + notCounted();
       case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
       case FILE_LIMIT -> words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
@@ -106,8 +109,10 @@ public record Reason(String code, Map<String, Object> parameters) {
       case OTHER_SPEC_UNKNOWN ->
           "of another partition spec than new files, so the gain of a rewrite is unknown: set rewrite-old-specs to rewrite them";
       case SCAN_RATIO_LOW ->
-          "%s costs %s: at most max-scan-ratio %s times the attainable %s, or opens at most min-input-files more files"
-                  .formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"))
+          "%s costs %s today and would cost %s after a full rewrite".formatted(filter(), cost("before"), cost("attainable"))
+              + (number("attainable") > number("before")
+                  ? ", where opening a file counts as 4 MiB by default: set rewrite-all to rewrite nevertheless"
+                  : ": too small a gain by max-scan-ratio %s and min-input-files".formatted(maxScanRatio()))
               + notCounted();
       case GAIN_TOO_SMALL ->
           ratio() + ", but no rewrite saves enough within the cap of 17 written bytes for each added byte" + notCounted();
@@ -133,6 +138,10 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private String words(String format, String... names) {
     return String.format(Locale.ROOT, format, List.of(names).stream().map(parameters::get).toArray());
+  }
+
+  private String files() {
+    return files((long) number("files"));
   }
 
   private String ratio() {
@@ -167,6 +176,23 @@ public record Reason(String code, Map<String, Object> parameters) {
     return size(number(name));
   }
 
+  /**
+   * Says that filters skip nothing, because partitions become one file each; empty for tables that are too small even for a trial.
+   *
+   * @param bytes the bytes of all partitions
+   * @param target the target size of new files in bytes
+   */
+  public static Optional<String> oneFile(int partitions, long bytes, long target) {
+    if (partitions == 0 || bytes < partitions * LEAST_OF_TRIAL) {
+      return Optional.empty();
+    }
+    String who = partitions == 1 ? "The files become one file" : "Each partition becomes one file";
+    String what = partitions == 1 ? "nothing" : "nothing within it";
+    return Optional.of(
+        "%s at the target size of %s, so filters skip %s: for a trial, set options target-file-size-bytes=%d and rewrite-all=true."
+            .formatted(who, size(target), what, TRIAL_SIZE));
+  }
+
   /** Writes bytes in decimal units, rounded as Python does: from the exact binary value. */
   public static String size(double bytes) {
     double size = Math.rint(bytes);
@@ -178,6 +204,16 @@ public record Reason(String code, Map<String, Object> parameters) {
       power++;
     }
     return "%s %cB".formatted(rounded(size, 1), UNITS.charAt(power));
+  }
+
+  /** Writes a number of files. */
+  public static String files(long number) {
+    return count(number, "file", "files");
+  }
+
+  /** Writes a count and its noun. */
+  public static String count(long number, String one, String several) {
+    return String.format(Locale.ROOT, "%,d %s", number, number == 1 ? one : several);
   }
 
   /** Rounds as Python does. */

@@ -1,11 +1,13 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Printable;
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.layout.TableReads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -31,6 +33,7 @@ final class PlanText {
     lines.add(text("  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
     add(lines, plan.groups(), PlanText::chosen, "file groups are rewritten");
     add(lines, plan.left(), PlanText::left, "are left");
+    oneFileEach(plan).ifPresent(each -> lines.add("  " + each));
     TableReads.texts(plan.reads().get(0), plan.reads().get(1)).forEach(each -> lines.add("  " + each));
     for (PredicateScan each : plan.predicates()) {
       lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
@@ -42,6 +45,15 @@ final class PlanText {
                 each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds().ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, judging by earlier rewrites", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
+  }
+
+  /** The hint at small tables, if each file group is a partition that becomes one file. */
+  private static Optional<String> oneFileEach(RewritePlan plan) {
+    List<PlannedFileGroup> groups = plan.groups();
+    long partitions = groups.stream().map(PlannedFileGroup::partition).distinct().count();
+    boolean isOneEach = plan.left().isEmpty() && partitions == groups.size() && groups.stream().allMatch(each -> each.expectedFiles() == 1);
+    long bytes = groups.stream().mapToLong(PlannedFileGroup::bytes).sum();
+    return isOneEach ? Reason.oneFile(groups.size(), bytes, plan.targetFileSizeBytes()) : Optional.empty();
   }
 
   private static <T> void add(List<String> lines, List<T> all, Function<T, String> line, String what) {
@@ -57,7 +69,7 @@ final class PlanText {
         group.layout()
             .map(each -> "; predicted scan fraction " + fractions(each.scanFractions(), each.scanFractionsBefore()))
             .orElse("");
-    return text("  rewrite %s into %,d files: %s%s", files, group.expectedFiles(), group.reason(), predicted);
+    return text("  rewrite %s into %s: %s%s", files, Reason.files(group.expectedFiles()), group.reason(), predicted);
   }
 
   private static String left(LeftFiles group) {
@@ -65,7 +77,7 @@ final class PlanText {
   }
 
   private static String files(String partition, int files, long bytes, long rows) {
-    return text("%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
+    return text("%s%s (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", Reason.files(files), bytes, rows);
   }
 
   private static String shares(OptionalDouble predicted, OptionalDouble before) {

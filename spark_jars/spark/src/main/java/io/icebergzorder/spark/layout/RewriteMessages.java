@@ -1,7 +1,9 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
@@ -22,6 +24,7 @@ record RewriteMessages(List<String> first, List<String> last) {
   static RewriteMessages of(TablePlan plan, TableReads before, TableReads predicted, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
     addLeftOut(messages, plan, groups);
+    addOneFile(messages, plan, before, groups);
     addLosers(messages, before, predicted, ScanCost.openCost(plan.target().table().properties()));
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
     return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
@@ -44,6 +47,16 @@ record RewriteMessages(List<String> first, List<String> last) {
                     .formatted(column.name(), table)));
   }
 
+  /** Says that filters skip nothing, because each file group is a partition that becomes one file. */
+  private static void addOneFile(List<String> messages, TablePlan plan, TableReads before, Collection<SampledGroup> groups) {
+    List<FileGroup> files = groups.stream().map(SampledGroup::group).toList();
+    boolean isWhole = files.stream().mapToInt(group -> group.files().size()).sum() == before.files();
+    if (isWhole && files.stream().allMatch(group -> group.expectedFiles() == 1 && group.info().partitionIndex() == 1)) {
+      long bytes = files.stream().mapToLong(FileGroup::bytes).sum();
+      Reason.oneFile(files.size(), bytes, plan.targetSize().bytes()).ifPresent(messages::add);
+    }
+  }
+
   /** Says on which columns filters will cost more, and for which others. */
   private static void addLosers(List<String> messages, TableReads before, TableReads after, long openCost) {
     // Of a column of which the cost is not known, neither comparison holds.
@@ -51,13 +64,16 @@ record RewriteMessages(List<String> first, List<String> last) {
     List<String> losers = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) > 1 + ERROR).toList();
     List<String> winners = before.byColumn().keySet().stream().filter(each -> change.applyAsDouble(each) < 1 - ERROR).toList();
     if (!losers.isEmpty()) {
-      String ending = losers.size() == 1 ? "s" : "";
-      boolean areMoreFiles = losers.stream().allMatch(each -> after.cost(each, 0) <= before.cost(each, 0));
-      String more = " cost%s more%s".formatted(ending, areMoreFiles ? ", because more files are opened" : "");
-      String pays = winners.isEmpty() ? more : " pay%s for %s".formatted(ending, String.join(", ", winners));
+      String names = String.join(", ", losers);
       String reads = Stream.of(losers, winners).flatMap(List::stream)
           .map(column -> TableReads.text(column, before, after)).collect(Collectors.joining(", "));
-      messages.add("%s%s: %s.".formatted(String.join(", ", losers), pays, reads));
+      if (winners.isEmpty()) {
+        boolean areMoreFiles = losers.stream().allMatch(each -> after.cost(each, 0) <= before.cost(each, 0));
+        String why = areMoreFiles ? ", because opening a file counts as " + Reason.size(openCost) : "";
+        messages.add("A%s: filters on %s cost more%s.".formatted(reads.substring(1), names, why));
+      } else {
+        messages.add("%s pay%s for %s: %s.".formatted(names, losers.size() == 1 ? "s" : "", String.join(", ", winners), reads));
+      }
     }
   }
 

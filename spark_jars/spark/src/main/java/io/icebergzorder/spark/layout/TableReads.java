@@ -47,6 +47,6 @@ public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn
       return "an unknown part";
     }
     String count = Reason.rounded(read.files(), read.files() >= 10 || Reason.rounded(read.files(), 1).endsWith(".0") ? 0 : 1);
-    return String.format(Locale.ROOT, "%s in %s of %,d file%s", Reason.size(read.fraction() * bytes), count, files, files == 1 ? "" : "s");
+    return String.format(Locale.ROOT, "%s in %s of %s", Reason.size(read.fraction() * bytes), count, Reason.files(files));
   }
 }

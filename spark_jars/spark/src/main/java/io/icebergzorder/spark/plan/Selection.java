@@ -345,7 +345,7 @@ public final class Selection {
     String shown =
         most.stream()
             .limit(REASONS_SHOWN)
-            .map(reason -> String.format(Locale.ROOT, "%,d data files are skipped (%s)", reason.getValue(), reason.getKey()))
+            .map(each -> "%s skipped (%s)".formatted(Reason.count(each.getValue(), "data file is", "data files are"), each.getKey()))
             .collect(Collectors.joining(", "));
     int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
     return String.format(
