@@ -30,6 +30,7 @@ _MOST_TABLES = 2_000
 """The maximum number of tables in a statement; a CTE or view counts as the tables that its query reads."""
 _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
+_SHARED_NAMES = "shared names"
 _WEEKS_FROM_SUNDAY = {(Oracle, "DAY"), (TSQL, "WEEK")}
 _PLAIN = "plain"
 _AT_ANOTHER_TIME = ("changes", "when", "version")
@@ -276,6 +277,7 @@ class _Inliner:
             node.set("kind", None)
             node.set("side", None)
         if isinstance(node, exp.Select):
+            _note_shared_names(node)
             conditions = [node.args[key].this for key in ("where", "having") if node.args.get(key) is not None]
         for condition in conditions:
             for each in conjuncts(condition):
@@ -329,6 +331,15 @@ class _Inliner:
             path = function.expressions[0]
             return isinstance(path, exp.Literal) and self._table.is_at(path.name)
         return self._table.is_named(parts, self._namespace)
+
+
+def _note_shared_names(select: exp.Select) -> None:
+    """Mark joins by USING and NATURAL behind an outer join: their names stand for a column of either side."""
+    has_outer = False
+    for join in select.args.get("joins") or ():
+        if has_outer and (join.args.get("using") or join.method):
+            join.meta[_SHARED_NAMES] = True
+        has_outer = has_outer or join.side in ("LEFT", "RIGHT", "FULL")
 
 
 def _rename(node: exp.Table, alias: str, name: str) -> None:
@@ -521,7 +532,7 @@ def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp
 def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Return the conditions on the rows of a join's right side, and of its left side."""
     method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
-    on = list(conjuncts(join.args.get("on")))
+    on = [] if _SHARED_NAMES in join.meta else list(conjuncts(join.args.get("on")))
     if method or (kind not in ("", "INNER", "CROSS", "OUTER")) or join.args.get("using"):
         return [], facts if method == "ASOF" and side in ("", "LEFT") else []
     half = join.meta.get(_HALF_JOIN)

@@ -34,6 +34,15 @@ def script(catalog: str = "lake", procedure: str = "lake.system.rewrite_data_fil
     )
 
 
+JOIN = (
+    "CREATE TABLE lake.db.fact USING iceberg AS SELECT id FROM range(0, 8000, 1, 8);"
+    "CREATE TABLE lake.db.dim USING iceberg AS SELECT id AS k, id DIV 1000 AS g FROM range(8000);"
+    "EXPLAIN SELECT count(*) FROM lake.db.fact JOIN lake.db.dim ON id = k WHERE g = 3;"
+    "SELECT count(*) FROM lake.db.fact JOIN lake.db.dim ON id = k WHERE g = 3;"
+)
+"""A join that skips seven of eight files by keys of a column without partitions, and its plan."""
+
+
 def held(out: str) -> bool:
     """Whether the script's rows are all there, after one snapshot more."""
     lines = [line.split() for line in out.strip().splitlines()]
@@ -130,6 +139,9 @@ def test_the_thrift_server(tmp_path: Path, jars: str) -> None:
     with servers.thrift_server(tmp_path, "local[2]", settings(tmp_path, jars)) as url:
         beeline = [str(servers.SPARK_HOME / "bin" / "beeline"), "-u", url, "--outputformat=tsv2", "--silent=true"]
         assert held(run(tmp_path, *beeline, "-e", script()))
+        out = run(tmp_path, *beeline, "-e", JOIN)
+    assert "dynamicpruning" in out
+    assert out.split()[-1] == "1000"
 
 
 CLIENT = r"""

@@ -38,8 +38,16 @@ count = spark.table("lake.db.t").count()
 first = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots ORDER BY committed_at").first()[0]
 found = report(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", snapshot_id=first, predicates=["id < 5"])
 reported = [found.snapshot_id == first, found.total_rows, found.predicates[0].predicate, len(found.boxes.axes)]
+spark.sql("CREATE TABLE lake.db.fact USING iceberg AS SELECT id FROM range(0, 8000, 1, 8)")
+spark.sql("CREATE TABLE lake.db.dim USING iceberg AS SELECT id AS k, id DIV 1000 AS g FROM range(8000)")
+join = "SELECT count(*) FROM lake.db.fact JOIN lake.db.dim ON id = k WHERE g = 3"
+plans, counts = [], []
+for value in ("auto", "off"):
+    spark.conf.set("spark.iceberg-zorder.join-pruning", value)
+    plans.append("dynamicpruning" in spark.sql("EXPLAIN " + join).first()[0])
+    counts.append(spark.sql(join).first()[0])
 module = type(spark).__module__
-print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "module": module, "kind": kind, "warned": [str(each.message) for each in warned]}))
+print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "module": module, "plans": plans, "counts": counts, "kind": kind, "warned": [str(each.message) for each in warned]}))
 spark.stop()
 """
 
@@ -60,5 +68,6 @@ def test_over_spark_connect(tmp_path: Path) -> None:
     assert said["kind"] == "InvalidInputError"
     assert said["count"] == 1000
     assert said["reported"] == [True, 1000, "id < 5", 2]
+    assert (said["plans"], said["counts"]) == ([True, False], [1000, 1000]), "joins skip files, unless switched off"
     # What the caller has set is still told of.
     assert {text.split()[3] for text in said["warned"]} == {"spark.driver.host"}

@@ -88,6 +88,9 @@ def test_the_keys_of_a_dimension_are_a_filter(query: str) -> None:
         "SELECT * FROM sales s JOIN (SELECT day_key FROM days WHERE year = 2001 LIMIT 3) d ON s.day_key = d.day_key",
         "SELECT * FROM sales s JOIN days d TABLESAMPLE (10 PERCENT) ON s.day_key = d.day_key WHERE d.year = 2001",
         "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key WHERE d.year = 2002",
+        "SELECT * FROM days d FULL JOIN days e USING (day_key) JOIN sales USING (day_key) WHERE d.year = 2001",
+        "SELECT * FROM others LEFT JOIN (SELECT day_key FROM days WHERE year = 2001) d USING (day_key) JOIN sales USING "
+        "(day_key)",
         "SELECT * FROM sales s JOIN others d ON s.day_key = d.day_key WHERE d.year = 2001",
     ],
 )
