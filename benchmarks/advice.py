@@ -204,7 +204,8 @@ def page(figures: dict[str, Any]) -> str:
         "",
         *paragraph(
             "*Picked* is the layout that `advise` names. *Best* is the written layout of which queries read the fewest "
-            "bytes. *More* is how many more bytes queries read in the picked layout than in the best one."
+            "bytes. *More* is how many more bytes queries read in the picked layout than in the best one. Shares are "
+            "of each layout's own bytes, and some layouts compress better than others."
         ),
         "",
         "| table | filters | CPU seconds | picked | share read | best | share read | more |",

@@ -45,13 +45,14 @@ A pass of `maintain` spends its budget on the file groups whose rewrite saves fi
 This page compares that ranking with three others, for people who choose a budget."""
 _HOW = """\
 [ranking.json](ranking.json) has every file group. Ten tables with different needs have two clustering columns and
-{partitions} partitions. The benchmark rewrote each file group that a pass would rewrite. The measured saving is how
-many fewer bytes `column = value` reads, by the bounds in the manifests. All rankings choose from the same file groups,
-with the same budget. *Hindsight* ranks by measured savings, which nobody knows in advance."""
+{partitions} partitions. The benchmark started a rewrite of each planned file group. A rewrite skips a
+file group if filters would not read less after it; the saving is then 0. The measured saving is how many fewer bytes
+`column = value` reads, by the bounds in the manifests. All rankings choose from the same file groups, with the same
+budget. *Hindsight* ranks by measured savings, which nobody knows in advance."""
 _STEPS = (
-    "*rested* was rewritten, and is unchanged since. *few-new* and *many-new* then got few or many appends, *late* "
-    "appends beyond all other rows in one column, *deleted* deletes and appends. *large* is four times as large, and "
-    "got appends.",
+    "*rested* was rewritten, and is unchanged since. *few-new* and *many-new* were rewritten, and then got few or many "
+    "appends. *late* got appends beyond all other rows in one column. *deleted* lost rows, and then got appends. "
+    "*large* is four times as large, and got appends.",
     "*never* and *never-small* were never rewritten; the second has small files. *tight-but-small* has small files "
     "that do not overlap. *sorted* is sorted by one of the two columns.",
 )

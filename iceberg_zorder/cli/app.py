@@ -91,7 +91,9 @@ AsOf = Annotated[
 
 Readers = Annotated[
     str,
-    typer.Option(help="Engines that read the table and skip files by joins: spark, trino, duckdb, or other for none."),
+    typer.Option(
+        help="Engines that read the table, by commas: spark, trino and duckdb skip files by joins; other does not."
+    ),
 ]
 
 
