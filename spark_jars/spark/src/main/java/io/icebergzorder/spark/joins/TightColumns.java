@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
@@ -11,6 +12,7 @@ import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -22,14 +24,17 @@ import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -38,8 +43,9 @@ import org.apache.spark.sql.types.StructType;
 /**
  * The columns in which a table's files are boxes: a value lies within the bounds of at most half of the files.
  *
- * <p>Keys of other columns would skip few files, and cost a query the evaluation of the join's small side before the scan. The bounds are
- * read once for each snapshot and only the shares are kept.
+ * <p>Keys of other columns would skip few files, and cost a query the evaluation of the join's small side before the scan. Reading the
+ * bounds takes as long as planning a scan of the whole table, so only the shares are kept: until a rewrite, or until the number of files has
+ * changed by more than a tenth.
  */
 final class TightColumns {
   /** A column with a larger share of files for each value is not offered. */
@@ -48,17 +54,24 @@ final class TightColumns {
   /** Of a table with more files, the share is that among so many. */
   private static final int MOST_FILES = 20_000;
 
-  private static final int MOST_SNAPSHOTS = 200;
+  private static final int MOST_TABLES = 200;
 
-  /** The shares of a snapshot's columns by field id, by table and snapshot; the least recently used goes first. */
-  private static final Map<String, Map<Integer, Double>> SHARES =
+  /** The shares by table and its last rewrite; the least recently used goes first. */
+  private static final Map<String, Shares> SHARES =
       Collections.synchronizedMap(
           new LinkedHashMap<>(16, 0.75f, true) {
             @Override
-            protected boolean removeEldestEntry(Map.Entry<String, Map<Integer, Double>> eldest) {
-              return size() > MOST_SNAPSHOTS;
+            protected boolean removeEldestEntry(Map.Entry<String, Shares> eldest) {
+              return size() > MOST_TABLES;
             }
           });
+
+  /** The shares of columns by field id, and the number of files among which the first were measured. */
+  private record Shares(long files, Map<Integer, Double> byField) {
+    boolean holdFor(long now) {
+      return 10 * Math.abs(now - files) <= files;
+    }
+  }
 
   private TightColumns() {}
 
@@ -93,8 +106,12 @@ final class TightColumns {
   /** The shares of some columns; those that no query has asked for before are measured. */
   private static Map<Integer, Double> shares(
       Table table, Snapshot snapshot, TableMetadata metadata, List<Types.NestedField> fields) {
-    String key = metadata.uuid() + " " + metadata.location() + " " + snapshot.snapshotId();
-    Map<Integer, Double> known = SHARES.computeIfAbsent(key, any -> new ConcurrentHashMap<>());
+    String key = metadata.uuid() + " " + metadata.location() + " " + lastRewrite(metadata, snapshot);
+    long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
+    Map<Integer, Double> known =
+        SHARES
+            .compute(key, (any, old) -> old != null && old.holdFor(files) ? old : new Shares(files, new ConcurrentHashMap<>()))
+            .byField();
     List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
     if (!missing.isEmpty()) {
       double[] shares = measure(table, snapshot, metadata.schema(), missing);
@@ -103,6 +120,16 @@ final class TightColumns {
       }
     }
     return known;
+  }
+
+  /** The newest snapshot that replaced files, 0 without one. */
+  private static long lastRewrite(TableMetadata metadata, Snapshot snapshot) {
+    for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), metadata::snapshot)) {
+      if (DataOperations.REPLACE.equals(each.operation())) {
+        return each.snapshotId();
+      }
+    }
+    return 0;
   }
 
   private static double[] measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
@@ -134,9 +161,19 @@ final class TightColumns {
     }
   }
 
-  /** The mean share of the files with values that may hold one. */
+  /** The mean share of the files with values that may hold one; 1 if bounds may be wrong. */
   private static double share(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
+    if (bounds.column().type().equals("string") && hasReplaced(bounds.lower().and(bounds.upper()))) {
+      return 1;
+    }
     FilterRead read = ScanMeasurement.of(measured, column, UnaryOperator.identity());
     return read == null ? 1 : read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count();
+  }
+
+  /** Whether a bound has U+FFFD: Iceberg writes it for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. */
+  private static boolean hasReplaced(KeyColumn bounds) {
+    return IntStream.range(0, bounds.size())
+        .filter(row -> bounds.state(row) == KeyColumn.VALUE)
+        .anyMatch(row -> new String(bounds.bytesKey(row), StandardCharsets.UTF_8).indexOf('\uFFFD') >= 0);
   }
 }
