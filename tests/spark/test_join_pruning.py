@@ -371,7 +371,13 @@ def test_text_that_is_not_utf_8_and_partitions_by_binary(star: SparkSession) -> 
         " TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true')"
     )
     # The bounds of the first files end and begin with characters that stand for no text, so that they leave values out.
-    files = ["(cast(X'4DC041' AS string)), ('Mé')", "(cast(X'FF' AS string)), ('😀')", "('a'), ('b')", "('x'), ('y')", "('z')"]
+    files = [
+        "(cast(X'4DC041' AS string)), ('Mé')",
+        "(cast(X'FF' AS string)), ('😀')",
+        "('a'), ('b')",
+        "('x'), ('y')",
+        "('z')",
+    ]
     star.sql(
         "CREATE TABLE lake.db.wanted USING iceberg AS SELECT * FROM VALUES ('Mé', X'01', 1, 1), ('😀', X'02', 2, 1), ('x', X'02', 2, 1) AS t(s, b, n, g)"
     )
@@ -442,3 +448,19 @@ def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:
         for manifest in manifests:
             Path(f"{manifest}.gone").rename(manifest)
         star.sql("DROP TABLE lake.db.broken PURGE")
+
+
+def test_columns_stay_tight_until_many_files_are_added(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(32, i) */ i FROM lake.db.fact"
+    )
+    sql = "SELECT g, count(*) FROM lake.db.growing t JOIN lake.db.dim d ON t.i = d.i WHERE g = 3 GROUP BY g"
+    try:
+        skips = []
+        for wide_files in (0, 1, 40):
+            if wide_files:
+                star.sql(f"INSERT INTO lake.db.growing SELECT /*+ REPARTITION({wide_files}) */ i FROM lake.db.fact")
+            skips.append(skipped(check(star, sql), "growing"))
+        assert [each for each, *_ in skips] == [28, 28, None]
+    finally:
+        star.sql("DROP TABLE lake.db.growing PURGE")
