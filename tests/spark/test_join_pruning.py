@@ -451,15 +451,14 @@ def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:
 
 
 def test_columns_stay_tight_until_many_files_are_added(star: SparkSession) -> None:
-    star.sql(
-        "CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(32, i) */ i FROM lake.db.fact"
-    )
+    star.sql("CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(32, i) */ i FROM lake.db.fact")
     sql = "SELECT g, count(*) FROM lake.db.growing t JOIN lake.db.dim d ON t.i = d.i WHERE g = 3 GROUP BY g"
     try:
         skips = []
         for wide_files in (0, 1, 40):
             if wide_files:
-                star.sql(f"INSERT INTO lake.db.growing SELECT /*+ REPARTITION({wide_files}) */ i FROM lake.db.fact")
+                ends = "SELECT explode(array(0, 6399)) AS i, id FROM range(400)"
+                star.sql(f"INSERT INTO lake.db.growing SELECT /*+ REPARTITION({wide_files}, id) */ i FROM ({ends})")
             skips.append(skipped(check(star, sql), "growing"))
         assert [each for each, *_ in skips] == [28, 28, None]
     finally:
