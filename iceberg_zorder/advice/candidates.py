@@ -192,9 +192,6 @@ class PartitionBy:
     def text(self, table: SampledTable) -> str:
         """Return the partition field in Spark SQL."""
         name = table.columns[self.column].name
-        kind, _, width = self.transform.partition("[")
-        if width:
-            return f"{kind}({width.removesuffix(']')}, {name})"
         return name if self.transform == IDENTITY else f"{self.transform}({name})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
@@ -224,10 +221,10 @@ class PartitionBy:
 def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int) -> Iterator[Candidate]:
     """Yield the candidates of a table."""
     places = tried_columns(table, queries)
-    for size in range(1, MOST_COLUMNS + 1):
-        yield from (ColumnSet(each) for each in combinations(places, size))
+    for count in range(1, MOST_COLUMNS + 1):
+        yield from (ColumnSet(each) for each in combinations(places, count))
     for place in places:
-        partitions = (PartitionBy(place, each) for each in _transforms(table, place, target))
+        partitions = (PartitionBy(place, each) for each in _transforms(table, place))
         yield from (each for each in partitions if each.is_sensible(table, target))
 
 
@@ -254,27 +251,14 @@ def _joined(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDA
     return found
 
 
-def _transforms(table: SampledTable, place: int, target: int) -> Iterator[str]:
+def _transforms(table: SampledTable, place: int) -> Iterator[str]:
     """Yield the partition transforms to try for a column, by Iceberg's names."""
     kind = table.columns[place].type
     distinct = len(table.ranked[place].distinct)
-    if kind in ("int", "long") and distinct:
-        keys = table.ranked[place].distinct
-        # About one file for each partition, and then four.
-        for files in (1, 4):
-            yield f"truncate[{_round_width((int(keys[-1]) - int(keys[0])) * files * target / max(1, table.bytes))}]"
     if kind.startswith("timestamp") or kind == "date":
         yield from (each for each in _TIMES if kind != "date" or each != "hour")
     elif distinct <= _MOST_VALUES and kind not in ("float", "double"):
         yield IDENTITY
-
-
-def _round_width(width: float) -> int:
-    """Return the smallest of 2, 5, 10, 20, 50, ... that is not less."""
-    first = 1
-    while 10 * first < width:
-        first *= 10
-    return next(each for each in (2 * first, 5 * first, 10 * first) if each >= width)
 
 
 def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
@@ -306,8 +290,6 @@ def _of_distinct(table: SampledTable, place: int, transform: str) -> npt.NDArray
     distinct = table.ranked[place].distinct
     if transform == IDENTITY:
         return np.arange(len(distinct), dtype=np.int64)
-    if transform.startswith("truncate["):
-        return np.array(distinct, np.int64) // int(transform[9:-1])
     kind = table.columns[place].type
     unit = "D" if kind == "date" else "ns" if kind.endswith("_ns") else "us"
     moments = np.array(distinct, np.int64).view(f"datetime64[{unit}]")

@@ -451,7 +451,9 @@ def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:
 
 
 def test_columns_stay_tight_until_many_files_are_added(star: SparkSession) -> None:
-    star.sql("CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(32, i) */ i FROM lake.db.fact")
+    star.sql(
+        "CREATE TABLE lake.db.growing USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(32, i) */ i FROM lake.db.fact"
+    )
     sql = "SELECT g, count(*) FROM lake.db.growing t JOIN lake.db.dim d ON t.i = d.i WHERE g = 3 GROUP BY g"
     try:
         skips = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from pyiceberg.table import Table
 from rich.console import Console
 from rich.text import Text
 
@@ -20,14 +19,14 @@ from iceberg_zorder.cli.table import NamedTable
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import advise as advise_on
 from iceberg_zorder.pyiceberg.catalog import load_table
-from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
-from iceberg_zorder.pyiceberg.listing.listing import scanned_table
+from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.rewrite.predicate import as_timestamp
-from iceberg_zorder.workload.dimension_keys import check_readers
+from iceberg_zorder.workload.dimension_keys import Dimensions, check_readers
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
+from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.summary import summary
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
@@ -44,16 +43,15 @@ class QueryFiles:
     kind: Format | None
     readers: tuple[str, ...] = ("spark",)
 
-    def read(self, table: Table) -> Workload:
-        """Return the workload of the files; reads the table's schema, and the dimensions that it is joined with."""
-        identifier = self.table.identifier
+    def read(self, table: ScannedTable, dimensions: Dimensions) -> Workload:
+        """Return the workload of the files; reads only dimensions, which the table is joined with."""
         return read_workload(
             self.files,
-            scanned_table(table, identifier),
+            table,
             dialect=self.dialect,
             as_of=self.as_of,
             kind=self.kind,
-            dimensions=CatalogDimensions(table.catalog, identifier[:-1]),
+            dimensions=dimensions,
             readers=self.readers,
         )
 
@@ -82,7 +80,7 @@ def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
         loaded = load_table(queries.table.catalog, queries.table.identifier)
         with output.progress() as say:
             say(f"Reading {len(queries.files)} files of queries on {name}")
-            found = queries.read(loaded)
+            found = queries.read(*with_dimensions(loaded, queries.table.identifier))
     if to is not None:
         replace_text(to, to_json(found), flag="--to")
     told = {"table": name, "written": None if to is None else str(to), **summary(found)}
@@ -121,7 +119,7 @@ def advise(
         loaded = load_table(table.catalog, table.identifier)
         with output.progress() as say, output.work() as work:
             say(f"Reading {len(queries.files)} files of queries on {table.name}")
-            found = queries.read(loaded)
+            found = queries.read(*with_dimensions(loaded, queries.table.identifier))
             say(f"Simulating layouts of {table.name}")
             advice = advise_on(
                 loaded,

@@ -22,6 +22,11 @@ _MOST_ROWS = 5_000_000
 """Larger tables are not read for their keys: they are no dimensions."""
 
 
+def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedTable, CatalogDimensions]:
+    """Return what reading a workload needs: the facts about a table, and the other tables of its catalog."""
+    return scanned_table(table, identifier), CatalogDimensions(table.catalog, identifier[:-1])
+
+
 class CatalogDimensions:
     """Dimensions in a table's catalog, each loaded once; names without a namespace are looked up beside the table.
 

@@ -29,7 +29,7 @@ from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
 from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.files import PLAN, DataFileTask, Progress, display_name, silent, sql_name
-from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
+from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.pyiceberg.listing.listing import (
     Listing,
     file_arrays,
@@ -147,11 +147,10 @@ def advise(
         plan = None if snapshot is None else select(ResolvedSpec(table, spec, asked, Listing(table)))
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
-        scanned = scanned_table(table, table.name())
+        scanned, dimensions = with_dimensions(table, table.name())
         paths: list[Path] = []
         if not isinstance(workload, Workload):
             paths = [Path(each) for each in ([workload] if isinstance(workload, str | Path) else workload)]
-            dimensions = CatalogDimensions(table.catalog, table.name()[:-1])
             workload = read_workload(paths, scanned, dimensions=dimensions, readers=readers)
         filtered = sum(query.weight for query in workload.queries if query.filter != "TRUE")
         tasks = [task for group in plan.groups for task in group.tasks]

@@ -18,8 +18,8 @@ from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, Worklo
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
 from iceberg_zorder.pyiceberg.files import display_name
-from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
-from iceberg_zorder.pyiceberg.listing.listing import scanned_table, snapshots_to
+from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
+from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
@@ -62,8 +62,7 @@ class NewLayouts:
         self._found.pop(name, None)
         if settings.workload is None:
             return None
-        scanned = scanned_table(table, (*name.namespace, name.name))
-        read = self._files.read(settings.workload, scanned, CatalogDimensions(table.catalog, name.namespace))
+        read = self._files.read(settings.workload, *with_dimensions(table, (*name.namespace, name.name)))
         if not read.text:
             return None
         self._queries[name] = read
