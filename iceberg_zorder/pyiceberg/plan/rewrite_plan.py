@@ -54,7 +54,7 @@ class RewritePlan:
     target : TargetSize or None
         The target size of new files, and its origin; None if it is not known.
     rest : tuple of DataFileTask
-        The skipped data files of a plan that was read from JSON, because ``left`` has only their counts there.
+        The skipped data files, if the plan was read from JSON: the ``left`` of such a plan has only their counts.
     """
 
     table: str

@@ -105,8 +105,8 @@ def advise(
     files : WorkloadFiles, optional
         The files of the workload; the advice's statement names them. The default is the given paths.
     readers : sequence of str, optional
-        Names of the engines that read the table: ``spark``, ``trino``, ``duckdb``, or ``other``. They tell by which
-        keys of joins the queries in files skip files.
+        Names of the engines that read the table: ``spark``, ``trino``, ``duckdb``, or ``other``. If the queries come
+        from files, this decides which keys of joins count as filters.
 
     Returns
     -------
