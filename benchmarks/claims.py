@@ -190,7 +190,7 @@ def _file_counts(results: Results) -> Claim:
 def _on_average(
     results: Results, promise: str, rival: str, level: Level, *, factor: float = 1.0, strict: bool = False
 ) -> Claim:
-    text = f"{LEVELS[level]}: on average {promise}"
+    text = f"Scan fraction by {LEVELS[level].lower()}: on average {promise}"
     holds, figures = [], []
     for measure in MEASURES:
         pairs = _pairs(results, rival, level, measure)
@@ -213,7 +213,7 @@ def _on_every(
     strict: bool = False,
     only: Collection[str] | None = None,
 ) -> Claim:
-    text = f"{LEVELS[level]}: {promise}"
+    text = f"Scan fraction by {LEVELS[level].lower()}: {promise}"
     wanted = [name for name in results.sets() if only is None or name in only]
     holds, figures = [], []
     for measure in MEASURES:

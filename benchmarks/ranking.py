@@ -46,7 +46,7 @@ This page compares that ranking with three others, for people who choose a budge
 _HOW = """\
 [ranking.json](ranking.json) has every file group. Ten tables with different needs have two clustering columns and
 {partitions} partitions. The benchmark started a rewrite of each planned file group. A rewrite skips a
-file group if filters would not read less after it; the saving is then 0. The measured saving is how many fewer bytes
+file group if filters would gain too little; the saving is then 0. The measured saving is how many fewer bytes
 `column = value` reads, by the bounds in the manifests. All rankings choose from the same file groups, with the same
 budget. *Hindsight* ranks by measured savings, which nobody knows in advance."""
 _STEPS = (

@@ -77,9 +77,9 @@ def markdown(results: Results) -> str:
         "## Promises",
         "",
         *paragraph(
-            f"{sum(claim.holds is True for claim in kept)} of {len(kept)} promises hold, and "
+            f"{sum(claim.holds is True for claim in kept)} of {len(kept)} promises hold; "
             f"{sum(claim.holds is None for claim in kept)} need figures that were not measured. "
-            "`python -m benchmarks show` prints all. These are broken:"
+            "`python -m benchmarks show` prints all. Broken promises:"
         ),
         "",
         *table(
@@ -220,7 +220,7 @@ def _memory(results: Results) -> str:
         return "Not measured."
     return (
         f"A table of {found.rows:,} rows and {found.table_bytes / 1e9:.2f} GB was rewritten into {found.files} files, "
-        f"with only `rewrite-all` set. The executor's heap had {found.heap_bytes / 1e6:.0f} MB, "
+        f"with only `rewrite-all`. The executor's heap had {found.heap_bytes / 1e6:.0f} MB, "
         f"1/{found.table_bytes / found.heap_bytes:.1f} of the table. The rewrite took "
         f"{found.cost.wall_seconds:.0f} s and {found.cost.cpu_seconds:.0f} CPU s. It spilled "
         f"{found.cost.spilled_bytes / 1e9:.2f} GB to disk. Resident memory peaked at "

@@ -31,16 +31,16 @@ _SUMMARY = """\
 Changes are relative to the tables as ingested; less is better. Counts are of queries that differ by over 5%."""
 _WHY = (
     "**Joins.** Other queries filter dimensions, so keys of the large table are known only after a join. Without joins "
-    "that skip files, Iceberg on Spark uses keys of partition columns only. These have none.",
+    "that skip files, Iceberg on Spark uses keys of partition columns only. These tables have none.",
     "**DuckDB** hands the least and the greatest key of a join's smaller side to the other scan, which skips files. A "
     "range of days is a small range of date keys. Keys of other dimensions lie everywhere, so a second column "
-    "skips little. Only DS37 and DS82 leave few items.",
+    "skips little. Only DS37 and DS82 select few items.",
     "**Iceberg's z-order** interleaves the bits of raw values, so the column with larger numbers dominates: l_partkey "
     "outweighs l_shipdate. Ours interleaves ranks.",
     "**Order of arrival.** TPC-DS's sales arrive by day, and a basket's rows lie together, which compresses well. A "
     "z-order by date and item compresses worse; few filters reach the item.",
     "**Hidden filters.** Filters of joins are not in the text of queries. `advise` once picked columns by the text "
-    "alone; DuckDB then read 255% more. Today it looks up the keys of joins.",
+    "alone; DuckDB then read 255% more. Today it looks up keys of joins.",
     "**Local joins.** H18 and H21 join lines of one order, so they are fastest as ingested. With ours from the "
     "workload, Spark takes 358 s instead of 318; without these two, 235 s instead of 258.",
 )
@@ -182,9 +182,9 @@ def _alike(runs: Sequence[Run]) -> str:
 def _of_workload(runs: Sequence[Run]) -> str:
     if any(WORKLOAD in run["layouts"] for run in runs):
         return (
-            "*Ours, from the workload* uses option `workload` and the columns that `advise` picks. Its queries are "
-            f"{len(TRAINING_SEEDS)} other random draws of values; draw {TIMED_SEED} is timed. A table that no query "
-            "filters, or that `advise` leaves alone, stays as ingested."
+            "*Ours, from the workload* uses option `workload` and the columns that `advise` picks. "
+            f"Draw {TIMED_SEED} of the values is timed; the workload has {len(TRAINING_SEEDS)} other draws. "
+            "A table that no query filters, or that `advise` leaves alone, stays as ingested."
         )
     return f"*Ours, from the workload* is missing, because no run has it. Draw {TIMED_SEED} of the values is timed."
 

@@ -32,7 +32,8 @@ _LAYOUTS = (
     "*Best set* is the best of all sets of at most four columns. *Best weights* also tries weights of 1, 2 and 4, for "
     "the best two sets. The measured queries decide which is best. Nobody knows these beforehand, so both layouts are "
     "references.",
-    "*Greedy Qd-tree* cuts at the ends of the queries' ranges, where queries then skip most rows.",
+    "*Greedy Qd-tree* cuts at ends of the queries' ranges, each time where queries can skip the largest number of "
+    "rows.",
     "The *k-d tree* is built from all rows, our layouts and the Qd-tree from a sample.",
     "Spark writes *Iceberg's z-order* and *liquid clustering* (Delta's `OPTIMIZE` with `CLUSTER BY`), by the columns "
     "of *best set*. Another set may suit them better. Iceberg's z-order interleaves raw bits, so on table logs the "
