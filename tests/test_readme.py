@@ -62,7 +62,7 @@ def command(name: str, lake_dir: Path) -> list[str]:
 
 
 def test_there_are_snippets_of_every_way_in() -> None:
-    assert {line.split()[0] for line in commands()} == {"make", "source", "pip", "spark-sql", "iceberg-zorder"}
+    assert {line.split()[0] for line in commands()} == {"make", "source", "mkdir", "pip", "spark-sql", "iceberg-zorder"}
     assert len(snippets("sql")) >= 5
     assert len(snippets("python")) >= 3
 
