@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import Name
-from iceberg_zorder.workload.nodes import JOINED
+from iceberg_zorder.workload.nodes import JOINED, columns_in
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import Scan
@@ -94,6 +94,9 @@ class KeyLookup:
         found = dimension.column((key,))
         own = self.table.column((column.name,)) if is_own else None
         if found is None or not _are_equal(found[1], own[1] if own is not None else None):
+            return None
+        if all(each.name == key for fact in scan.facts for each in columns_in(fact)):
+            # Conditions on the key alone hold for the column as they are.
             return None
         of_dimension = scan_filter(scan, dimension, self.now)
         if of_dimension.filter == FULL_SCAN:

@@ -69,6 +69,18 @@ def test_many_keys_large_tables_and_unreadable_files_are_left_out(
     assert "Cannot look up keys in db.many: " in caplog.text
 
 
+def test_a_workload_of_many_joins_ends_its_lookups(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.listing.dimensions._MOST_LOOKUPS", 2)
+    found = dimensions(catalog)
+    day = days(catalog, found)
+    with caplog.at_level(logging.WARNING, "iceberg_zorder"):
+        keys = [found.keys(day, ("day_key",), f"name = 'day {number}'") for number in (0, 1, 2, 3, 0)]
+    assert [each is None for each in keys] == [False, False, True, True, False]
+    assert caplog.text.count("Looked up 2 sets of join keys: further joins filter nothing") == 1
+
+
 def star(catalog: Catalog) -> Table:
     """Sales by chance, whose days and items a filter of dimensions tells apart."""
     random = np.random.default_rng(1)

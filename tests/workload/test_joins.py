@@ -117,6 +117,14 @@ def test_a_dimension_is_filtered_by_the_keys_of_a_subquery() -> None:
     assert [each.filter for each in found.queries] == ["day_key = 7"]
 
 
+def test_conditions_on_the_key_alone_are_not_looked_up() -> None:
+    dimensions = Dimensions()
+    query = "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key WHERE d.day_key IN (7, 8)"
+    found = read(query, dimensions=dimensions)
+    assert [each.filter for each in found.queries] == ["day_key IN (7, 8)"]
+    assert dimensions.asked == []
+
+
 def test_no_key_matches_no_row() -> None:
     found = read("SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key WHERE d.year = 1066")
     assert [each.filter for each in found.queries] == ["FALSE"]

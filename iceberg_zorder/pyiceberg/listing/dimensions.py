@@ -20,6 +20,8 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 _LOG = logging.getLogger("iceberg_zorder")
 _MOST_ROWS = 5_000_000
 """Larger tables are not read for their keys: they are no dimensions."""
+_MOST_LOOKUPS = 1_000
+"""Most different lookups for one workload, because each reads files of a dimension; further joins are left out."""
 
 
 def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedTable, CatalogDimensions]:
@@ -42,6 +44,7 @@ class CatalogDimensions:
         self._catalog, self._beside = catalog, beside
         self._tables: dict[tuple[str, ...], Table | None] = {}
         self._keys: dict[tuple[tuple[str, ...], Name, str], Sequence[Any] | None] = {}
+        self._is_full = False
 
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
@@ -62,10 +65,16 @@ class CatalogDimensions:
         Returns
         -------
         sequence, or None
-            None for more than 10,000 values, for tables of more than 5 million rows, and for those that cannot be read.
+            None for more than 10,000 values, for tables of more than 5 million rows, for those that cannot be read, and
+            after 1,000 different lookups.
         """
         asked = (dimension.identifier, column, filter)
         if asked not in self._keys:
+            if len(self._keys) == _MOST_LOOKUPS:
+                if not self._is_full:
+                    _LOG.warning("Looked up %s sets of join keys: further joins filter nothing", f"{_MOST_LOOKUPS:,}")
+                self._is_full = True
+                return None
             try:
                 self._keys[asked] = self._read(*asked)
             except Exception as error:  # whatever a dimension's files raise, the workload is read without it
