@@ -65,7 +65,8 @@ def test_both_engines_read_the_same_of_the_table(spark: SparkSession, catalog: C
 def workload(filters: Sequence[str]) -> dict[str, Any]:
     """Of some filters, each of another weight."""
     queries = [{"filter": text, "weight": 1 + number % 7 / 3} for number, text in enumerate(filters)]
-    return {"version": 1, "queries": queries, "elsewhere": 3}
+    joins = [{"key": "db.d.id", "filter": "name = 'x'", "keys": 7, "weight": 1.0}]
+    return {"version": 1, "queries": queries, "elsewhere": 3, "joins": joins}
 
 
 @pytest.mark.parametrize(
