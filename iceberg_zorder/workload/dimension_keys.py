@@ -9,7 +9,6 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Protocol
 
-import numpy as np
 from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
@@ -132,7 +131,7 @@ duckdb, other
 def key_condition(column: exp.Column, keys: Sequence[Any], most: int) -> exp.Expr:
     """Return the condition that a column lies in at most ``most`` ranges of keys.
 
-    The ranges are cut at the largest gaps between keys; text, which has no gaps, is cut into ranges of as many keys.
+    The ranges are cut at the largest gaps between keys. Text has no gaps: its ranges have about equally many keys.
 
     Examples
     --------
@@ -182,6 +181,6 @@ def _literal(value: Any) -> exp.Expr:
         return exp.cast(exp.Literal.string(value.isoformat(" ")), "timestamptz" if value.tzinfo else "timestamp")
     if isinstance(value, date):
         return exp.cast(exp.Literal.string(value.isoformat()), "date")
-    plain = value if isinstance(value, int | np.integer) else f"{Decimal(value):f}"
+    plain = value if isinstance(value, int) else f"{Decimal(value):f}"
     found: exp.Expr = exp.Literal.number(str(plain).lstrip("-"))
     return exp.Neg(this=found) if str(plain).startswith("-") else found
