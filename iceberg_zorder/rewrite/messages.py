@@ -204,12 +204,15 @@ user_id reads 80.0 MB in 8 of 64 files (was 640.0 MB in 64 of 64 files).']
     return [f"{reads[0].upper()}{reads[1:]}: filters on {names} cost more{why}."]
 
 
-def one_file_each(groups: Sequence[Mapping[str, Any]], target: int) -> list[str]:
-    """Return the hint of :func:`.one_file` if each file group of a plan is a partition that becomes one file."""
-    is_one_each = len({each["partition"] for each in groups}) == len(groups) > 0
-    if not is_one_each or any(each["expected_data_files_count"] > 1 for each in groups):
+def one_file_each(groups: Sequence[tuple[str, int, int]], target: int) -> list[str]:
+    """Return the hint of :func:`.one_file` if each file group of a plan is a partition that becomes one file.
+
+    Groups are given by partition, number of expected files, and bytes.
+    """
+    is_one_each = len({partition for partition, _, _ in groups}) == len(groups) > 0
+    if not is_one_each or any(files > 1 for _, files, _ in groups):
         return []
-    return one_file(len(groups), sum(each["bytes"] for each in groups), target)
+    return one_file(len(groups), sum(size for _, _, size in groups), target)
 
 
 def why_nothing_of(table: str, left: Mapping[str, int]) -> str:
@@ -276,7 +279,9 @@ predicted scan fraction a 12.5% (50.0% today)
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
     if not plan["left"]:
-        lines += [f"  {each}" for each in one_file_each(plan["file_groups"], plan["target_file_size_bytes"])]
+        keys = "partition", "expected_data_files_count", "bytes"
+        groups = [tuple(group[key] for key in keys) for group in plan["file_groups"]]
+        lines += [f"  {each}" for each in one_file_each(groups, plan["target_file_size_bytes"])]
     lines += [f"  {each}" for each in scan_texts(plan, plan["scans"])]
     lines += [f"  predicted share read by {each['predicate']}: {_shares(each)}" for each in plan.get("predicates", [])]
     if workload := plan.get("workload"):

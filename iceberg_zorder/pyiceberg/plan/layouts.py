@@ -369,7 +369,8 @@ def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[Snapsho
     found = left_out(plan.table, order.ignored, alike)
     if plan.before and plan.after:
         if plan.target and not plan.left_tasks:
-            found += one_file_each(plan.to_dict()["file_groups"], plan.target.size)
+            groups = [(each.partition_path, each.expected_output_files, each.input_size) for each in plan.groups]
+            found += one_file_each(groups, plan.target.size)
         found += who_pays(plan.scans, plan.before, plan.after, open_cost(work.table.properties))
     found += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
