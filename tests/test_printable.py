@@ -83,8 +83,8 @@ def test_what_the_command_line_says() -> None:
     output.failure(Failure("Error", f"{HOSTILE}\nthe second line", 1))
     output.interrupted(HOSTILE)
     result = RewriteResult(1, 1, 1, 0, 0, HOSTILE, (ColumnScan(HOSTILE, 1.0, None, None),))
-    show_result(HOSTILE, {"columns": HOSTILE}, result, output)
-    show_result(HOSTILE, {"columns": None}, replace(result, rewritten_data_files_count=0), output)
+    show_result(HOSTILE, {"columns": HOSTILE}, result, output, "pyiceberg")
+    show_result(HOSTILE, {"columns": None}, replace(result, rewritten_data_files_count=0), output, "pyiceberg")
     for console in (stdout, stderr):
         assert is_clean(console.file.getvalue())  # type: ignore[attr-defined]
     assert "\nforged" not in stderr.file.getvalue()  # type: ignore[attr-defined]

@@ -218,7 +218,7 @@ def rewrite(
         found = named_table(table, "rewrite", catalog, uri, warehouse)
         chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
         result = chosen.rewrite(asked, predicate or [], shown, signals.done)
-        return tables.show_result(found.name, asked, result, shown, chosen)
+        return tables.show_result(found.name, asked, result, shown, chosen.name)
 
     _exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
@@ -291,7 +291,7 @@ def execute(
         found = tables.table_of(read, catalog, uri, warehouse)
         chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
         result = chosen.execute(read, shown, signals.done)
-        return tables.show_result(found.name, {"columns": read.spec.sort_order}, result, shown, chosen)
+        return tables.show_result(found.name, {"columns": read.spec.sort_order}, result, shown, chosen.name)
 
     _exit_after(work, f"the rewrite by {plan}", shown, leaves_files=True)
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
@@ -24,6 +24,7 @@ class PyIcebergEngine:
     """Plans and rewrites in this process, without a JVM; see :class:`iceberg_zorder.cli.table.Engine`."""
 
     table: NamedTable
+    name: ClassVar[str] = "pyiceberg"
 
     @staticmethod
     def of(table: NamedTable, conf: dict[str, str]) -> PyIcebergEngine:

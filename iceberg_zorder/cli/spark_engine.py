@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
@@ -39,6 +39,7 @@ class SparkEngine:
     table: str
     catalog: SparkCatalog
     conf: dict[str, str]
+    name: ClassVar[str] = "spark"
 
     @staticmethod
     def of(table: NamedTable, conf: dict[str, str]) -> SparkEngine:

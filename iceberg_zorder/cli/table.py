@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
@@ -62,6 +62,8 @@ class Engine(Protocol):
     ``asked`` holds the arguments that both engines' functions share: ``columns``, ``where``, ``options``, ``branch``.
     For a report, ``predicates`` and ``workload`` replace ``options``.
     """
+
+    name: ClassVar[str]
 
     def plan(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool

@@ -40,7 +40,7 @@ def spoken(kind: Literal["text", "json"]) -> tuple[Output, io.StringIO, io.Strin
 
 def test_text() -> None:
     output, stdout, stderr = spoken("text")
-    show_result("lake.db.t", {"columns": "a, b.`c d`"}, DONE, output)
+    show_result("lake.db.t", {"columns": "a, b.`c d`"}, DONE, output, "pyiceberg")
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Rewrote lake.db.t by a, b.`c d`"
     assert [line.split("│")[1:3] for line in lines if "│" in line] == [
@@ -56,7 +56,7 @@ def test_text() -> None:
 def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
     output, stdout, stderr = spoken("text")
     output.warning("Column b gets worse.")
-    show_result("lake.db.t", {"columns": "a"}, DRY_RUN, output)
+    show_result("lake.db.t", {"columns": "a"}, DRY_RUN, output, "pyiceberg")
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Would rewrite lake.db.t by a"
     assert [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line][5:] == [
@@ -75,7 +75,7 @@ def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
 @pytest.mark.parametrize("result", [DONE, NOTHING, DRY_RUN])
 def test_json(result: RewriteResult) -> None:
     output, stdout, _ = spoken("json")
-    show_result("lake.db.t", {"columns": "a,b"}, result, output)
+    show_result("lake.db.t", {"columns": "a,b"}, result, output, "pyiceberg")
     assert stdout.getvalue().count("\n") == 1
     said = json.loads(stdout.getvalue())
     is_dry_run = result is DRY_RUN

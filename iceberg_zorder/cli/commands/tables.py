@@ -67,11 +67,8 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
     return PyIcebergEngine.of(table, conf)
 
 
-def show_result(
-    table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output, engine: Engine | None = None
-) -> int:
+def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output, engine: str) -> int:
     """Show the result of a rewrite or dry run; returns exit code 1 if data files failed, else 0."""
-    by = {} if engine is None else {"engine": "pyiceberg" if isinstance(engine, PyIcebergEngine) else "spark"}
     count, told = result.failed_data_files_count, asdict(result)
     why = f"{count} data files of {table} could not be rewritten"
     failed = Failure(RewriteFailedError.__name__, why, FAILED) if count else None
@@ -93,7 +90,7 @@ def show_result(
         for key, when in (("before", "_before"), ("predicted", ""), ("actual", "_actual"))
     }
     error = failed.to_dict() if failed else {}
-    output.show({"table": table, "sort_order": asked["columns"], **by, **told, **shares, **error}, render)
+    output.show({"table": table, "sort_order": asked["columns"], "engine": engine, **told, **shares, **error}, render)
     if failed:
         output.incomplete(failed)
     return FAILED if failed else 0
