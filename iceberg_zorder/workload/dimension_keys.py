@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ READERS = {"spark": 64, "trino": 64, "duckdb": 1, "other": 0}
 """The most ranges of a join's keys by which each engine skips files; ``other`` engines skip no files by joins.
 
 Spark, with this project's jar, and Trino take ranges or sets of keys; DuckDB takes the least and the greatest key."""
+DEFAULT_READERS = ("spark",)
 MOST_KEYS = 10_000
 """Joins with more selected keys are left out: such keys are rarely close to each other."""
 _KEY_TYPES = ("int", "long", "date", "timestamp", "timestamptz", "string", "decimal")
@@ -175,12 +175,8 @@ def _ranges(keys: Sequence[Any], most: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _literal(value: Any) -> exp.Expr:
-    if isinstance(value, str):
-        return exp.Literal.string(value)
     if isinstance(value, datetime):
         return exp.cast(exp.Literal.string(value.isoformat(" ")), "timestamptz" if value.tzinfo else "timestamp")
     if isinstance(value, date):
         return exp.cast(exp.Literal.string(value.isoformat()), "date")
-    plain = value if isinstance(value, int) else f"{Decimal(value):f}"
-    found: exp.Expr = exp.Literal.number(str(plain).lstrip("-"))
-    return exp.Neg(this=found) if str(plain).startswith("-") else found
+    return exp.convert(value)

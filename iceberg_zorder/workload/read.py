@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.boxes import boxes_of
-from iceberg_zorder.workload.dimension_keys import Dimensions
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain
@@ -34,7 +34,7 @@ def read_workload(
     kind: Format | None = None,
     now: datetime | None = None,
     dimensions: Dimensions | None = None,
-    readers: Sequence[str] = ("spark",),
+    readers: Sequence[str] = DEFAULT_READERS,
 ) -> Workload:
     """Read the workload of a table; the parameters are those of StatementReader.
 

@@ -23,7 +23,7 @@ from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.rewrite.predicate import as_timestamp
-from iceberg_zorder.workload.dimension_keys import Dimensions, check_readers
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions, check_readers
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.readers.files import Format
 from iceberg_zorder.workload.scanned_table import ScannedTable
@@ -41,7 +41,7 @@ class QueryFiles:
     dialect: str | None
     as_of: datetime | None
     kind: Format | None
-    readers: tuple[str, ...] = ("spark",)
+    readers: tuple[str, ...] = DEFAULT_READERS
 
     def read(self, table: ScannedTable, dimensions: Dimensions) -> Workload:
         """Return the workload of the files; reads only dimensions, which the table is joined with."""
@@ -113,7 +113,7 @@ def advise(
     read_with = {
         "dialect": queries.dialect,
         "as-of": as_of.isoformat(" ") if as_of else None,
-        "readers": ",".join(queries.readers) if queries.readers != ("spark",) else None,
+        "readers": ",".join(queries.readers) if queries.readers != DEFAULT_READERS else None,
     }
     with failures(f"advise on {table.name}", output):
         loaded = load_table(table.catalog, table.identifier)

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from iceberg_zorder.maintain.policy import written
 from iceberg_zorder.maintain.policy.relative_dates import folded
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS
 
 DISABLED_PROPERTY = "maintenance.disabled"
 """Table property by which owners opt out, named as in OpenHouse."""
@@ -174,7 +175,7 @@ class QueryFiles:
     """Format of the files; default: detected per file."""
     dialect: written.Dialect = None
     """SQL dialect of the files, one of sqlglot's."""
-    readers: written.Readers = ("spark",)
+    readers: written.Readers = DEFAULT_READERS
     """Engines that read the table, which tells how joins skip files."""
     pays_within: written.Duration = timedelta(days=7)
     """Time in which the queries must save the bytes that a rewrite for them reads and writes."""

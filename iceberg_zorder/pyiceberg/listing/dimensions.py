@@ -43,6 +43,7 @@ class CatalogDimensions:
     def __init__(self, catalog: Catalog, beside: tuple[str, ...]) -> None:
         self._catalog, self._beside = catalog, beside
         self._tables: dict[tuple[str, ...], Table | None] = {}
+        self._scanned: dict[tuple[str, ...], ScannedTable] = {}
         self._keys: dict[tuple[tuple[str, ...], Name, str], Sequence[Any] | None] = {}
         self._is_full = False
 
@@ -56,7 +57,10 @@ class CatalogDimensions:
         for each in tried:
             table = self._table(each)
             if table is not None:
-                return scanned_table(table, each)
+                # Every statement asks for it, and each keeps what it derives of the columns.
+                if each not in self._scanned:
+                    self._scanned[each] = scanned_table(table, each)
+                return self._scanned[each]
         return None
 
     def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002

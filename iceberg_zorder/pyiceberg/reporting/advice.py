@@ -56,6 +56,7 @@ from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_
 from iceberg_zorder.rewrite.predicate import Name, Predicate
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, completed_options
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS
 from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.normal_form import normal_form
@@ -79,7 +80,7 @@ def advise(
     least_saving: float = LEAST_SAVING,
     progress: Progress = silent,
     files: WorkloadFiles | None = None,
-    readers: Sequence[str] = ("spark",),
+    readers: Sequence[str] = DEFAULT_READERS,
 ) -> Advice:
     """Advise on a table's layout for its workload.
 

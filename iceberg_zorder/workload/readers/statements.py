@@ -16,7 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.dimension_keys import READERS, Dimensions, KeyLookup, check_readers
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, READERS, Dimensions, KeyLookup, check_readers
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -107,7 +107,7 @@ class StatementReader:
         dialect: str | None = None,
         as_of: datetime | None = None,
         dimensions: Dimensions | None = None,
-        readers: Sequence[str] = ("spark",),
+        readers: Sequence[str] = DEFAULT_READERS,
     ) -> None:
         self._dialect = dialect_of(dialect)
         self._table = table
