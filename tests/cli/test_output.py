@@ -83,6 +83,7 @@ def test_json(result: RewriteResult) -> None:
         "version": 1,
         "table": "lake.db.t",
         "sort_order": "a,b",
+        "engine": "pyiceberg",
         **json.loads(json.dumps(asdict(result))),
         # As in plans.
         "scan_fractions": {"[a]": 0.125, "b": 0.2} if is_dry_run else {},
