@@ -166,6 +166,21 @@ def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -
         star.sql("DROP TABLE lake.db.keys PURGE")
 
 
+def test_gaps_between_keys_are_worth_nothing_outside_of_the_tables_values(star: SparkSession) -> None:
+    star.sql(
+        "CREATE TABLE lake.db.centuries USING iceberg AS"
+        " SELECT cast(id AS int) - 100000 AS i, id % 1000 DIV 100 AS g FROM range(0, 200000)"
+    )
+    try:
+        # A group has 20,000 keys in 200 runs, and 7 of these lie within the table's values.
+        query = check(
+            star, "SELECT /*+ BROADCAST(c) */ fact.id FROM lake.db.fact JOIN lake.db.centuries c USING (i) WHERE g = 3"
+        )
+        assert skipped(query) == [FILES - 7]
+    finally:
+        star.sql("DROP TABLE lake.db.centuries PURGE")
+
+
 def test_equal_scans_are_read_once(star: SparkSession) -> None:
     sql = (
         "WITH part AS (SELECT fact.r, count(*) AS n FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3 GROUP BY fact.r)"

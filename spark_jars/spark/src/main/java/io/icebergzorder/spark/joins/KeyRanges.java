@@ -18,7 +18,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * The keys of a join as a predicate that Iceberg evaluates against files' bounds.
  *
  * <p>Iceberg evaluates IN for at most 200 values. More keys become at most 64 ranges that hold all of them, cut at the largest gaps
- * between keys.
+ * between keys. Gaps outside of the table's values separate no files: a table of dates has centuries, and a table of sales some years.
  */
 final class KeyRanges {
   static final int MOST_VALUES = 200;
@@ -26,8 +26,8 @@ final class KeyRanges {
 
   private KeyRanges() {}
 
-  /** The predicate for the keys; nothing if bounds cannot tell which files hold them. */
-  static Optional<Predicate> of(Predicate in) {
+  /** The predicate for the keys; nothing if bounds cannot tell which files hold them. The table's extent may be outdated. */
+  static Optional<Predicate> of(Predicate in, Extent table) {
     Expression[] children = in.children();
     if (!in.name().equals("IN") || children.length < 1) {
       return Optional.empty();
@@ -54,7 +54,7 @@ final class KeyRanges {
       System.arraycopy(distinct, 0, values, 1, distinct.length);
       return Optional.of(new Predicate("IN", values));
     }
-    return Optional.of(ranges(children[0], distinct));
+    return Optional.of(ranges(children[0], distinct, table));
   }
 
   /** Whether bounds order a key as a join compares it. */
@@ -71,8 +71,8 @@ final class KeyRanges {
     return ((Comparable<Object>) a).compareTo(b);
   }
 
-  private static Predicate ranges(Expression column, Literal<?>[] keys) {
-    double[] places = Arrays.stream(keys).mapToDouble(key -> place(key.value())).toArray();
+  private static Predicate ranges(Expression column, Literal<?>[] keys, Extent table) {
+    double[] places = Arrays.stream(keys).mapToDouble(key -> table.nearest(place(key.value()))).toArray();
     int[] ends =
         IntStream.concat(
                 IntStream.range(0, keys.length - 1)

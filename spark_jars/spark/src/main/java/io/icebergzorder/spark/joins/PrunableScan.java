@@ -2,8 +2,10 @@ package io.icebergzorder.spark.joins;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.iceberg.TableMetadata;
@@ -48,12 +50,16 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
     NamedReference[] partitions = ((SupportsRuntimeV2Filtering) iceberg).filterAttributes();
     try {
       Set<String> names = new HashSet<>();
-      Stream<NamedReference> tight = TightColumns.of(builder.table().table(), metadata, readSchema()).stream();
+      Stream<NamedReference> tight = tightColumns().keySet().stream();
       return Stream.concat(Arrays.stream(partitions), tight).filter(each -> names.add(each.toString())).toArray(NamedReference[]::new);
     } catch (RuntimeException | LinkageError e) {
       JoinPruning.warnOnce("Joins skip no files, because the bounds of a table's files cannot be read", e);
       return partitions;
     }
+  }
+
+  private Map<NamedReference, Extent> tightColumns() {
+    return TightColumns.of(builder.table().table(), metadata, readSchema());
   }
 
   @Override
@@ -76,9 +82,12 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
   /** Whether the files that may hold the keys are planned. */
   private boolean planAgain(Predicate[] predicates, Predicate[] ofPartitions) {
     try {
+      Map<String, Extent> extents = new HashMap<>();
+      tightColumns().forEach((column, extent) -> extents.put(column.toString(), extent));
       List<Predicate> ranges = new ArrayList<>();
       for (Predicate predicate : predicates) {
-        KeyRanges.of(predicate).ifPresent(ranges::add);
+        String column = predicate.children().length == 0 ? "" : predicate.children()[0].toString();
+        KeyRanges.of(predicate, extents.getOrDefault(column, Extent.UNKNOWN)).ifPresent(ranges::add);
       }
       Scan again = ranges.isEmpty() ? null : builder.buildAgain(ranges, metadata);
       if (!(again instanceof SupportsRuntimeV2Filtering filtered) || !again.readSchema().equals(readSchema())) {

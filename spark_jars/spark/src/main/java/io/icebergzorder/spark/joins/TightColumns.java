@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -44,7 +45,8 @@ import org.apache.spark.sql.types.StructType;
  * The columns in which a table's files are boxes: a value lies within the bounds of at most half of the files.
  *
  * <p>Keys of other columns would skip few files, and cost a query the evaluation of the join's small side before the scan. Reading the
- * bounds takes as long as planning a scan of the whole table, so only the shares are kept: until a rewrite, or until the number of files has
+ * bounds takes as long as planning a scan of the whole table, so only the share and the extent of
+ * each column are kept: until a rewrite, or until the number of files has
  * changed by more than a tenth.
  */
 final class TightColumns {
@@ -56,30 +58,35 @@ final class TightColumns {
 
   private static final int MOST_TABLES = 200;
 
-  /** The shares by table and its last rewrite; the least recently used goes first. */
-  private static final Map<String, Shares> SHARES =
+  /** What was measured by table and its last rewrite; the least recently used goes first. */
+  private static final Map<String, Measured> MEASURED =
       Collections.synchronizedMap(
           new LinkedHashMap<>(16, 0.75f, true) {
             @Override
-            protected boolean removeEldestEntry(Map.Entry<String, Shares> eldest) {
+            protected boolean removeEldestEntry(Map.Entry<String, Measured> eldest) {
               return size() > MOST_TABLES;
             }
           });
 
-  /** The shares of columns by field id, and the number of files among which the first were measured. */
-  private record Shares(long files, Map<Integer, Double> byField) {
+  /** The boxes of columns by field id, and the number of files among which the first were measured. */
+  private record Measured(long files, Map<Integer, Boxes> byField) {
     boolean holdFor(long now) {
       return 10 * Math.abs(now - files) <= files;
     }
   }
 
+  /** The mean share of the files with values that may hold one, and the extent of all. */
+  private record Boxes(double share, Extent extent) {
+    static final Boxes NONE = new Boxes(1, Extent.UNKNOWN);
+  }
+
   private TightColumns() {}
 
   /** The tight ones of the columns that a scan reads, by the table's current snapshot, whichever the scan reads. */
-  static List<NamedReference> of(Table table, TableMetadata metadata, StructType read) {
+  static Map<NamedReference, Extent> of(Table table, TableMetadata metadata, StructType read) {
     Snapshot snapshot = metadata.currentSnapshot();
     if (snapshot == null) {
-      return List.of();
+      return Map.of();
     }
     List<Types.NestedField> fields = new ArrayList<>();
     for (String name : read.fieldNames()) {
@@ -88,11 +95,15 @@ final class TightColumns {
         fields.add(field);
       }
     }
-    Map<Integer, Double> shares = shares(table, snapshot, metadata, fields);
-    return fields.stream()
-        .filter(field -> shares.get(field.fieldId()) <= LARGEST_SHARE)
-        .<NamedReference>map(field -> Expressions.column(SparkInternals.quoted(field.name())))
-        .toList();
+    Map<Integer, Boxes> boxes = boxes(table, snapshot, metadata, fields);
+    Map<NamedReference, Extent> found = new LinkedHashMap<>();
+    for (Types.NestedField field : fields) {
+      Boxes of = boxes.get(field.fieldId());
+      if (of.share() <= LARGEST_SHARE) {
+        found.put(Expressions.column(SparkInternals.quoted(field.name())), of.extent());
+      }
+    }
+    return found;
   }
 
   /** Types that Spark and Iceberg's bounds order alike. Spark joins floating numbers by an expression, not by the column itself. */
@@ -103,20 +114,20 @@ final class TightColumns {
     };
   }
 
-  /** The shares of some columns; those that no query has asked for before are measured. */
-  private static Map<Integer, Double> shares(
+  /** The boxes of some columns; those that no query has asked for before are measured. */
+  private static Map<Integer, Boxes> boxes(
       Table table, Snapshot snapshot, TableMetadata metadata, List<Types.NestedField> fields) {
     String key = metadata.uuid() + " " + metadata.location() + " " + lastRewrite(metadata, snapshot);
     long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
-    Map<Integer, Double> known =
-        SHARES
-            .compute(key, (any, old) -> old != null && old.holdFor(files) ? old : new Shares(files, new ConcurrentHashMap<>()))
+    Map<Integer, Boxes> known =
+        MEASURED
+            .compute(key, (any, old) -> old != null && old.holdFor(files) ? old : new Measured(files, new ConcurrentHashMap<>()))
             .byField();
     List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
     if (!missing.isEmpty()) {
-      double[] shares = measure(table, snapshot, metadata.schema(), missing);
-      for (int i = 0; i < shares.length; i++) {
-        known.put(missing.get(i).fieldId(), shares[i]);
+      List<Boxes> measured = measure(table, snapshot, metadata.schema(), missing);
+      for (int i = 0; i < measured.size(); i++) {
+        known.put(missing.get(i).fieldId(), measured.get(i));
       }
     }
     return known;
@@ -132,7 +143,7 @@ final class TightColumns {
     return 0;
   }
 
-  private static double[] measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
+  private static List<Boxes> measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
     List<ClusteringColumn> columns =
         fields.stream().map(field -> new ClusteringColumn(List.of(field.name()), field.type().toString())).toList();
     BoundedFiles files = new FileBounds(columns, schema, visitor -> visit(table, snapshot, fields, visitor)).all();
@@ -140,8 +151,8 @@ final class TightColumns {
     Sample bounds = new Sample(files.columns().stream().map(each -> each.lower().and(each.upper())).toList());
     List<MeasuredFiles> measured = List.of(new MeasuredFiles(files, bounds, bounds.rows()));
     return IntStream.range(0, columns.size())
-        .mapToDouble(column -> files.count() < 2 ? 1 : share(measured, files.columns().get(column), column))
-        .toArray();
+        .mapToObj(column -> files.count() < 2 ? Boxes.NONE : boxes(measured, files.columns().get(column), column))
+        .toList();
   }
 
   private static void visit(Table table, Snapshot snapshot, List<Types.NestedField> fields, Consumer<DataFile> visitor) {
@@ -161,13 +172,25 @@ final class TightColumns {
     }
   }
 
-  /** The mean share of the files with values that may hold one; 1 if bounds may be wrong. */
-  private static double share(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
-    if (bounds.column().type().equals("string") && hasReplaced(bounds.lower().and(bounds.upper()))) {
-      return 1;
-    }
+  /** A share of 1 if bounds may be wrong. */
+  private static Boxes boxes(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
     FilterRead read = ScanMeasurement.of(measured, column, UnaryOperator.identity());
-    return read == null ? 1 : read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count();
+    if (read == null || bounds.column().type().equals("string") && hasReplaced(bounds.lower().and(bounds.upper()))) {
+      return Boxes.NONE;
+    }
+    return new Boxes(read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count(), extent(bounds));
+  }
+
+  /** Of whole numbers and times, whose keys are their values; not known for decimals and text. */
+  private static Extent extent(ColumnBounds bounds) {
+    String type = bounds.column().type();
+    int[] files = IntStream.range(0, bounds.size()).filter(bounds::hasValues).toArray();
+    if (type.equals("string") || type.startsWith("decimal") || !Arrays.stream(files).allMatch(bounds::isBounded)) {
+      return Extent.UNKNOWN;
+    }
+    return new Extent(
+        Arrays.stream(files).mapToLong(bounds.lower()::longKey).min().orElseThrow(),
+        Arrays.stream(files).mapToLong(bounds.upper()::longKey).max().orElseThrow());
   }
 
   /** Whether a bound has U+FFFD: Iceberg writes it for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. */
