@@ -25,8 +25,8 @@ Rows = list[tuple[Any, ...]]
 JOIN_PRUNING = "spark.iceberg-zorder.join-pruning"
 JOINS = "+joins"
 """Ends the name of a variant whose joins skip files; a layout's own name is the variant whose joins do not."""
-JOINED = (INGESTED, WORKLOAD)
-"""The layouts that Spark measures with joins that skip files, too."""
+JOINED = {INGESTED: (INGESTED, INGESTED + JOINS), WORKLOAD: (WORKLOAD + JOINS,)}
+"""The variants of the layouts that Spark measures with joins that skip files. Who has the jar has both."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,8 @@ class SparkEngine:
         self._last = -1
 
     def variants(self, layouts: Sequence[str]) -> tuple[str, ...]:
-        """List each layout without joins that skip files, and some of them with these joins, too."""
-        return tuple(
-            variant
-            for layout in layouts
-            for variant in ((layout, f"{layout}{JOINS}") if layout in JOINED else (layout,))
-        )
+        """List the variants of each layout."""
+        return tuple(variant for layout in layouts for variant in JOINED.get(layout, (layout,)))
 
     def use(self, variant: str) -> None:
         """Have the next queries read the tables of a variant."""

@@ -28,7 +28,8 @@ With our layouts, TPC-H's queries read fewer bytes, because its rows arrive by o
 Spark, two queries that join the lines of an order lose more than the others gain. Layouts do not help TPC-DS: its sales
 arrive sorted by day."""
 _SUMMARY = """\
-Changes are relative to the tables as ingested; less is better. Counts are of queries that differ by over 5%."""
+Changes are relative to the first row of each run; less is better. Counts are of queries that differ by over 5%. *Joins*
+means that `spark.iceberg-zorder.join-pruning` was on. CPU is that of Spark's JVM, where it was measured."""
 _WHY = (
     "**Joins.** Other queries filter dimensions, so keys of the large table are known only after a join. Without joins "
     "that skip files, Iceberg on Spark uses keys of partition columns only. These tables have none.",
@@ -44,12 +45,6 @@ _WHY = (
     "**Local joins.** H18 and H21 join lines of one order, so they are fastest as ingested. With ours from the "
     "workload, Spark takes 358 s instead of 318; without these two, 235 s instead of 258.",
 )
-_JOINS = """\
-Queries take turns with `spark.iceberg-zorder.join-pruning` off and on, in one session. *Half* counts queries that read
-at most half of the bytes with it on. *Worst* is the largest ratio of a query's times, by the medians of its rounds."""
-_JOINS_MEASURED = """\
-MB are the data files left after joins, as each scan reports them to Spark when it starts, even if adaptive execution
-replaces it later. CPU is the JVM's."""
 _LAYOUTS = (
     "Spark wrote all layouts, in about as many files.",
     "*Iceberg's z-order* and *ours, usual columns*: by the date and the key of most joins.",
@@ -67,8 +62,6 @@ _MEASURES = (
 def page(figures: Mapping[str, Any]) -> str:
     """Return the page."""
     runs = sorted(figures["runs"], key=lambda run: (run["set"] != "tpch", run["engine"], run["scale"]))
-    whole = [run for run in runs if _is_largest(run, runs)]
-    joins = [run for run in runs if _joined(run)]
     lines = [
         *head("Queries", _ABOUT, figures.get("note", "")),
         "",
@@ -76,17 +69,16 @@ def page(figures: Mapping[str, Any]) -> str:
         "",
         *paragraph(_RESULT),
         "",
-        *_summary(whole),
+        *_summary(runs),
         "",
-        *paragraph(_SUMMARY),
+        *paragraph(f"{_SUMMARY}{_slower(runs)}"),
         "",
-        *(_of_joins(joins) if joins else ()),
-        *_why(whole),
+        *_why(runs),
     ]
     about = "[queries.json](queries.json) has every query, the tables and their columns."
     lines += how("make bench-queries", _machines(runs), f"{about} {_alike(runs)}")
     sets = [f"{of.title}: {of.about}" for of in SETS]
-    lines += ["", *bullets(*sets, *_LAYOUTS, _of_workload(runs), _of_bytes(whole), *_MEASURES)]
+    lines += ["", *bullets(*sets, *_LAYOUTS, _of_workload(runs), _of_bytes(runs), *_MEASURES)]
     return "\n".join(lines) + "\n"
 
 
@@ -113,50 +105,29 @@ def _place(run: Run) -> tuple[str, str, float]:
     return run["set"], run["engine"], run["scale"]
 
 
-def _is_largest(run: Run, runs: Sequence[Run]) -> bool:
-    """Whether no other run of the same has more layouts: that one has the comparison of layouts."""
-    return run == max((each for each in runs if _place(each) == _place(run)), key=lambda each: len(each["layouts"]))
+def _slower(runs: Sequence[Run]) -> str:
+    """Name the queries that joins made slower, in the median of their rounds, or in their only one."""
+    found = []
+    for run in runs:
+        for variant in filter(_has_joins, variants(run)):
+            ratios = sorted(((ratio, name) for name, ratio in _ratios(run, variant).items()), reverse=True)
+            slower = ", ".join(f"{name} {ratio:.2f}" for ratio, name in ratios if ratio > _SLOWER) or "none"
+            found.append(f"{_title(run)} {_variant_title(variant)}: {slower}")
+    return f" Queries that took over {_SLOWER:.2f} times as long: {'; '.join(found)}." if found else ""
 
 
-def _joined(run: Run) -> list[str]:
-    """List the layouts that were measured with joins that skip files, too."""
-    return [layout for layout in run["layouts"] if layout + JOINS in variants(run)]
+def _has_joins(variant: str) -> bool:
+    return variant.endswith(JOINS)
 
 
-def _of_joins(runs: Sequence[Run]) -> Iterator[str]:
-    yield from ("## Joins that skip files in Spark", "", *paragraph(_JOINS), "")
-    header = ("", "layout", "MB off, on", "CPU s off, on", "s off, on", "half", "worst")
-    yield from table(header, [_joins_row(run, layout) for run in runs for layout in _joined(run)], texts=2)
-    yield ""
-    slower = [
-        f"{_title(run)} {TITLES[layout]}: {found}"
-        for run in runs
-        for layout in _joined(run)
-        if (found := _slower(run, layout))
-    ]
-    yield from paragraph(f"{_JOINS_MEASURED} Queries above {_SLOWER:.2f}: {'; '.join(slower) or 'none'}.")
-    yield ""
-
-
-def _joins_row(run: Run, layout: str) -> list[str]:
-    row = [_named(run) if layout == _joined(run)[0] else "", TITLES[layout]]
-    for what, unit in (("bytes", 1e6), ("cpu", 1), ("seconds", 1)):
-        off, on = total(run, what, layout), total(run, what, layout + JOINS)
-        row.append(f"{off / unit:,.1f}, {on / unit:,.1f} ({on / off:.2f}x)")
-    half = sum(query["bytes"][layout + JOINS] <= query["bytes"][layout] / 2 for query in run["queries"])
-    worst, name = max(_ratios(run, layout))
-    return [*row, str(half), f"{worst:.2f} {name}"]
-
-
-def _ratios(run: Run, layout: str) -> list[tuple[float, str]]:
-    """List how many times as long each query takes with joins that skip files."""
+def _ratios(run: Run, variant: str) -> dict[str, float]:
+    """Tell how many times as long each query takes as on the tables as ingested."""
     timed = [query for query in run["queries"] if query["seconds"]]
-    return [(query["seconds"][layout + JOINS] / query["seconds"][layout], query["query"]) for query in timed]
+    return {query["query"]: query["seconds"][variant] / query["seconds"][INGESTED] for query in timed}
 
 
-def _slower(run: Run, layout: str) -> str:
-    found = sorted(_ratios(run, layout), reverse=True)
-    return ", ".join(f"{name} {ratio:.2f}" for ratio, name in found if ratio > _SLOWER)
+def _variant_title(variant: str) -> str:
+    return TITLES[variant.removesuffix(JOINS)] + (", joins" if _has_joins(variant) else "")
 
 
 def _title(run: Run) -> str:
@@ -199,7 +170,7 @@ def _of_bytes(runs: Sequence[Run]) -> str:
     )
 
 
-def total(run: Run, what: str, layout: str) -> float:
+def total(run: Run, what: str, variant: str) -> float:
     """Sum something over the queries.
 
     Examples
@@ -207,35 +178,40 @@ def total(run: Run, what: str, layout: str) -> float:
     >>> total({"queries": [{"bytes": {"ours": 3}}, {"bytes": {"ours": 4}}]}, "bytes", "ours")
     7.0
     """
-    return float(sum(query[what][layout] for query in run["queries"] if query[what]))
+    return float(sum(query[what][variant] for query in run["queries"] if query[what]))
 
 
 def _summary(runs: Sequence[Run]) -> Iterator[str]:
-    yield "| tables | layout | MB | fewer/more | s | mean ratio of times | faster/slower |"
-    yield "|---|---|--:|--:|--:|--:|--:|"
-    for run in runs:
-        for layout in run["layouts"]:
-            own = [f"{_named(run)}, {_ENGINES[run['engine']]}" if layout == INGESTED else "", TITLES[layout]]
-            own += [_sum(run, "bytes", layout, 1e6), _fewer_and_more(run, "bytes", layout)]
-            timed = [query["seconds"] for query in run["queries"] if query["seconds"]]
-            ratios = (seconds[layout] / seconds[INGESTED] for seconds in timed)
-            own += [_sum(run, "seconds", layout, 1), f"{geometric_mean(ratios):.2f}"]
-            own += [_fewer_and_more(run, "seconds", layout)]
-            yield f"| {' | '.join(own)} |"
+    header = ("tables", "layout", "MB", "fewer/more", "CPU s", "s", "mean ratio of times", "faster/slower")
+    yield from table(header, [_row(run, variant) for run in runs for variant in variants(run)], texts=2)
 
 
-def _sum(run: Run, what: str, layout: str, unit: float) -> str:
-    found, before = total(run, what, layout), total(run, what, INGESTED)
-    change = "" if layout == INGESTED else f" {found / before - 1:+.0%}"
+def _row(run: Run, variant: str) -> list[str]:
+    has_cpu = any(query.get("cpu") for query in run["queries"])
+    return [
+        f"{_named(run)}, {_ENGINES[run['engine']]}" if variant == INGESTED else "",
+        _variant_title(variant),
+        _sum(run, "bytes", variant, 1e6),
+        _fewer_and_more(run, "bytes", variant),
+        _sum(run, "cpu", variant, 1) if has_cpu else "",
+        _sum(run, "seconds", variant, 1),
+        f"{geometric_mean(_ratios(run, variant).values()):.2f}",
+        _fewer_and_more(run, "seconds", variant),
+    ]
+
+
+def _sum(run: Run, what: str, variant: str, unit: float) -> str:
+    found, before = total(run, what, variant), total(run, what, INGESTED)
+    change = "" if variant == INGESTED else f" {found / before - 1:+.0%}"
     return f"{found / unit:,.1f}{change}"
 
 
-def _fewer_and_more(run: Run, what: str, layout: str) -> str:
+def _fewer_and_more(run: Run, what: str, variant: str) -> str:
     """Count the queries that are better and worse by more than a twentieth."""
-    pairs = [(query[what][layout], query[what][INGESTED]) for query in run["queries"] if query[what]]
+    pairs = [(query[what][variant], query[what][INGESTED]) for query in run["queries"] if query[what]]
     better = sum(own < (1 - _NOTABLE) * before for own, before in pairs)
     worse = sum(own > (1 + _NOTABLE) * before for own, before in pairs)
-    return "" if layout == INGESTED else f"{better}/{worse}"
+    return "" if variant == INGESTED else f"{better}/{worse}"
 
 
 def _why(runs: Sequence[Run]) -> Iterator[str]:
