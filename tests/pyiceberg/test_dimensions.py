@@ -78,7 +78,7 @@ def test_a_workload_of_many_joins_ends_its_lookups(
     with caplog.at_level(logging.WARNING, "iceberg_zorder"):
         keys = [found.keys(day, ("day_key",), f"name = 'day {number}'") for number in (0, 1, 2, 3, 0)]
     assert [each is None for each in keys] == [False, False, True, True, False]
-    assert caplog.text.count("Looked up 2 sets of join keys: further joins filter nothing") == 1
+    assert caplog.text.count("Made 2 lookups of join keys: joins that need another one filter nothing") == 1
 
 
 def star(catalog: Catalog) -> Table:

@@ -1,4 +1,4 @@
-"""The tables of a catalog with which another one is joined, and the keys of their rows."""
+"""Finds dimensions, the small tables of joins, in a catalog, and reads their join keys."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from iceberg_zorder.workload.scanned_table import ScannedTable
 
 _LOG = logging.getLogger("iceberg_zorder")
 _MOST_ROWS = 5_000_000
-"""Larger tables are not read for their keys: they are no dimensions."""
+"""Larger tables are not read for their keys, because they are no dimensions."""
 _MOST_LOOKUPS = 1_000
-"""Most different lookups for one workload, because each reads files of a dimension; further joins are left out."""
+"""Most lookups for one workload, because each reads data files; joins that need another one filter nothing."""
 
 
 def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedTable, CatalogDimensions]:
@@ -30,18 +30,20 @@ def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedT
 
 
 class CatalogDimensions:
-    """Dimensions in a table's catalog, each loaded once; names without a namespace are looked up beside the table.
+    """Dimensions in a table's catalog, each loaded once.
+
+    Names without a namespace are looked up in that of the statement, then in that of the large table.
 
     Parameters
     ----------
     catalog : pyiceberg.catalog.Catalog
         The catalog.
-    beside : tuple of str
-        The table's namespace.
+    namespace : tuple of str
+        The large table's namespace.
     """
 
-    def __init__(self, catalog: Catalog, beside: tuple[str, ...]) -> None:
-        self._catalog, self._beside = catalog, beside
+    def __init__(self, catalog: Catalog, namespace: tuple[str, ...]) -> None:
+        self._catalog, self._namespace = catalog, namespace
         self._tables: dict[tuple[str, ...], Table | None] = {}
         self._scanned: dict[tuple[str, ...], ScannedTable] = {}
         self._keys: dict[tuple[tuple[str, ...], Name, str], Sequence[Any] | None] = {}
@@ -50,17 +52,17 @@ class CatalogDimensions:
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
         if len(name) == 1:
-            tried = [(*each, *name) for each in dict.fromkeys((namespace, self._beside)) if each]
+            candidates = [(*each, *name) for each in dict.fromkeys((namespace, self._namespace)) if each]
         else:
-            # Engines have names of their own for a catalog.
-            tried = [name, name[1:]] if len(name) > 2 else [name]
-        for each in tried:
-            table = self._table(each)
+            # The first of three parts may be an engine's own name for the catalog.
+            candidates = [name, name[1:]] if len(name) > 2 else [name]
+        for identifier in candidates:
+            table = self._table(identifier)
             if table is not None:
-                # Every statement asks for it, and each keeps what it derives of the columns.
-                if each not in self._scanned:
-                    self._scanned[each] = scanned_table(table, each)
-                return self._scanned[each]
+                # Many statements ask for the same table, and its facts about columns are kept with it.
+                if identifier not in self._scanned:
+                    self._scanned[identifier] = scanned_table(table, identifier)
+                return self._scanned[identifier]
         return None
 
     def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
@@ -70,27 +72,30 @@ class CatalogDimensions:
         -------
         sequence, or None
             None for more than 10,000 values, for tables of more than 5 million rows, for those that cannot be read, and
-            after 1,000 different lookups.
+            after 1,000 lookups. An empty sequence means that no row matches.
         """
-        asked = (dimension.identifier, column, filter)
-        if asked not in self._keys:
+        lookup = (dimension.identifier, column, filter)
+        if lookup not in self._keys:
             if len(self._keys) == _MOST_LOOKUPS:
                 if not self._is_full:
-                    _LOG.warning("Looked up %s sets of join keys: further joins filter nothing", f"{_MOST_LOOKUPS:,}")
+                    message = "Made %s lookups of join keys: joins that need another one filter nothing"
+                    _LOG.warning(message, f"{_MOST_LOOKUPS:,}")
                 self._is_full = True
                 return None
             try:
-                self._keys[asked] = self._read(*asked)
-            except Exception as error:  # whatever a dimension's files raise, the workload is read without it
+                self._keys[lookup] = self._read(*lookup)
+            except Exception as error:  # readers raise errors of many kinds, and the workload needs no dimension
                 _LOG.warning("Cannot look up keys in %s: %s", ".".join(dimension.identifier), error)
-                self._keys[asked] = None
-        return self._keys[asked]
+                self._keys[lookup] = None
+        return self._keys[lookup]
 
     def _read(self, identifier: tuple[str, ...], column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
         table = self._table(identifier)
-        snapshot = None if table is None else table.current_snapshot()
-        if table is None or snapshot is None:
-            return [] if table is not None else None
+        if table is None:
+            return None
+        snapshot = table.current_snapshot()
+        if snapshot is None:
+            return []
         rows = int((snapshot.summary["total-records"] if snapshot.summary else None) or 0)
         if rows > _MOST_ROWS:
             return None

@@ -1,11 +1,11 @@
 package io.icebergzorder.spark.joins;
 
-/** The least and the greatest value that a column's files may hold, on the line on which {@link KeyRanges} measures gaps. */
+/** The least and the greatest value of a column in the files that were measured, as numbers by which {@link KeyRanges} measures gaps. */
 record Extent(double least, double greatest) {
   static final Extent UNKNOWN = new Extent(Double.NEGATIVE_INFINITY, Double.POSITIVE_INFINITY);
 
-  /** The value itself, or the end that it lies beyond. */
-  double nearest(double place) {
-    return Math.max(least, Math.min(place, greatest));
+  /** The value, or the nearest one within the extent. */
+  double clamp(double value) {
+    return Math.max(least, Math.min(value, greatest));
   }
 }

@@ -17,8 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The keys of a join as a predicate that Iceberg evaluates against files' bounds.
  *
- * <p>Iceberg evaluates IN for at most 200 values. More keys become at most 64 ranges that hold all of them, cut at the largest gaps
- * between keys. Gaps outside of the table's values separate no files: a table of dates has centuries, and a table of sales some years.
+ * <p>Iceberg evaluates IN for at most 200 values. More keys become at most 64 ranges that hold all of them, split at the largest gaps
+ * between keys. A gap beyond the table's own values skips no file: a dimension of dates has centuries, and the sales only some years.
  */
 final class KeyRanges {
   static final int MOST_VALUES = 200;
@@ -26,7 +26,7 @@ final class KeyRanges {
 
   private KeyRanges() {}
 
-  /** The predicate for the keys; nothing if bounds cannot tell which files hold them. The table's extent may be outdated. */
+  /** The predicate for the keys; nothing if bounds cannot tell which files hold them. An outdated extent only costs precision. */
   static Optional<Predicate> of(Predicate in, Extent table) {
     Expression[] children = in.children();
     if (!in.name().equals("IN") || children.length < 1) {
@@ -57,10 +57,10 @@ final class KeyRanges {
     return Optional.of(ranges(children[0], distinct, table));
   }
 
-  /** Whether bounds order a key as a join compares it. */
+  /** Whether Iceberg's bounds and Spark's joins order a key alike. */
   private static boolean isOrdered(Object key) {
     if (key instanceof UTF8String text) {
-      // Iceberg compares text as characters, which only valid UTF-8 has.
+      // Iceberg decodes text, which only valid UTF-8 survives.
       return UTF8String.fromString(text.toString()).equals(text);
     }
     return key == null || key instanceof Comparable;
@@ -72,7 +72,7 @@ final class KeyRanges {
   }
 
   private static Predicate ranges(Expression column, Literal<?>[] keys, Extent table) {
-    double[] places = Arrays.stream(keys).mapToDouble(key -> table.nearest(place(key.value()))).toArray();
+    double[] places = Arrays.stream(keys).mapToDouble(key -> table.clamp(place(key.value()))).toArray();
     int[] ends =
         IntStream.concat(
                 IntStream.range(0, keys.length - 1)

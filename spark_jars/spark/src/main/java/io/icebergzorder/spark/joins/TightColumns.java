@@ -42,23 +42,23 @@ import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns in which a table's files are boxes: a value lies within the bounds of at most half of the files.
+ * The columns whose bounds are narrow enough to skip files: on average, a value lies within the bounds of at most half of the files
+ * that have values.
  *
- * <p>Keys of other columns would skip few files, and cost a query the evaluation of the join's small side before the scan. Reading the
- * bounds takes as long as planning a scan of the whole table, so only the share and the extent of
- * each column are kept: until a rewrite, or until the number of files has
+ * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. Reading the bounds
+ * takes as long as planning a scan of the whole table, so what was measured is kept: until a rewrite, or until the number of files has
  * changed by more than a tenth.
  */
 final class TightColumns {
-  /** A column with a larger share of files for each value is not offered. */
+  /** Columns are not offered if a value lies, on average, in a larger share of the files. */
   static final double LARGEST_SHARE = 0.5;
 
-  /** Of a table with more files, the share is that among so many. */
+  /** Of larger tables, only so many files are measured. */
   private static final int MOST_FILES = 20_000;
 
   private static final int MOST_TABLES = 200;
 
-  /** What was measured by table and its last rewrite; the least recently used goes first. */
+  /** What was measured of each table; the least recently used one goes first. */
   private static final Map<String, Measured> MEASURED =
       Collections.synchronizedMap(
           new LinkedHashMap<>(16, 0.75f, true) {
@@ -68,21 +68,21 @@ final class TightColumns {
             }
           });
 
-  /** The boxes of columns by field id, and the number of files among which the first were measured. */
-  private record Measured(long files, Map<Integer, Boxes> byField) {
-    boolean holdFor(long now) {
-      return 10 * Math.abs(now - files) <= files;
+  /** What was measured of a table's columns, by field id; {@code files} is the number of files at the first time. */
+  private record Measured(long lastRewrite, long files, Map<Integer, Bounds> byField) {
+    boolean isValid(long lastRewriteNow, long filesNow) {
+      return lastRewrite == lastRewriteNow && 10 * Math.abs(filesNow - files) <= files;
     }
   }
 
-  /** The mean share of the files with values that may hold one, and the extent of all. */
-  private record Boxes(double share, Extent extent) {
-    static final Boxes NONE = new Boxes(1, Extent.UNKNOWN);
+  /** A column's bounds: in which share of the files with values a value lies, on average, and the extent of all files measured. */
+  private record Bounds(double share, Extent extent) {
+    static final Bounds NOT_TIGHT = new Bounds(1, Extent.UNKNOWN);
   }
 
   private TightColumns() {}
 
-  /** The tight ones of the columns that a scan reads, by the table's current snapshot, whichever the scan reads. */
+  /** The tight columns among those that a scan reads, measured in the table's current snapshot, even for time travel. */
   static Map<NamedReference, Extent> of(Table table, TableMetadata metadata, StructType read) {
     Snapshot snapshot = metadata.currentSnapshot();
     if (snapshot == null) {
@@ -95,18 +95,18 @@ final class TightColumns {
         fields.add(field);
       }
     }
-    Map<Integer, Boxes> boxes = boxes(table, snapshot, metadata, fields);
+    Map<Integer, Bounds> bounds = bounds(table, snapshot, metadata, fields);
     Map<NamedReference, Extent> found = new LinkedHashMap<>();
     for (Types.NestedField field : fields) {
-      Boxes of = boxes.get(field.fieldId());
-      if (of.share() <= LARGEST_SHARE) {
-        found.put(Expressions.column(SparkInternals.quoted(field.name())), of.extent());
+      Bounds own = bounds.get(field.fieldId());
+      if (own.share() <= LARGEST_SHARE) {
+        found.put(Expressions.column(SparkInternals.quoted(field.name())), own.extent());
       }
     }
     return found;
   }
 
-  /** Types that Spark and Iceberg's bounds order alike. Spark joins floating numbers by an expression, not by the column itself. */
+  /** Types that Spark and Iceberg's bounds order alike. Spark normalizes floats and doubles in joins, so their condition is no column. */
   private static boolean isServed(Type type) {
     return switch (type.typeId()) {
       case INTEGER, LONG, DATE, TIMESTAMP, STRING, DECIMAL -> true;
@@ -114,18 +114,22 @@ final class TightColumns {
     };
   }
 
-  /** The boxes of some columns; those that no query has asked for before are measured. */
-  private static Map<Integer, Boxes> boxes(
+  /** The bounds of some columns; those that are not kept are measured now. */
+  private static Map<Integer, Bounds> bounds(
       Table table, Snapshot snapshot, TableMetadata metadata, List<Types.NestedField> fields) {
-    String key = metadata.uuid() + " " + metadata.location() + " " + lastRewrite(metadata, snapshot);
+    String key = metadata.uuid() + " " + metadata.location();
+    long lastRewrite = lastRewrite(metadata, snapshot);
     long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
-    Map<Integer, Boxes> known =
+    Map<Integer, Bounds> known =
         MEASURED
-            .compute(key, (any, old) -> old != null && old.holdFor(files) ? old : new Measured(files, new ConcurrentHashMap<>()))
+            .compute(
+                key,
+                (any, old) ->
+                    old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, new ConcurrentHashMap<>()))
             .byField();
     List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
     if (!missing.isEmpty()) {
-      List<Boxes> measured = measure(table, snapshot, metadata.schema(), missing);
+      List<Bounds> measured = measure(table, snapshot, metadata.schema(), missing);
       for (int i = 0; i < measured.size(); i++) {
         known.put(missing.get(i).fieldId(), measured.get(i));
       }
@@ -133,7 +137,7 @@ final class TightColumns {
     return known;
   }
 
-  /** The newest snapshot that replaced files, 0 without one. */
+  /** The newest snapshot of the operation replace, 0 if none is left: a rewrite of files or of manifests. */
   private static long lastRewrite(TableMetadata metadata, Snapshot snapshot) {
     for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), metadata::snapshot)) {
       if (DataOperations.REPLACE.equals(each.operation())) {
@@ -143,7 +147,7 @@ final class TightColumns {
     return 0;
   }
 
-  private static List<Boxes> measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
+  private static List<Bounds> measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
     List<ClusteringColumn> columns =
         fields.stream().map(field -> new ClusteringColumn(List.of(field.name()), field.type().toString())).toList();
     BoundedFiles files = new FileBounds(columns, schema, visitor -> visit(table, snapshot, fields, visitor)).all();
@@ -151,7 +155,7 @@ final class TightColumns {
     Sample bounds = new Sample(files.columns().stream().map(each -> each.lower().and(each.upper())).toList());
     List<MeasuredFiles> measured = List.of(new MeasuredFiles(files, bounds, bounds.rows()));
     return IntStream.range(0, columns.size())
-        .mapToObj(column -> files.count() < 2 ? Boxes.NONE : boxes(measured, files.columns().get(column), column))
+        .mapToObj(column -> files.count() < 2 ? Bounds.NOT_TIGHT : bounds(measured, files.columns().get(column), column))
         .toList();
   }
 
@@ -172,16 +176,16 @@ final class TightColumns {
     }
   }
 
-  /** A share of 1 if bounds may be wrong. */
-  private static Boxes boxes(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
+  /** Not tight if bounds are missing or may be wrong. */
+  private static Bounds bounds(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
     FilterRead read = ScanMeasurement.of(measured, column, UnaryOperator.identity());
     if (read == null || bounds.column().type().equals("string") && hasReplaced(bounds.lower().and(bounds.upper()))) {
-      return Boxes.NONE;
+      return Bounds.NOT_TIGHT;
     }
-    return new Boxes(read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count(), extent(bounds));
+    return new Bounds(read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count(), extent(bounds));
   }
 
-  /** Of whole numbers and times, whose keys are their values; not known for decimals and text. */
+  /** Known for integers, dates and timestamps, whose encoded keys are their values. */
   private static Extent extent(ColumnBounds bounds) {
     String type = bounds.column().type();
     int[] files = IntStream.range(0, bounds.size()).filter(bounds::hasValues).toArray();
