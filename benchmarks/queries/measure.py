@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from benchmarks.queries.engines import Engine, Looked, Ran, Rows
+from benchmarks.queries.engines import JOINS, Engine, Looked, Ran, Rows
 from benchmarks.queries.tables import without_limit
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
@@ -78,6 +78,21 @@ def measured(
         say(f"{name:5} {shares}{'' if of.alike else ' RESULTS DIFFER'}")
         found.append(of)
     return found
+
+
+def slowed_by_joins(found: Sequence[Measured], base: str) -> list[str]:
+    """Name the queries that took over 5% longer with joins that skip files than on the variant ``base``.
+
+    Examples
+    --------
+    >>> slowed_by_joins([Measured("Q1", seconds={"a+joins": 1.1, "a": 1.0}), Measured("Q2", seconds={"a": 1.0})], "a")
+    ['Q1']
+    """
+    return [
+        each.query
+        for each in found
+        if any(name.endswith(JOINS) and seconds > 1.05 * each.seconds[base] for name, seconds in each.seconds.items())
+    ]
 
 
 def _times(of: Measured, variant: str) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import sqlglot
 from pyiceberg.catalog.sql import SqlCatalog
@@ -15,27 +16,35 @@ from benchmarks.queries.sets import QuerySet
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
-from iceberg_zorder.rewrite.options import KNOWN_OPTIONS
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
 
 CATALOG = "lake"
 TIMED_SEED, TRAINING_SEEDS = 0, (1, 2, 3, 4, 5)
-INGESTED, ICEBERG, OURS, WORKLOAD = "ingested", "iceberg", "ours", "workload"
+INGESTED, ICEBERG, OURS, WORKLOAD, WORKLOAD_DUCKDB = "ingested", "iceberg", "ours", "workload", "workload_duckdb"
 TITLES = {
     INGESTED: "as ingested",
     ICEBERG: "Iceberg's z-order",
     OURS: "ours, usual columns",
     WORKLOAD: "ours, from the workload",
+    WORKLOAD_DUCKDB: "ours, from the workload, for DuckDB",
 }
+READERS = {WORKLOAD: "spark", WORKLOAD_DUCKDB: "duckdb"}
+"""The engine that a layout is for, because engines take keys of joins in different ways."""
 
 Say = Callable[[str], None]
 
 
-def layouts() -> tuple[str, ...]:
-    """List the layouts that there can be with this version: one needs an option of rewrites."""
-    return tuple(name for name in TITLES if name != WORKLOAD or "workload" in KNOWN_OPTIONS)
+def layouts(engine: str) -> tuple[str, ...]:
+    """List the layouts to measure with an engine.
+
+    Examples
+    --------
+    >>> layouts("spark")
+    ('ingested', 'iceberg', 'ours', 'workload')
+    """
+    return tuple(name for name in TITLES if READERS.get(name, engine) == engine)
 
 
 @dataclass(frozen=True)
@@ -118,7 +127,7 @@ class Tables:
     def _lay_out(self, spark: SparkSession, layout: str, say: Say) -> dict[str, str]:
         catalog = self.catalog()
         target = max(self.sizes(INGESTED).values())[1] // self.files + 1
-        seeds = TRAINING_SEEDS if layout == WORKLOAD else ()
+        seeds = TRAINING_SEEDS if layout in READERS else ()
         training = [text for seed in seeds for text in self.of.queries(seed, self.scale).values()]
         made = {}
         for _, name in catalog.list_tables(INGESTED):
@@ -126,8 +135,8 @@ class Tables:
             catalog.register_table(f"{layout}.{name}", catalog.load_table(f"{INGESTED}.{name}").metadata_location)
         for name, usual in self.of.usual.items():
             by, options = ", ".join(usual), ""
-            if layout == WORKLOAD:
-                by, options = self._by_workload(catalog, name, training, target)
+            if layout in READERS:
+                by, options = self._by_workload(catalog, name, training, target, READERS[layout])
             if by:
                 strategy = "sort" if layout == ICEBERG else "zorder"
                 spark.sql(
@@ -141,19 +150,24 @@ class Tables:
         catalog.close()
         return made
 
-    def _by_workload(self, catalog: SqlCatalog, name: str, training: Sequence[str], target: int) -> tuple[str, str]:
+    def _by_workload(
+        self, catalog: SqlCatalog, name: str, training: Sequence[str], target: int, reader: str
+    ) -> tuple[str, str]:
         """Find the columns that training queries are best served by, and the option that names these queries."""
         table = catalog.load_table(f"{INGESTED}.{name}")
-        workload = self.workload(training, name, catalog)
+        workload = self.workload(training, name, catalog, reader)
         if not any(query.filter != "TRUE" for query in workload.queries):
             return "", ""
-        path = self.directory / f"workload-{name}.json"
+        path = self.directory / f"workload-{reader}-{name}.json"
         path.write_text(to_json(workload))
         advice = advise(table, workload, options={"target-file-size-bytes": target})
-        best = advice.best("sort", "zorder")
+        self._advice(reader, name).write_text(advice.to_json())
+        # A rewrite does not change partitions.
+        is_set = advice.pick is not None and advice.pick.kind != "partition"
+        best = advice.pick if is_set else advice.best("sort", "zorder")
         return (", ".join(best.columns), f", 'workload', '{path}'") if advice.pick and best else ("", "")
 
-    def workload(self, queries: Sequence[str], name: str, catalog: SqlCatalog) -> Workload:
+    def workload(self, queries: Sequence[str], name: str, catalog: SqlCatalog, reader: str) -> Workload:
         """Read the workload of a table from queries, as ``iceberg-zorder workload`` does."""
         path = self.directory / "queries.sql"
         # Those that do not name the table are not parsed: TPC-DS's are long.
@@ -165,6 +179,7 @@ class Tables:
             dialect="duckdb",
             kind="sql",
             dimensions=CatalogDimensions(catalog, (INGESTED,)),
+            readers=(reader,),
         )
 
     def filtered(self, queries: Mapping[str, str]) -> dict[str, list[str]]:
@@ -174,11 +189,31 @@ class Tables:
             query: [
                 name
                 for name in self.of.usual
-                if any(each.filter != "TRUE" for each in self.workload([text], name, catalog).queries)
+                if any(each.filter != "TRUE" for each in self.workload([text], name, catalog, "spark").queries)
             ]
             for query, text in queries.items()
         }
         catalog.close()
+        return found
+
+    def _advice(self, reader: str, name: str) -> Path:
+        return self.directory / f"advice-{reader}-{name}.json"
+
+    def advised(self, layout: str) -> dict[str, dict[str, Any]]:
+        """Tell of each table of a layout from the workload what ``advise`` found, if queries filter it."""
+        found = {}
+        for name in self.of.usual:
+            path = self._advice(READERS[layout], name)
+            if path.exists():
+                advice = json.loads(path.read_text())
+                best = next((each for each in advice["candidates"] if each["kind"] != "partition"), None)
+                found[name] = {
+                    "picked": advice["pick"] is not None,
+                    "columns": best["columns"] if best else [],
+                    "today": advice["today"]["bytes_per_query"],
+                    "then": best["bytes_per_query"] if best else None,
+                    "reason": advice["reason"],
+                }
         return found
 
     def sizes(self, layout: str) -> dict[str, tuple[int, int]]:
