@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.nodes import JOINED, columns_in
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans import Scan
+from iceberg_zorder.workload.scans import Scan, holds_for_equals
 from iceberg_zorder.workload.statement_filters import scan_filter
 from iceberg_zorder.workload.workload import FULL_SCAN, JoinKeys
 
@@ -94,8 +95,8 @@ class KeyLookup:
         own = self.table.column((column.name,)) if is_own else None
         if found is None or not _are_equal(found[1], own[1] if own is not None else None):
             return None
-        if all(each.name == key for fact in scan.facts for each in columns_in(fact)):
-            # Conditions on the key alone hold for the column as they are.
+        if all(holds_for_equals(fact) and {each.name for each in columns_in(fact)} <= {key} for fact in scan.facts):
+            # Such conditions on the key alone are the column's already.
             return None
         of_dimension = scan_filter(scan, dimension, self.now)
         if of_dimension.filter == FULL_SCAN:
@@ -179,4 +180,6 @@ def _literal(value: Any) -> exp.Expr:
         return exp.cast(exp.Literal.string(value.isoformat(" ")), "timestamptz" if value.tzinfo else "timestamp")
     if isinstance(value, date):
         return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    if isinstance(value, Decimal):
+        return exp.Literal.number(f"{value:f}")  # an exponent would make it a double
     return exp.convert(value)

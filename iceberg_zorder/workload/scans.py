@@ -313,8 +313,11 @@ class _Inliner:
         if dimension is None:
             self.has_others = True
         else:
-            name = f"{_DIMENSION}{'.'.join(dimension.identifier)}"
-            self.dimensions[name] = dimension
+            # Names of the tree are in small letters; of two that differ by them, the first is known.
+            name = f"{_DIMENSION}{'.'.join(dimension.identifier)}".lower()
+            if self.dimensions.setdefault(name, dimension).identifier != dimension.identifier:
+                self.has_others = True
+                return
             _rename(node, parts[-1], name)
 
     def _view(self, parts: Sequence[str], inside: tuple[int, ...]) -> View | None:
@@ -579,7 +582,7 @@ def _rejects_nulls(condition: exp.Expr, names: set[str]) -> bool:
     return any(_is_of_sources(each, names) for each in sides)
 
 
-def _is_of_sources(node: exp.Expr, names: set[str]) -> bool:
+def _is_of_sources(node: exp.Expr | None, names: set[str]) -> bool:
     return isinstance(node, exp.Column) and node.table in names
 
 
@@ -593,12 +596,18 @@ def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
     found = list(facts)
     for each in facts if equal else ():
         columns = set(columns_in(each))
-        # Text may stand for a date beside one column, and for itself beside the other, where the order differs.
-        is_safe = isinstance(each, exp.EQ | exp.In) or not any(text.is_string for text in each.find_all(exp.Literal))
-        if is_safe and len(columns) == 1 and columns <= equal.keys() and not each.find(exp.Query):
+        if holds_for_equals(each) and len(columns) == 1 and columns <= equal.keys() and not each.find(exp.Query):
             (column,) = columns
             found.append(_with_values(each, {column.name: equal[column]}))
     return found
+
+
+def holds_for_equals(condition: exp.Expr) -> bool:
+    """Return whether a condition on a column holds for columns that equal it, whatever their types.
+
+    Text may stand for a date beside one column, and for itself beside the other, where the order differs.
+    """
+    return isinstance(condition, exp.EQ | exp.In) or not any(text.is_string for text in condition.find_all(exp.Literal))
 
 
 def _with_keys(select: exp.Select, name: str, facts: Sequence[exp.Expr], joins: _Joins) -> list[exp.Expr]:
@@ -650,22 +659,13 @@ def _keys_in(
     is_own: bool,
 ) -> tuple[exp.Expr | None, bool]:
     """Return the keys of a table, or of a query of one table; its only column is the key if none is given."""
+    is_whole = True
     while isinstance(source, exp.Subquery):
-        alias = source.args.get("alias")
-        query = source.this
-        if (alias is not None and alias.columns) or not isinstance(query, exp.Select) or not _is_of_one_table(query):
+        found = _inside(source, facts, key)
+        if found is None:
             return None, False
-        values = {each.alias_or_name: each.unalias() for each in query.expressions}
-        names = {column.name for each in facts for column in columns_in(each)}
-        if any(each.is_star for each in query.expressions):
-            asked = names if key is None else names | {key}
-            values |= {each: exp.column(each, query.args["from_"].alias_or_name) for each in asked - values.keys()}
-        value = values.get(key) if key is not None else next(iter(values.values())) if len(values) == 1 else None
-        if not isinstance(value, exp.Column) or not all(isinstance(values.get(each), exp.Column) for each in names):
-            return None, False
-        where = query.args.get("where")
-        facts = [*(_with_values(each, values) for each in facts), *conjuncts(where.this if where is not None else None)]
-        source, key = query.args["from_"].this, value.name
+        source, facts, key, is_whole_inside = found
+        is_whole = is_whole and is_whole_inside
     dimension = joins.dimensions.get(source.name)
     if not isinstance(source, exp.Table) or dimension is None or key is None:
         return None, False
@@ -674,7 +674,6 @@ def _keys_in(
     if (alias is not None and alias.columns) or any(source.args.get(each) for each in (*_MOVED, *_AT_ANOTHER_TIME)):
         return None, False
     known: list[exp.Expr] = []
-    is_whole = True
     for each in facts:
         keys, of_all = (
             _keys_of(each, source.alias_or_name, (), {}, joins, is_own=False) if each.find(exp.Query) else (each, True)
@@ -682,8 +681,44 @@ def _keys_in(
         known += [keys] if keys is not None else []
         is_whole = is_whole and of_all
     assert isinstance(own, exp.Column)  # noqa: S101 - of a source
-    found = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, is_own=is_own)
-    return (None, False) if found is None else (found[0], found[1] and is_whole)
+    condition = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, is_own=is_own)
+    return (None, False) if condition is None else (condition[0], condition[1] and is_whole)
+
+
+def _inside(
+    source: exp.Subquery, facts: Sequence[exp.Expr], key: str | None
+) -> tuple[exp.Expr, Sequence[exp.Expr], str, bool] | None:
+    """Return the only source of a query, all facts about it, its key, and whether all conditions are among the facts.
+
+    Returns
+    -------
+    tuple, or None
+        None if the query is another one than a selection of columns.
+    """
+    alias, query = source.args.get("alias"), source.this
+    is_plain = not (alias is not None and alias.columns) and not any(source.args.get(each) for each in _MOVED)
+    if not is_plain or not isinstance(query, exp.Select) or not _is_of_one_table(query):
+        return None
+    inner = query.args["from_"].alias_or_name
+    values = {each.alias_or_name: each.unalias() for each in query.expressions}
+    has_star = any(each.is_star for each in query.expressions)
+    if len(values) < len(query.expressions) or (has_star and len(values) > 1):
+        # Which of two equal names is meant differs between engines.
+        return None
+    names = {column.name for each in facts for column in columns_in(each)}
+    if has_star:
+        values = {each: exp.column(each, inner) for each in (names if key is None else names | {key})}
+    value = values.get(key) if key is not None else next(iter(values.values())) if len(values) == 1 else None
+    if value is None or not all(
+        _is_of_sources(each, {inner}) for each in (value, *(values.get(name) for name in names))
+    ):
+        return None
+    found = [_with_values(each, values) for each in facts]
+    where = query.args.get("where")
+    conditions = list(conjuncts(where.this if where is not None else None))
+    # Conditions on tables outside of the query are not the source's.
+    own = [each for each in conditions if {column.table for column in columns_in(each)} <= {inner}]
+    return query.args["from_"].this, [*found, *own], value.name, len(own) == len(conditions)
 
 
 def _is_of_one_table(select: exp.Select) -> bool:

@@ -7,11 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IntegerType, NestedField
 
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.workload.scanned_table import ScannedTable
+from tests.pyiceberg.committing import commit_files, new_file
 from tests.pyiceberg.lake import table_of
 
 DAYS = pa.table(
@@ -38,7 +43,13 @@ def test_names_are_those_of_engines(catalog: Catalog) -> None:
     found = dimensions(catalog)
     names = [("days",), ("db", "days"), ("hive", "db", "days")]
     days(catalog, found)
-    assert [each.identifier for name in names if (each := found.find(name, ("elsewhere",)))] == [("db", "days")] * 3
+    assert [each.identifier for name in names if (each := found.find(name, ()))] == [("db", "days")] * 3
+    assert [each.identifier for name in names if (each := found.find(name, ("lake", "db")))] == [("db", "days")] * 3
+    assert [each.identifier for each in (found.find((name,), ("DB",)) for name in ("Days", "DAYS")) if each] == [
+        ("db", "days")
+    ] * 2
+    # An engine would not look there.
+    assert found.find(("days",), ("elsewhere",)) is None
     assert found.find(("none",), ()) is found.find(("other", "days"), ()) is None
 
 
@@ -79,6 +90,38 @@ def test_a_workload_of_many_joins_ends_its_lookups(
         keys = [found.keys(day, ("day_key",), f"name = 'day {number}'") for number in (0, 1, 2, 3, 0)]
     assert [each is None for each in keys] == [False, False, True, True, False]
     assert caplog.text.count("Made 2 lookups of join keys: joins that need another one filter nothing") == 1
+
+
+def test_floating_numbers_of_a_dimension_are_not_compared(catalog: Catalog) -> None:
+    """Whether NaN is above all numbers differs between PyIceberg and Spark."""
+    table_of(
+        catalog,
+        pa.table({"k": pa.array([1, 2, 3], pa.int32()), "score": [float("nan"), 7.0, 1.0]}),
+        files=1,
+        name="db.scored",
+    )
+    found = dimensions(catalog)
+    scored = found.find(("scored",), ())
+    assert scored is not None
+    assert found.keys(scored, ("k",), "score > 5") is None
+    assert found.keys(scored, ("k",), "k > 1") == [2, 3]
+
+
+def test_a_partitions_value_is_known_where_files_lack_the_column(catalog: Catalog) -> None:
+    """As in tables that were migrated from Hive."""
+    key = NestedField(1, "k", IntegerType())
+    table = catalog.create_table(
+        "db.migrated",
+        Schema(key, NestedField(2, "year", IntegerType())),
+        partition_spec=PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "year")),
+    )
+    for year in (2000, 2001):
+        rows = pa.table({"k": pa.array([year - 1995, year - 1990], pa.int32())})
+        commit_files(table, new_file(table, rows, Schema(key), partition=[year]))
+    found = dimensions(catalog)
+    migrated = found.find(("migrated",), ())
+    assert migrated is not None
+    assert sorted(found.keys(migrated, ("k",), "year = 2001") or ()) == [6, 11]
 
 
 def star(catalog: Catalog) -> Table:

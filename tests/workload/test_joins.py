@@ -92,6 +92,12 @@ def test_the_keys_of_a_dimension_are_a_filter(query: str) -> None:
         "SELECT * FROM others LEFT JOIN (SELECT day_key FROM days WHERE year = 2001) d USING (day_key) JOIN sales USING "
         "(day_key)",
         "SELECT * FROM sales s JOIN others d ON s.day_key = d.day_key WHERE d.year = 2001",
+        "SELECT * FROM sales s WHERE s.day_key IN (SELECT d.day_key FROM (SELECT * FROM days) d WHERE s.price = 7)",
+        "SELECT * FROM sales s WHERE s.day_key IN (SELECT s.day_key FROM days d WHERE d.year = 2001)",
+        "SELECT * FROM sales s JOIN (SELECT *, week AS year FROM days) d ON s.day_key = d.day_key WHERE d.year = 2001",
+        "SELECT * FROM sales s JOIN (SELECT day_key, week AS year, year FROM days) d ON s.day_key = d.day_key WHERE d.year = 2001",
+        "SELECT * FROM sales WHERE day_key IN (SELECT day_key FROM (SELECT day_key, week, year FROM days) UNPIVOT (year FOR "
+        "what IN (week, year)) u WHERE u.year = 2001)",
     ],
 )
 def test_other_joins_filter_nothing(query: str) -> None:
@@ -105,6 +111,27 @@ def test_conditions_that_the_keys_lack_are_told() -> None:
     found = read(query)
     assert [(each.filter, each.weaker) for each in found.queries] == [(IN_2001, 1.0)]
     assert [each.text for each in found.not_understood] == ["s.day_key = d.day_key"]
+
+
+def test_conditions_on_other_tables_are_not_those_of_a_dimension() -> None:
+    query = (
+        "SELECT * FROM sales s WHERE s.day_key IN (SELECT d.day_key FROM (SELECT * FROM days) d WHERE s.price = 7 AND "
+        "d.year = 2001)"
+    )
+    found = read(query)
+    assert [(each.filter, each.weaker) for each in found.queries] == [(IN_2001, 1.0)]
+
+
+def test_a_temporary_view_is_not_a_table_of_a_namespace() -> None:
+    view = "CREATE TEMPORARY VIEW days AS SELECT * FROM db.days WHERE week = 7"
+    for name, keys in (("db.days", IN_2001), ("days", "TRUE")):
+        found = read(view, f"SELECT * FROM sales s JOIN {name} d ON s.day_key = d.day_key WHERE d.year = 2001")
+        assert [each.filter for each in found.queries] == [keys]
+
+
+def test_a_statement_with_a_column_that_a_dimension_lacks_is_read_without_it() -> None:
+    found = read("SELECT * FROM sales JOIN days USING (gone) WHERE price = 1")
+    assert [each.filter for each in found.queries] == ["price = 1"]
 
 
 def test_a_dimension_is_filtered_by_the_keys_of_a_subquery() -> None:
@@ -123,6 +150,13 @@ def test_conditions_on_the_key_alone_are_not_looked_up() -> None:
     found = read(query, dimensions=dimensions)
     assert [each.filter for each in found.queries] == ["day_key IN (7, 8)"]
     assert dimensions.asked == []
+
+
+def test_text_beside_a_key_is_looked_up() -> None:
+    """Whether it stands for a date or for itself is decided by the dimension's column."""
+    dimensions = Dimensions()
+    read("SELECT * FROM sales s JOIN items i ON s.code = i.code WHERE i.code LIKE 'a%'", dimensions=dimensions)
+    assert dimensions.asked == [("code", "code LIKE 'a%'")]
 
 
 def test_no_key_matches_no_row() -> None:
@@ -153,6 +187,7 @@ def test_text_keys_are_found_beside_text_only() -> None:
         ([-3, -2], "k BETWEEN -3 AND -2"),
         (["b", "a", "d", "c"], "(k BETWEEN 'a' AND 'b' OR k BETWEEN 'c' AND 'd')"),
         ([Decimal("0.10"), Decimal(-7)], "(k = -7 OR k = 0.10)"),
+        ([Decimal("1E-9"), Decimal("1.25E3")], "(k = 0.000000001 OR k = 1250)"),
         ([date(2024, 2, 28), date(2024, 2, 29)], "k BETWEEN CAST('2024-02-28' AS DATE) AND CAST('2024-02-29' AS DATE)"),
         (
             [NOW, NOW + timedelta(hours=1), NOW + timedelta(days=9)],

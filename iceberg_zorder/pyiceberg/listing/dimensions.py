@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.expressions.visitors import bind, extract_field_ids
 from pyiceberg.table import Table
+from pyiceberg.types import DoubleType, FloatType
 
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.pyiceberg.listing.predicates import file_filter
@@ -32,7 +34,7 @@ def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedT
 class CatalogDimensions:
     """Dimensions in a table's catalog, each loaded once.
 
-    Names without a namespace are looked up in that of the statement, then in that of the large table.
+    Names without a namespace are looked up in that of the statement, or, if it has none, of the large table.
 
     Parameters
     ----------
@@ -51,12 +53,11 @@ class CatalogDimensions:
 
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
-        if len(name) == 1:
-            candidates = [(*each, *name) for each in dict.fromkeys((namespace, self._namespace)) if each]
-        else:
-            # The first of three parts may be an engine's own name for the catalog.
-            candidates = [name, name[1:]] if len(name) > 2 else [name]
-        for identifier in candidates:
+        full = (*(namespace or self._namespace), *name) if len(name) == 1 else name
+        # The first of three parts may be an engine's own name for the catalog.
+        candidates = [full, full[1:]] if len(full) > 2 else [full]
+        # Catalogs tell small letters from capital ones, and engines do not.
+        for identifier in (*candidates, *(tuple(part.lower() for part in each) for each in candidates)):
             table = self._table(identifier)
             if table is not None:
                 # Many statements ask for the same table, and its facts about columns are kept with it.
@@ -100,8 +101,17 @@ class CatalogDimensions:
         if rows > _MOST_ROWS:
             return None
         where = file_filter(table, filter, case_sensitive=False)
-        found = table.scan(where, selected_fields=(".".join(column),), case_sensitive=False).to_arrow()
-        keys = pc.unique(found.column(0)).drop_null()
+        fields = [
+            table.schema().find_field(each)
+            for each in extract_field_ids(bind(table.schema(), where, case_sensitive=False))
+        ]
+        if any(isinstance(each.field_type, FloatType | DoubleType) for each in fields):
+            return None  # PyIceberg and Spark differ in where NaN is
+        key = table.schema().find_field(".".join(column), case_sensitive=False)
+        # PyIceberg takes a partition's column that files lack for NULL, unless it is selected.
+        names = [table.schema().find_column_name(each.field_id) or "" for each in (key, *fields)]
+        found = table.scan(where, selected_fields=tuple(names), case_sensitive=False).to_arrow()
+        keys = pc.unique(found.column(names[0])).drop_null()
         return None if len(keys) > MOST_KEYS else keys.to_pylist()
 
     def _table(self, identifier: tuple[str, ...]) -> Table | None:

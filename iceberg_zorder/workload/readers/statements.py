@@ -58,11 +58,12 @@ class _Statement:
 
 @dataclass(frozen=True)
 class _View:
-    """A view with the place of its defining statement."""
+    """A view with the place of its defining statement; a temporary one is in no namespace."""
 
     place: int
     name: tuple[str, ...]
     definition: View
+    is_temporary: bool
 
 
 class StatementReader:
@@ -189,7 +190,11 @@ class StatementReader:
                 if ranges and self._dimensions is not None:
                     lookup = KeyLookup(self._table, self._dimensions, namespace, now, ranges)
                 share = weight * readers / self._ranges.total()
-                scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
+                try:
+                    scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
+                except InvalidInputError:
+                    # Dimensions change: a statement may name a column that one no longer has.
+                    scans = find_scans(parsed, self._table, self._dialect, view, namespace)
                 filters += [(share, scan_filter(scan, self._table, now)) for scan in scans]
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
@@ -226,7 +231,8 @@ class StatementReader:
                 table = parsed.find(exp.Table)
                 if table is not None:
                     name = tuple(part.name for part in table.parts)
-                    found.append(_View(place, name, View(query, columns)))
+                    is_temporary = parsed.find(exp.TemporaryProperty) is not None
+                    found.append(_View(place, name, View(query, columns), is_temporary))
         return found
 
     def _parsed(self, text: str) -> exp.Expr | None:
@@ -288,7 +294,12 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:
     """Return the view of a name: the last definition before a statement, else the first one after it."""
     lower = tuple(part.lower() for part in parts)
-    named = [view for view in views if _ends_alike(tuple(part.lower() for part in view.name), lower)]
+    named = [
+        view
+        for view in views
+        if _ends_alike(tuple(part.lower() for part in view.name), lower)
+        and not (view.is_temporary and len(lower) > len(view.name))
+    ]
     before = [view for view in named if view.place < place]
     chosen = before[-1] if before else named[0] if named else None
     return chosen.definition if chosen is not None else None
