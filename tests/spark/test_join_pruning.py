@@ -254,7 +254,7 @@ def test_columns_renamed_and_added_since_the_last_snapshot(star: SparkSession) -
         star.sql("DROP TABLE lake.db.renamed PURGE")
 
 
-@pytest.mark.parametrize("mode", [pytest.param("copy-on-write", marks=pytest.mark.full), "merge-on-read"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_row_level_operations_change_the_same_rows(star: SparkSession, mode: str) -> None:
     left = {}
     for setting in ("off", "auto"):

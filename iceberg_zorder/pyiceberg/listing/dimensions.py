@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.expressions.visitors import bind, extract_field_ids
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, FloatType
 
+from iceberg_zorder.pyiceberg.compat import filtered_fields
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.pyiceberg.listing.predicates import file_filter
 from iceberg_zorder.rewrite.predicate import Name
@@ -101,10 +101,7 @@ class CatalogDimensions:
         if rows > _MOST_ROWS:
             return None
         where = file_filter(table, filter, case_sensitive=False)
-        fields = [
-            table.schema().find_field(each)
-            for each in extract_field_ids(bind(table.schema(), where, case_sensitive=False))
-        ]
+        fields = [table.schema().find_field(each) for each in filtered_fields(table.schema(), where, False)]
         if any(isinstance(each.field_type, FloatType | DoubleType) for each in fields):
             return None  # PyIceberg and Spark differ in where NaN is
         key = table.schema().find_field(".".join(column), case_sensitive=False)
