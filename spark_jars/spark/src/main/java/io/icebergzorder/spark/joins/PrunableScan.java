@@ -2,11 +2,11 @@ package io.icebergzorder.spark.joins;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.apache.iceberg.TableMetadata;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -36,6 +36,10 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
   private final PrunableScanBuilder builder;
   private final Scan iceberg;
   private final TableMetadata metadata;
+
+  /** The extents of tight columns, as they were when Spark asked for the columns: measuring them again may take seconds. */
+  private final Map<String, Extent> extents = new ConcurrentHashMap<>();
+
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Scan> nextMetrics = new ThreadLocal<>();
 
@@ -50,16 +54,13 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
     NamedReference[] partitions = ((SupportsRuntimeV2Filtering) iceberg).filterAttributes();
     try {
       Set<String> names = new HashSet<>();
-      Stream<NamedReference> tight = tightColumns().keySet().stream();
-      return Stream.concat(Arrays.stream(partitions), tight).filter(each -> names.add(each.toString())).toArray(NamedReference[]::new);
+      Map<NamedReference, Extent> tight = TightColumns.of(builder.table().table(), metadata, readSchema());
+      tight.forEach((column, extent) -> extents.put(column.toString(), extent));
+      return Stream.concat(Arrays.stream(partitions), tight.keySet().stream()).filter(each -> names.add(each.toString())).toArray(NamedReference[]::new);
     } catch (RuntimeException | LinkageError e) {
       JoinPruning.warnOnce("Joins skip no files, because the bounds of a table's files cannot be read", e);
       return partitions;
     }
-  }
-
-  private Map<NamedReference, Extent> tightColumns() {
-    return TightColumns.of(builder.table().table(), metadata, readSchema());
   }
 
   @Override
@@ -82,8 +83,6 @@ final class PrunableScan implements SupportsRuntimeV2Filtering, SupportsReportSt
   /** Whether the files that may hold the keys are planned. */
   private boolean planAgain(Predicate[] predicates, Predicate[] ofPartitions) {
     try {
-      Map<String, Extent> extents = new HashMap<>();
-      tightColumns().forEach((column, extent) -> extents.put(column.toString(), extent));
       List<Predicate> ranges = new ArrayList<>();
       for (Predicate predicate : predicates) {
         String column = predicate.children().length == 0 ? "" : predicate.children()[0].toString();
