@@ -11,6 +11,8 @@ from typing import Any
 from benchmarks.queries.engines import JOINS, Engine, Looked, Ran, Rows
 from benchmarks.queries.tables import without_limit
 
+NOTABLE = 0.05
+"""Smaller relative differences are not told."""
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 """How far doubles may be apart that were summed in another order."""
 
@@ -91,7 +93,10 @@ def slowed_by_joins(found: Sequence[Measured], base: str) -> list[str]:
     return [
         each.query
         for each in found
-        if any(name.endswith(JOINS) and seconds > 1.05 * each.seconds[base] for name, seconds in each.seconds.items())
+        if any(
+            name.endswith(JOINS) and seconds > (1 + NOTABLE) * each.seconds[base]
+            for name, seconds in each.seconds.items()
+        )
     ]
 
 

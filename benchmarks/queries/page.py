@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.pages import bullets, head, how, paragraph, table
 from benchmarks.queries.engines import JOINS
+from benchmarks.queries.measure import NOTABLE
 from benchmarks.queries.sets import SETS
 from benchmarks.queries.tables import INGESTED, TIMED_SEED, TITLES, TRAINING_SEEDS, WORKLOAD, WORKLOAD_DUCKDB
 
@@ -18,7 +19,6 @@ Runs before 2026-11-28 have no ``variants``, and no ``cpu`` of their queries. Th
 """
 
 _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
-_NOTABLE = 0.05
 _SLOWER = 1.10
 _ABOUT = """\
 This page measures all queries of TPC-H and TPC-DS on the same tables in several layouts. It is for readers who ask
@@ -211,8 +211,8 @@ def _sum(run: Run, what: str, variant: str, unit: float) -> str:
 def _fewer_and_more(run: Run, what: str, variant: str) -> str:
     """Count the queries that are better and worse by more than a twentieth."""
     pairs = [(query[what][variant], query[what][INGESTED]) for query in run["queries"] if query[what]]
-    better = sum(own < (1 - _NOTABLE) * before for own, before in pairs)
-    worse = sum(own > (1 + _NOTABLE) * before for own, before in pairs)
+    better = sum(own < (1 - NOTABLE) * before for own, before in pairs)
+    worse = sum(own > (1 + NOTABLE) * before for own, before in pairs)
     return "" if variant == INGESTED else f"{better}/{worse}"
 
 

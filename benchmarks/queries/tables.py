@@ -162,9 +162,8 @@ class Tables:
         path.write_text(to_json(workload))
         advice = advise(table, workload, options={"target-file-size-bytes": target})
         self._advice(reader, name).write_text(advice.to_json())
-        # A rewrite does not change partitions.
-        is_set = advice.pick is not None and advice.pick.kind != "partition"
-        best = advice.pick if is_set else advice.best("sort", "zorder")
+        # A rewrite does not change partitions, so the best of the other layouts stands for a pick that would.
+        best = advice.best("workload", "sort", "zorder")
         return (", ".join(best.columns), f", 'workload', '{path}'") if advice.pick and best else ("", "")
 
     def workload(self, queries: Sequence[str], name: str, catalog: SqlCatalog, reader: str) -> Workload:

@@ -193,6 +193,8 @@ class StatementReader:
                 try:
                     scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
                 except InvalidInputError:
+                    if lookup is None:
+                        raise
                     # Dimensions change: a statement may name a column that one no longer has.
                     scans = find_scans(parsed, self._table, self._dialect, view, namespace)
                 filters += [(share, scan_filter(scan, self._table, now)) for scan in scans]
