@@ -9,9 +9,11 @@ sample is sparse, and dense values compress better, so rows between the sampled 
 - else near a random row of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods: another look
   at the jackknife", Annals of Statistics 7, 1979, section 3).
 
-Text is not made up: the lower neighbour's value repeats. Columns outside the sample lose what neighbouring rows have in
-common, as far as a layout separates those rows. To measure that loss, rows are also written shuffled within their file,
-and mixed from the whole table.
+Text is not made up: the lower neighbour's value repeats.
+
+A layout also loses what neighbouring rows have in common, as far as it separates those rows. To measure that loss, rows
+are written shuffled within their file, and mixed from the whole table. A sample shows only the part of it that is common
+to rows far from each other: sampled rows are written shuffled, too, and a column in the sample loses the rest.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class Compression:
     def __init__(self, rows: SampledTable, rewritten: Rewritten | None) -> None:
         self._rows = rows
         self._rewritten = rewritten
-        self._today: dict[int, dict[str, float]] = {}
+        self._today: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
 
     def share(self, files: Sequence[npt.NDArray[np.int64]]) -> float:
         """Return the bytes of new files relative to the same rows' bytes today."""
@@ -98,16 +100,32 @@ class Compression:
         # Sizes are rounded to steps of 1/20, so that few distinct sizes have to be written.
         steps = np.round(np.log(np.mean([len(each) for each in filled])) / np.log(1.05))
         size = min(self._rows.sample.rows, round(1.05**steps))
-        new, today = self._of(found.written, filled), self._of_today(found.written, size)
-        changed = sum(of * (new[name] / today[name] - 1) for name, of in found.columns.items() if name in new)
-        unsampled = {name: of for name, of in found.columns.items() if name not in new}
-        return (found.whole + changed + _lost(found, unsampled, filled)) / found.today
+        new, (today, unseen) = self._of(found.written, filled), self._of_today(found, size)
+        following, together = _kept(filled)
+        changed = 0.0
+        for name, of in found.columns.items():
+            if name in new:
+                changed += of * (new[name] / today[name] * (following + (1 - following) * unseen[name]) - 1)
+            else:
+                shuffled = found.shuffled.get(name, 1.0)
+                mixed = max(shuffled, found.mixed.get(name, 1.0))
+                changed += of * (1 - following) * (together * shuffled + (1 - together) * mixed - 1)
+        return (found.whole + changed) / found.today
 
-    def _of_today(self, written: Written, size: int) -> dict[str, float]:
-        """Return the bytes per row and column in today's order, in files of ``size`` sampled rows."""
+    def _of_today(self, found: Rewritten, size: int) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the bytes per row and column in today's order, in files of ``size`` sampled rows.
+
+        The second are the columns' bytes with all rows shuffled, relative to those with sampled rows shuffled, 1 or more:
+        what only rows between the sampled ones have in common.
+        """
         if size not in self._today:
+            chance = np.random.default_rng(_SEED)
             starts = np.unique(np.linspace(0, self._rows.sample.rows - size, WRITTEN_FILES).astype(np.int64)).tolist()
-            self._today[size] = self._of(written, [np.arange(start, start + size) for start in starts])
+            files = [np.arange(start, start + size) for start in starts]
+            today = self._of(found.written, files)
+            shuffled = self._of(found.written, [chance.permutation(file) for file in files])
+            unseen = {name: max(1.0, found.shuffled.get(name, 1.0) * of / shuffled[name]) for name, of in today.items()}
+            self._today[size] = today, unseen
         return self._today[size]
 
     def _of(self, written: Written, files: Sequence[npt.NDArray[np.int64]]) -> dict[str, float]:
@@ -128,22 +146,13 @@ class Compression:
         return [_Column(each) for each in self._rows.sample.columns]
 
 
-def _lost(found: Rewritten, columns: Mapping[str, float], files: Sequence[npt.NDArray[np.int64]]) -> float:
-    """Return the extra bytes of the columns outside the sample, given their bytes in today's order.
-
-    Rows that stay neighbours cost what they cost today, rows that stay in one file cost as if shuffled, and all others
-    cost as if mixed.
-    """
+def _kept(files: Sequence[npt.NDArray[np.int64]]) -> tuple[float, float]:
+    """Return the shares of sampled rows that stay neighbours, and that stay in one file with their neighbours."""
     following, together = (
         float(np.mean([np.mean(np.abs(np.diff(rows)) <= _NEXT) if len(rows) > 1 else 1.0 for rows in each]))
         for each in (files, [np.sort(rows) for rows in files])
     )
-    lost = 0.0
-    for name, of in columns.items():
-        shuffled = found.shuffled.get(name, 1.0)
-        mixed = max(shuffled, found.mixed.get(name, 1.0))
-        lost += of * ((1 - following) * (together * (shuffled - 1) + (1 - together) * (mixed - 1)))
-    return lost
+    return following, together
 
 
 class _Column:

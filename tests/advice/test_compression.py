@@ -58,6 +58,17 @@ def test_another_order_comes_to_what_it_does(name: str) -> None:
     assert found.share(of_sampled) == pytest.approx(really / whole, rel=0.15, abs=0.03)
 
 
+def test_a_sample_does_not_see_what_rows_between_have_in_common() -> None:
+    """Four rows at a time share a value, as those of an order do; a layout separates them."""
+    values = np.repeat(RNG.integers(0, 10**9, ROWS // 4), 4)
+    today, shuffled = (written(pa.table({"a": each}))["a"] for each in (values, RNG.permutation(values)))
+    found = Rewritten(float(today), {"a": today}, float(today), written, {"a": shuffled / today})
+    rows = sampled(pa.array(values), "long")
+    files = np.array_split(RNG.permutation(rows.sample.rows), 5)
+    assert Compression(rows, found).share(files) == pytest.approx(shuffled / today, rel=0.05)
+    assert Compression(rows, found).share(np.array_split(np.arange(rows.sample.rows), 5)) == pytest.approx(1.0, rel=0.01)
+
+
 def test_text_nulls_and_nothing_known() -> None:
     texts = pa.array([None if row % 3 == 0 else f"text {row % 50:03}" for row in range(ROWS)])
     rows = sampled(texts, "string")
