@@ -642,11 +642,31 @@ def _keys_of(
         if isinstance(other, exp.Subquery):
             return _keys_in(own, other, [], None, joins, is_own=is_own)
         if isinstance(other, exp.Column) and other.table != name and other.table in dimensions:
-            about = [
-                each for each in facts if each is not fact and {at.table for at in columns_in(each)} == {other.table}
-            ]
-            return _keys_in(own, dimensions[other.table], about, other.name, joins, is_own=is_own)
+            rest = [each for each in facts if each is not fact]
+            others = {each: source for each, source in dimensions.items() if each != name}
+            about, has_all = _about(other.table, rest, others, joins)
+            keys, is_whole = _keys_in(own, dimensions[other.table], about, other.name, joins, is_own=is_own)
+            return keys, is_whole and has_all
     return None, False
+
+
+def _about(
+    name: str, facts: Sequence[exp.Expr], dimensions: Mapping[str, exp.Expr], joins: _Joins
+) -> tuple[list[exp.Expr], bool]:
+    """Return the conditions on a dimension, with keys of its own dimensions, and whether these are all conditions."""
+    found: list[exp.Expr] = []
+    has_all = True
+    for each in facts:
+        tables = {column.table for column in columns_in(each)}
+        if tables == {name}:
+            found.append(each)
+        elif name in tables and tables <= dimensions.keys():
+            keys, is_whole = _keys_of(each, name, facts, dimensions, joins, is_own=False)
+            found += [keys] if keys is not None else []
+            # A join with a table of which all rows are selected is not a condition.
+            others = tables - {name}
+            has_all = has_all and (is_whole or not any({at.table for at in columns_in(of)} == others for of in facts))
+    return found, has_all
 
 
 def _keys_in(

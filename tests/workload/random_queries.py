@@ -93,14 +93,16 @@ STATEMENTS = (
     "SELECT t.b, count(*) FROM t {join} v ON t.a = v.a WHERE {0} GROUP BY t.b HAVING t.b {op} 2",
     "SELECT a, b FROM (SELECT *, rank() OVER (PARTITION BY b ORDER BY a, s) r FROM t) t WHERE r < 3 AND t.b {op} 2",
     "SELECT t.a FROM t WHERE {0} UNION ALL SELECT t.b FROM t WHERE {1}",
-    "SELECT t.a FROM t, u, v WHERE t.b = u.b AND u.k = v.k AND {0}",
+    "SELECT t.a FROM t, u, v WHERE t.b = u.b AND u.k = v.k AND v.a {op} 2 AND {0}",
+    "SELECT t.a FROM t {join} u ON t.b = u.b {further} v ON u.k = v.k AND v.a {op} 2 WHERE {0}",
+    "SELECT t.a FROM t {join} (u {further} v ON u.k = v.k) ON t.b = u.b AND {1} WHERE v.a {op} 2",
 )
 
 
 def statement(rng: random.Random) -> str:
     """A query of ``t``, alone or beside the other tables."""
     more = {
-        "join": rng.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")),
+        **{each: rng.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")) for each in ("join", "further")},
         "semi": rng.choice(("SEMI JOIN", "ANTI JOIN")),
     }
     return rng.choice(STATEMENTS).format(_condition(rng, 2), _condition(rng, 1), op=_operator(rng), **more)

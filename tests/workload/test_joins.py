@@ -92,6 +92,7 @@ def test_the_keys_of_a_dimension_are_a_filter(query: str) -> None:
         "SELECT * FROM others LEFT JOIN (SELECT day_key FROM days WHERE year = 2001) d USING (day_key) JOIN sales USING "
         "(day_key)",
         "SELECT * FROM sales s JOIN others d ON s.day_key = d.day_key WHERE d.year = 2001",
+        "SELECT * FROM (SELECT abs(day_key) AS k FROM sales) s JOIN days d ON s.k = d.day_key WHERE d.year = 2001",
         "SELECT * FROM sales s WHERE s.day_key IN (SELECT d.day_key FROM (SELECT * FROM days) d WHERE s.price = 7)",
         "SELECT * FROM sales s WHERE s.day_key IN (SELECT s.day_key FROM days d WHERE d.year = 2001)",
         "SELECT * FROM sales s JOIN (SELECT *, week AS year FROM days) d ON s.day_key = d.day_key WHERE d.year = 2001",
@@ -111,6 +112,20 @@ def test_conditions_that_the_keys_lack_are_told() -> None:
     found = read(query)
     assert [(each.filter, each.weaker) for each in found.queries] == [(IN_2001, 1.0)]
     assert [each.text for each in found.not_understood] == ["s.day_key = d.day_key"]
+
+
+def test_a_dimension_may_have_dimensions_of_its_own() -> None:
+    dimensions = Dimensions()
+    by_week = "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key JOIN days w ON d.week = w.day_key WHERE "
+    found = read(by_week + "w.year = 2001", dimensions=dimensions)
+    assert dimensions.asked == [("day_key", "year = 2001"), ("day_key", "week >= 100 AND week <= 464")]
+    assert [(each.filter, each.weaker) for each in found.queries] == [("day_key = 7", 0.0)]
+    assert not found.not_understood
+    # One whose rows are all selected is not a condition; one that cannot be looked up is.
+    for_all = read(by_week + "d.year = 2001")
+    assert [(each.filter, each.weaker) for each in for_all.queries] == [(IN_2001, 0.0)]
+    not_found = read(by_week + "d.year = 2001 AND w.year = 2002")
+    assert [(each.filter, each.weaker) for each in not_found.queries] == [(IN_2001, 1.0)]
 
 
 def test_conditions_on_other_tables_are_not_those_of_a_dimension() -> None:
