@@ -12,8 +12,8 @@ sample is sparse, and dense values compress better, so rows between the sampled 
 Text is not made up: the lower neighbour's value repeats.
 
 A layout also loses what neighbouring rows have in common, as far as it separates those rows. To measure that loss, rows
-are written shuffled within their file, and mixed from the whole table. A sample shows only the part of it that is common
-to rows far from each other: sampled rows are written shuffled, too, and a column in the sample loses the rest.
+are written shuffled within their file, and mixed from the whole table. Sampled rows are too far from each other to show
+all of it: they are written shuffled, too, and what a column loses only with all rows is added.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Compression:
     def _of_today(self, found: Rewritten, size: int) -> tuple[dict[str, float], dict[str, float]]:
         """Return the bytes per row and column in today's order, in files of ``size`` sampled rows.
 
-        The second are the columns' bytes with all rows shuffled, relative to those with sampled rows shuffled, 1 or more:
-        what only rows between the sampled ones have in common.
+        The second tells how many times more bytes a column takes when all rows are shuffled than when sampled rows are,
+        1 or more: the loss that sampled rows do not show.
         """
         if size not in self._today:
             chance = np.random.default_rng(_SEED)
