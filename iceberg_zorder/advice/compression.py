@@ -1,19 +1,24 @@
-"""Estimate the sizes of new files: the order of rows changes how well columns compress.
+"""Predict the sizes of new files: the order of rows changes how well columns compress.
 
-Rows of today's files are written anew in their present order, which gives the bytes of each column today. The effect of
-another order comes from sampled rows: some files of the layout are written, and as many files in today's order. A
-sample is sparse, and dense values compress better, so rows between the sampled ones are made up:
+Rows of today's files, written again in their present order, give the bytes of each column (:class:`Rewritten`). Another
+order changes them:
 
-- where a column rises or falls, between neighbours in its order;
-- where neighbours are near each other, about between them;
-- else near a random row of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods: another look
-  at the jackknife", Annals of Statistics 7, 1979, section 3).
+- Of columns in the sample, some files of the layout are written, and files as large in today's order. The column changes
+  as these do.
+- Columns compress worse where a layout separates neighbouring rows with values in common. Columns outside the sample
+  change by this only: rows that stay neighbours cost the same, rows that stay in one file cost as if shuffled, and all
+  others as if mixed from the whole table.
+- Sampled rows lie too far apart to show all of this growth. So a column in the sample is multiplied by the growth that
+  they do not show, as far as rows do not stay neighbours.
 
-Text is not made up: the lower neighbour's value repeats.
+A sample is sparse, and dense values compress better. So values are made up, column by column:
 
-A layout also loses what neighbouring rows have in common, as far as it separates those rows. To measure that loss, rows
-are written shuffled within their file, and mixed from the whole table. Sampled rows are too far from each other to show
-all of it: they are written shuffled, too, and what a column loses only with all rows is added.
+- of a column that mostly rises or falls: between sampled values, in their order;
+- of a column whose neighbouring rows have similar values: by a random walk from each sampled value to the next;
+- of any other column: near values of random rows of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods:
+  another look at the jackknife", Annals of Statistics 7, 1979, section 3).
+
+Text, and columns with few distinct values, get no new values: the next lower one of the sample repeats.
 """
 
 from __future__ import annotations
@@ -31,18 +36,18 @@ from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
 
 WRITTEN_FILES = 8
-"""Number of files of a layout that are written."""
+"""Most files of a layout that are written."""
 
 _MOST_ROWS = 8_192
-"""Most rows of a written file."""
+"""Most rows written per file."""
 _IS_SORTED = 0.95
-"""Share of the steps that must rise (or fall) for a column to count as rising (or falling)."""
+"""Least share of the steps in one direction for which a column counts as rising or falling."""
 _MANY_VALUES = 0.3
-"""Share of distinct values from which values are made up between sampled ones."""
+"""Least share of distinct values for which a column gets new values between sampled ones."""
 _IS_NEAR = 0.5
-"""Largest distance of neighbouring rows that counts as near, relative to two random rows."""
+"""Largest mean distance of neighbouring rows, relative to random rows, for which a random walk is used."""
 _NEXT = 2
-"""Largest distance in the sample at which two rows count as neighbours, or as rows of one file."""
+"""Largest distance in the sample at which two rows count as neighbours today."""
 _SEED = 7
 
 Written = Callable[[pa.Table], Mapping[str, int]]
@@ -51,21 +56,22 @@ Written = Callable[[pa.Table], Mapping[str, int]]
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """Sizes of some rows, written anew in today's order.
+    """Measured sizes of rows from several places of the table, written again in today's order.
 
     Parameters
     ----------
     today : float
         Bytes of the rows in today's files, above 0.
     columns : mapping of str to float
-        Bytes of each column after writing anew.
+        Bytes of each column after writing again.
     whole : float
-        Bytes of all columns after writing anew.
+        Bytes of the files after writing again, with their footers.
     written : callable
-        Writes rows.
-    shuffled, mixed : mapping of str to float, optional
-        Bytes of each column relative to ``columns``, above 0: with each file's rows shuffled, and with rows of the
-        whole table in each file.
+        Writes rows; returns the bytes of each column.
+    shuffled : mapping of str to float, optional
+        Bytes of each column with each place's rows shuffled, relative to ``columns``, above 0.
+    mixed : mapping of str to float, optional
+        Bytes per row of each column in a mix of rows from all places, relative to as many rows of one place, above 0.
     """
 
     today: float
@@ -93,19 +99,19 @@ class Compression:
         self._today: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
 
     def share(self, files: Sequence[npt.NDArray[np.int64]]) -> float:
-        """Return the bytes of new files relative to the same rows' bytes today."""
+        """Return the predicted bytes of a layout relative to today's files; 1.0 if nothing was measured."""
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0
-        # Sizes are rounded to steps of 1/20, so that few distinct sizes have to be written.
+        # Rows per file are rounded to a power of 1.05, so that today's order is written for few sizes.
         steps = np.round(np.log(np.mean([len(each) for each in filled])) / np.log(1.05))
         size = min(self._rows.sample.rows, round(1.05**steps))
-        new, (today, unseen) = self._of(found.written, filled), self._of_today(found, size)
-        following, together = _kept(filled)
+        new, (today, hidden) = self._of(found.written, filled), self._of_today(found, size)
+        following, together = _neighbour_shares(filled)
         changed = 0.0
         for name, of in found.columns.items():
             if name in new:
-                changed += of * (new[name] / today[name] * (following + (1 - following) * unseen[name]) - 1)
+                changed += of * (new[name] / today[name] * (following + (1 - following) * hidden[name]) - 1)
             else:
                 shuffled = found.shuffled.get(name, 1.0)
                 mixed = max(shuffled, found.mixed.get(name, 1.0))
@@ -113,10 +119,10 @@ class Compression:
         return (found.whole + changed) / found.today
 
     def _of_today(self, found: Rewritten, size: int) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the bytes per row and column in today's order, in files of ``size`` sampled rows.
+        """Return the bytes per row of each column in today's order, in files of ``size`` sampled rows.
 
-        The second tells how many times more bytes a column takes when all rows are shuffled than when sampled rows are,
-        1 or more: the loss that sampled rows do not show.
+        The second result is the growth of each column by shuffling all rows, divided by the growth by shuffling sampled
+        rows, 1 or more.
         """
         if size not in self._today:
             chance = np.random.default_rng(_SEED)
@@ -124,12 +130,12 @@ class Compression:
             files = [np.arange(start, start + size) for start in starts]
             today = self._of(found.written, files)
             shuffled = self._of(found.written, [chance.permutation(file) for file in files])
-            unseen = {name: max(1.0, found.shuffled.get(name, 1.0) * of / shuffled[name]) for name, of in today.items()}
-            self._today[size] = today, unseen
+            hidden = {name: max(1.0, found.shuffled.get(name, 1.0) * of / shuffled[name]) for name, of in today.items()}
+            self._today[size] = today, hidden
         return self._today[size]
 
     def _of(self, written: Written, files: Sequence[npt.NDArray[np.int64]]) -> dict[str, float]:
-        """Write files; return the bytes per row and column."""
+        """Write files; return the bytes per row of each column."""
         names = [".".join(each.parts) for each in self._rows.columns]
         found, count = dict.fromkeys(names, 0.0), 0
         for rows in files:
@@ -146,8 +152,8 @@ class Compression:
         return [_Column(each) for each in self._rows.sample.columns]
 
 
-def _kept(files: Sequence[npt.NDArray[np.int64]]) -> tuple[float, float]:
-    """Return the shares of sampled rows that stay neighbours, and that stay in one file with their neighbours."""
+def _neighbour_shares(files: Sequence[npt.NDArray[np.int64]]) -> tuple[float, float]:
+    """Return the shares of rows that still follow a neighbour of today, and that are in one file with one."""
     following, together = (
         float(np.mean([np.mean(np.abs(np.diff(rows)) <= _NEXT) if len(rows) > 1 else 1.0 for rows in each]))
         for each in (files, [np.sort(rows) for rows in files])
@@ -156,7 +162,7 @@ def _kept(files: Sequence[npt.NDArray[np.int64]]) -> tuple[float, float]:
 
 
 class _Column:
-    """Makes up values of a column between its sampled ones; works on keys, which order as the values do."""
+    """Makes up keys of a column between its sampled ones; keys sort as values do."""
 
     def __init__(self, keys: KeyColumn) -> None:
         self._states = keys.states
@@ -166,7 +172,7 @@ class _Column:
         self._keys = column.unique().sort()
         ranks = pa.compute.index_in(column, self._keys).to_numpy() if self._is_text else values
         self._ordered = np.sort(ranks)
-        # First and last place of each row's key among all keys.
+        # First place of each row's key among all sampled keys, and the place behind its last.
         self._first, self._behind = np.zeros((2, keys.rows), np.int64)
         self._first[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="left")
         self._behind[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="right")
@@ -174,7 +180,7 @@ class _Column:
         self._has_between = not self._is_text and distinct >= _MANY_VALUES * max(1, len(ranks))
 
     def of(self, rows: npt.NDArray[np.int64], wanted: int) -> pa.Array:
-        """Make up ``wanted`` values of a file that holds the sampled ``rows``, in their order."""
+        """Make up ``wanted`` keys of a file that holds the sampled ``rows``, in their order."""
         chance = np.random.default_rng(_SEED)
         near = np.linspace(0, len(rows) - 1, wanted)
         missing = self._states[rows[np.round(near).astype(np.int64)]] != VALUE
@@ -207,7 +213,7 @@ class _Column:
         if self._is_text:
             return pa.compute.if_else(pa.array(missing), None, self._keys.take(pa.array(keys)))
         if self._has_between:
-            # The distance of two keys may need 64 bits.
+            # The difference of two keys may exceed the type's largest number.
             gaps = self._ordered[np.minimum(low + 1, last)].astype(np.float64) - keys.astype(np.float64)
             between = np.minimum(gaps * (places - low), 2.0**62)
             keys = keys + between.astype(np.int64)

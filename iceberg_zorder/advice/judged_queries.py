@@ -49,7 +49,7 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
     Both halves represent the workload. Filters by the same columns in the same way form a shape. Of each shape, sorted
     by weight, the halves take turns; weights are scaled so that each half has half of the shape's weight (a stratified
     sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone in its shape, or far heavier
-    than the others, is in both halves with half of its weight.
+    than the others, is in both halves with half of its weight; so is the only filter left beside such ones.
 
     Examples
     --------
