@@ -3,8 +3,8 @@
 Rows of today's files, written again in their present order, give the bytes of each column (:class:`Rewritten`). Another
 order changes them:
 
-- Of columns in the sample, some files of the layout are written, and files as large in today's order. The column changes
-  as these do.
+- Of columns in the sample, some files of the layout are written, and files as large in today's order. The column
+  changes as these do.
 - Columns compress worse where a layout separates neighbouring rows with values in common. Columns outside the sample
   change by this only: rows that stay neighbours cost the same, rows that stay in one file cost as if shuffled, and all
   others as if mixed from the whole table.
