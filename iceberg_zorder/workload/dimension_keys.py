@@ -46,8 +46,6 @@ class KeyLookup:
 
     Parameters
     ----------
-    table : ScannedTable
-        The table whose workload is read.
     dimensions : Dimensions
         The other tables.
     namespace : tuple of str
@@ -58,7 +56,6 @@ class KeyLookup:
         The most ranges of keys by which the reading engine skips files, at least 1.
     """
 
-    table: ScannedTable
     dimensions: Dimensions
     namespace: tuple[str, ...]
     now: datetime
@@ -69,7 +66,7 @@ class KeyLookup:
         return self.dimensions.find(name, self.namespace)
 
     def condition(
-        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, *, is_own: bool
+        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None
     ) -> tuple[exp.Expr, bool] | None:
         """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts.
 
@@ -83,8 +80,8 @@ class KeyLookup:
             Its column.
         column : sqlglot.exp.Column
             The column that equals the key.
-        is_own : bool
-            Whether the column is the table's; otherwise its type is not known.
+        kind : str or None
+            The column's Iceberg type, if known.
 
         Returns
         -------
@@ -92,8 +89,7 @@ class KeyLookup:
             None if the scan's facts select all rows, or the keys cannot be looked up.
         """
         found = dimension.column((key,))
-        own = self.table.column((column.name,)) if is_own else None
-        if found is None or not _are_equal(found[1], own[1] if own is not None else None):
+        if found is None or not _are_equal(found[1], kind):
             return None
         if all(holds_for_equals(fact) and {each.name for each in columns_in(fact)} <= {key} for fact in scan.facts):
             # Such conditions on the key alone are the column's already.
@@ -157,8 +153,8 @@ def _are_equal(key: str, own: str | None) -> bool:
     """Return whether columns of two types are equal exactly where their values are."""
     kind = key.partition("(")[0]
     if own is None:
-        # Text may be compared as another type, which has another order.
-        return kind in _KEY_TYPES and kind != "string"
+        # Text may be compared as another type, which has another order, and timestamps by the session's time zone.
+        return kind in ("int", "long", "decimal")
     kinds = {kind, own.partition("(")[0]}
     return kind in _KEY_TYPES and (len(kinds) == 1 or kinds == {"int", "long"})
 

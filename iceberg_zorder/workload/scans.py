@@ -77,16 +77,17 @@ class Lookup(Protocol):
         """Return another table by its name in the statement; None if it is not known."""
 
     def condition(
-        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, *, is_own: bool
+        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None
     ) -> tuple[exp.Expr, bool] | None:
         """Return the condition on a column that equals a dimension's key, and whether it has all facts of its scan."""
 
 
 @dataclass(frozen=True)
 class _Joins:
-    """The dimensions of a statement, by the names that the inliner gave them."""
+    """The table, and the dimensions of a statement by the names that the inliner gave them."""
 
     lookup: Lookup
+    table: ScannedTable
     dimensions: Mapping[str, ScannedTable]
 
 
@@ -118,7 +119,7 @@ def find_scans(
         if isinstance(node, exp.Column) and node.args.get("join_mark"):
             raise InvalidInputError("it has (+), write LEFT JOIN")
     inliner = _Inliner(table, dialect, views, namespace, lookup)
-    joins = None if lookup is None else _Joins(lookup, inliner.dimensions)
+    joins = None if lookup is None else _Joins(lookup, table, inliner.dimensions)
     found: list[Scan] = []
     for query in _queries(statement):
         query = inliner.inlined(query)
@@ -614,12 +615,13 @@ def _with_keys(select: exp.Select, name: str, facts: Sequence[exp.Expr], joins: 
     """Replace joins with dimensions by their keys; a join stays where keys have only a part of its conditions."""
     if not facts:
         return []
-    sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
-    dimensions = {each.alias_or_name: each for each in sources}
-    is_own = dimensions[name].name == _TABLE if isinstance(dimensions.get(name), exp.Table) else False
+    selected = select.args.get("joins") or ()
+    sources = {each.alias_or_name: each for each in (select.args["from_"].this, *(join.this for join in selected))}
+    # Conditions of joins before the source are not among its facts, but may be about its dimensions.
+    all_of = [*facts, *(each for join in selected for each in conjuncts(join.args.get("on")))]
     found: list[exp.Expr] = []
     for each in facts:
-        keys, is_whole = _keys_of(each, name, facts, dimensions, joins, is_own=is_own)
+        keys, is_whole = _keys_of(each, name, facts, all_of, sources, joins)
         found += [*([keys] if keys is not None else []), *([] if is_whole else [each])]
     return found
 
@@ -628,55 +630,72 @@ def _keys_of(
     fact: exp.Expr,
     name: str,
     facts: Sequence[exp.Expr],
-    dimensions: Mapping[str, exp.Expr],
+    all_of: Sequence[exp.Expr],
+    sources: Mapping[str, exp.Expr],
     joins: _Joins,
-    *,
-    is_own: bool,
 ) -> tuple[exp.Expr | None, bool]:
-    """Return a join condition's keys, and whether they have all of it; ``facts`` are conditions on the dimensions."""
+    """Return a join condition's keys, and whether they have all conditions on the dimension.
+
+    Parameters
+    ----------
+    fact : sqlglot.exp.Expr
+        The condition.
+    name : str
+        The source that is filtered by the keys.
+    facts : sequence of sqlglot.exp.Expr
+        Conditions that hold; those on the dimension alone select its rows.
+    all_of : sequence of sqlglot.exp.Expr
+        Those, and all other conditions of the statement's joins.
+    sources : mapping of str to sqlglot.exp.Expr
+        The sources, by their names.
+    joins : _Joins
+        The lookup.
+    """
     if isinstance(fact, exp.In) and fact.args.get("query") and _is_of_sources(fact.this, {name}):
-        return _keys_in(fact.this, fact.args["query"], [], None, joins, is_own=is_own)
+        kind = _type_of(sources.get(name), fact.this.name, joins)
+        return _keys_in(fact.this, kind, fact.args["query"], [], None, joins)
     for own, other in _both_ways(fact) if isinstance(fact, exp.EQ) else ():
         if not _is_of_sources(own, {name}):
             continue
+        kind = _type_of(sources.get(name), own.name, joins)
         if isinstance(other, exp.Subquery):
-            return _keys_in(own, other, [], None, joins, is_own=is_own)
-        if isinstance(other, exp.Column) and other.table != name and other.table in dimensions:
-            rest = [each for each in facts if each is not fact]
-            others = {each: source for each, source in dimensions.items() if each != name}
-            about, has_all = _about(other.table, rest, others, joins)
-            keys, is_whole = _keys_in(own, dimensions[other.table], about, other.name, joins, is_own=is_own)
-            return keys, is_whole and has_all
+            return _keys_in(own, kind, other, [], None, joins)
+        if isinstance(other, exp.Column) and other.table != name and other.table in sources:
+            about = [
+                each for each in facts if each is not fact and {at.table for at in columns_in(each)} == {other.table}
+            ]
+            known = {id(each) for each in (fact, *about)}
+            keys, is_whole = _keys_in(own, kind, sources[other.table], about, other.name, joins)
+            return keys, is_whole and not any(id(each) not in known and _is_about(each, other.table) for each in all_of)
     return None, False
 
 
-def _about(
-    name: str, facts: Sequence[exp.Expr], dimensions: Mapping[str, exp.Expr], joins: _Joins
-) -> tuple[list[exp.Expr], bool]:
-    """Return the conditions on a dimension, with keys of its own dimensions, and whether these are all conditions."""
-    found: list[exp.Expr] = []
-    has_all = True
-    for each in facts:
-        tables = {column.table for column in columns_in(each)}
-        if tables == {name}:
-            found.append(each)
-        elif name in tables and tables <= dimensions.keys():
-            keys, is_whole = _keys_of(each, name, facts, dimensions, joins, is_own=False)
-            found += [keys] if keys is not None else []
-            # A join with a table of which all rows are selected is not a condition.
-            others = tables - {name}
-            has_all = has_all and (is_whole or not any({at.table for at in columns_in(of)} == others for of in facts))
-    return found, has_all
+def _is_about(condition: exp.Expr, source: str) -> bool:
+    """Return whether a condition names a source, also in its subqueries."""
+    return any(column.table == source for column in condition.find_all(exp.Column))
+
+
+def _type_of(source: exp.Expr | None, name: str, joins: _Joins) -> str | None:
+    """Return the Iceberg type of a source's column; None if it is not known."""
+    while isinstance(source, exp.Subquery):
+        found = _inside(source, (), name)
+        if found is None:
+            return None
+        source, _, name, _ = found
+    if not isinstance(source, exp.Table):
+        return None
+    table = joins.table if source.name == _TABLE else joins.dimensions.get(source.name)
+    column = table.column((name,)) if table is not None else None
+    return column[1] if column is not None else None
 
 
 def _keys_in(
     own: exp.Expr,
+    kind: str | None,
     source: exp.Expr,
     facts: Sequence[exp.Expr],
     key: str | None,
     joins: _Joins,
-    *,
-    is_own: bool,
 ) -> tuple[exp.Expr | None, bool]:
     """Return the keys of a table, or of a query of one table; its only column is the key if none is given."""
     is_whole = True
@@ -696,12 +715,14 @@ def _keys_in(
     known: list[exp.Expr] = []
     for each in facts:
         keys, of_all = (
-            _keys_of(each, source.alias_or_name, (), {}, joins, is_own=False) if each.find(exp.Query) else (each, True)
+            _keys_of(each, source.alias_or_name, (), (), {source.alias_or_name: source}, joins)
+            if each.find(exp.Query)
+            else (each, True)
         )
         known += [keys] if keys is not None else []
         is_whole = is_whole and of_all
     assert isinstance(own, exp.Column)  # noqa: S101 - of a source
-    condition = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, is_own=is_own)
+    condition = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, kind)
     return (None, False) if condition is None else (condition[0], condition[1] and is_whole)
 
 

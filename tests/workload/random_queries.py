@@ -23,7 +23,7 @@ TABLE = ScannedTable(
 CREATE = (
     "CREATE TABLE t (a BIGINT, b INTEGER, s VARCHAR, d DATE, ts TIMESTAMP, n DECIMAL(9, 2), f DOUBLE, flag BOOLEAN, "
     "st STRUCT(x INTEGER, y VARCHAR))",
-    "CREATE TABLE u (k BIGINT, b INTEGER, s VARCHAR, d DATE, z INTEGER)",
+    "CREATE TABLE u (k BIGINT, b INTEGER, s VARCHAR, d DATE, z INTEGER, tz TIMESTAMPTZ)",
     "CREATE TABLE v (a BIGINT, k BIGINT, w VARCHAR)",
 )
 TEXTS = ("", "a", "ab", "abc", "abd", "b", "a%", "A", "x_y", "3")
@@ -31,11 +31,21 @@ TEXTS = ("", "a", "ab", "abc", "abd", "b", "a%", "A", "x_y", "3")
 
 def rows(rng: random.Random, count: int = 40) -> list[str]:
     """INSERT statements that fill the tables, with many NULLs and few values."""
-    kinds = {"a": "int", "b": "int", "k": "int", "z": "int", "s": "text", "w": "text", "d": "date", "ts": "moment"}
+    kinds = {
+        "a": "int",
+        "b": "int",
+        "k": "int",
+        "z": "int",
+        "s": "text",
+        "w": "text",
+        "d": "date",
+        "ts": "moment",
+        "tz": "moment",
+    }
     kinds |= {"n": "number", "f": "float", "flag": "bool"}
     names = {
         "t": ["a", "b", "s", "d", "ts", "n", "f", "flag", "st"],
-        "u": ["k", "b", "s", "d", "z"],
+        "u": ["k", "b", "s", "d", "z", "tz"],
         "v": ["a", "k", "w"],
     }
     found = []
@@ -95,6 +105,7 @@ STATEMENTS = (
     "SELECT t.a FROM t WHERE {0} UNION ALL SELECT t.b FROM t WHERE {1}",
     "SELECT t.a FROM t, u, v WHERE t.b = u.b AND u.k = v.k AND v.a {op} 2 AND {0}",
     "SELECT t.a FROM t {join} u ON t.b = u.b {further} v ON u.k = v.k AND v.a {op} 2 WHERE {0}",
+    "SELECT t.a FROM (SELECT * FROM t) t JOIN u ON t.ts = u.tz AND u.z {op} 2 WHERE {0}",
     "SELECT t.a FROM t {join} (u {further} v ON u.k = v.k) ON t.b = u.b AND {1} WHERE v.a {op} 2",
 )
 

@@ -22,6 +22,7 @@ def connected() -> duckdb.DuckDBPyConnection:
     """DuckDB as it is written down: its optimizer has made FALSE of what is NULL, at the date functions of 1.5."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("PRAGMA disable_optimizer")
+    connection.execute("SET TimeZone = 'America/New_York'")
     return connection
 
 
@@ -55,14 +56,15 @@ class DuckDimensions:
         return [key for (key,) in self._connection.execute(query).fetchall() if key is not None]
 
 
-def lookup(connection: duckdb.DuckDBPyConnection, table: ScannedTable, ranges: int = 64) -> KeyLookup:
+def lookup(connection: duckdb.DuckDBPyConnection, ranges: int = 64) -> KeyLookup:
     """Look up the keys of joins in the tables of a connection."""
-    return KeyLookup(table, DuckDimensions(connection), (), NOW, ranges)
+    return KeyLookup(DuckDimensions(connection), (), NOW, ranges)
 
 
 def iceberg_type(kind: str) -> str:
     """Return the type of a column as Iceberg writes it."""
-    return {"INTEGER": "int", "BIGINT": "long", "VARCHAR": "string"}.get(kind) or kind.lower().replace(",", ", ")
+    names = {"INTEGER": "int", "BIGINT": "long", "VARCHAR": "string", "TIMESTAMP WITH TIME ZONE": "timestamptz"}
+    return names.get(kind) or kind.lower().replace(",", ", ")
 
 
 class Narrowed:

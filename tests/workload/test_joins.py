@@ -114,18 +114,46 @@ def test_conditions_that_the_keys_lack_are_told() -> None:
     assert [each.text for each in found.not_understood] == ["s.day_key = d.day_key"]
 
 
-def test_a_dimension_may_have_dimensions_of_its_own() -> None:
-    dimensions = Dimensions()
-    by_week = "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key JOIN days w ON d.week = w.day_key WHERE "
-    found = read(by_week + "w.year = 2001", dimensions=dimensions)
-    assert dimensions.asked == [("day_key", "year = 2001"), ("day_key", "week >= 100 AND week <= 464")]
-    assert [(each.filter, each.weaker) for each in found.queries] == [("day_key = 7", 0.0)]
-    assert not found.not_understood
-    # One whose rows are all selected is not a condition; one that cannot be looked up is.
-    for_all = read(by_week + "d.year = 2001")
-    assert [(each.filter, each.weaker) for each in for_all.queries] == [(IN_2001, 0.0)]
-    not_found = read(by_week + "d.year = 2001 AND w.year = 2002")
-    assert [(each.filter, each.weaker) for each in not_found.queries] == [(IN_2001, 1.0)]
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key JOIN days w ON d.week = w.day_key WHERE d.year = 2001",
+        "SELECT * FROM days d JOIN days w ON d.week = w.day_key JOIN sales s ON s.day_key = d.day_key WHERE d.year = 2001",
+        "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key, items i WHERE d.year = 2001 AND (d.week = 3 OR i.code = 'a')",
+        "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key AND s.price = d.price WHERE d.year = 2001",
+        "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key WHERE d.year = 2001 AND EXISTS (SELECT 1 FROM items i "
+        "WHERE i.item = d.week AND i.code = 'a')",
+        "SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key JOIN (SELECT item FROM items GROUP BY item) i ON "
+        "d.week = i.item WHERE d.year = 2001",
+    ],
+)
+def test_keys_lack_conditions_that_are_on_a_second_table_too(query: str) -> None:
+    found = read(query)
+    assert {(each.filter, each.weaker) for each in found.queries} == {(IN_2001, found.weight)}
+
+
+def test_types_are_known_in_derived_tables() -> None:
+    """A timestamp equals one with a time zone by the session's, which is not known."""
+    sales = ScannedTable(("db", "sales"), {("ts",): "timestamp", ("tz",): "timestamptz", ("day",): "date"})
+    moments = ScannedTable(("db", "moments"), {("ts",): "timestamp", ("tz",): "timestamptz", ("z",): "int"})
+
+    class Moments(Dimensions):
+        def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+            return {"moments": moments}.get(name[-1])
+
+        def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+            return [datetime(2024, 5, 1, tzinfo=timezone.utc if column == ("tz",) else None)]
+
+    def filters(own: str, key: str, source: str) -> set[str]:
+        reader = StatementReader(sales, now=NOW, dimensions=Moments(), readers=("spark",))
+        reader.add_script(f"SELECT * FROM {source} x JOIN moments m ON x.{own} = m.{key} WHERE m.z = 1")
+        return {each.filter for each in reader.workload().queries}
+
+    for source in ("sales", "(SELECT * FROM sales)", "(SELECT day, ts AS ts, tz FROM (SELECT * FROM sales) y)"):
+        for own, key in (("ts", "tz"), ("tz", "ts"), ("day", "tz")):
+            assert filters(own, key, source) == {"TRUE"}, (own, key, source)
+        assert all("2024-05-01" in each for own in ("ts", "tz") for each in filters(own, own, source)), source
+    assert filters("ts", "tz", "(SELECT * FROM sales UNION ALL SELECT * FROM sales)") == {"TRUE"}
 
 
 def test_conditions_on_other_tables_are_not_those_of_a_dimension() -> None:

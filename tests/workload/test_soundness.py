@@ -41,7 +41,7 @@ def test_random_queries(seed: int) -> None:
         except duckdb.NotImplementedException:
             continue  # DuckDB cannot plan some subqueries in outer joins without its optimizer.
         narrowed = Narrowed(query, TABLE)
-        by_joins = Narrowed(query, TABLE, lookup(connection, TABLE, (1, 3, 64)[number % 3]))
+        by_joins = Narrowed(query, TABLE, lookup(connection, (1, 3, 64)[number % 3]))
         narrowed_ones += any(each != "TRUE" for each in narrowed.filters)
         assert result(connection, narrowed.statement) == wanted, query
         assert result(connection, by_joins.statement) == wanted, (query, by_joins.filters)
@@ -55,7 +55,7 @@ def test_corners() -> None:
     connection = filled(0)
     for corner in CORNERS:
         wanted = result(connection, corner)
-        for looked_up in (None, lookup(connection, TABLE)):
+        for looked_up in (None, lookup(connection)):
             assert result(connection, Narrowed(corner, TABLE, looked_up).statement) == wanted, corner
 
 
@@ -88,7 +88,7 @@ def test_queries_of_tpc(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
     for number, query in queries_of(connection, name):
         wanted = result(connection, query)
         for table in tables(connection):
-            narrowed = Narrowed(query, table, lookup(connection, table, 1 if number % 2 else 64))
+            narrowed = Narrowed(query, table, lookup(connection, 1 if number % 2 else 64))
             if any(each != "TRUE" for each in narrowed.filters):
                 narrowed_ones += 1
                 assert result(connection, narrowed.statement) == wanted, (number, table.identifier)

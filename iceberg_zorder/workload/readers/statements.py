@@ -188,7 +188,7 @@ class StatementReader:
             for ranges, readers in self._ranges.items():
                 lookup = None
                 if ranges and self._dimensions is not None:
-                    lookup = KeyLookup(self._table, self._dimensions, namespace, now, ranges)
+                    lookup = KeyLookup(self._dimensions, namespace, now, ranges)
                 share = weight * readers / self._ranges.total()
                 try:
                     scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
