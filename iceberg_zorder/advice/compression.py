@@ -10,6 +10,7 @@ order changes them:
   others as if mixed from the whole table.
 - Sampled rows lie too far apart to show all of this growth. So a column in the sample is multiplied by the growth that
   they do not show, as far as rows do not stay neighbours.
+- Rows stay neighbours if sampled rows do, or if they have equal values in all columns of the layout.
 
 A sample is sparse, and dense values compress better. So values are made up, column by column:
 
@@ -23,7 +24,7 @@ Text, and columns with few distinct values, get no new values: the next lower on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -72,6 +73,8 @@ class Rewritten:
         Bytes of each column with each place's rows shuffled, relative to ``columns``, above 0.
     mixed : mapping of str to float, optional
         Bytes per row of each column in a mix of rows from all places, relative to as many rows of one place, above 0.
+    repeats : sequence of mapping of str to ndarray of bool, shape (rows - 1,), optional
+        For each place, and each column of the sample that its files have, whether a row equals the row before it.
     """
 
     today: float
@@ -80,6 +83,15 @@ class Rewritten:
     written: Written
     shuffled: Mapping[str, float] = field(default_factory=dict)
     mixed: Mapping[str, float] = field(default_factory=dict)
+    repeats: Sequence[Mapping[str, npt.NDArray[np.bool_]]] = ()
+
+    def equal(self, names: Collection[str]) -> float:
+        """Return the share of rows that equal the row before them in some columns; 0.0 if a column was not read."""
+        found = [
+            np.all([place[name] for name in names], axis=0) for place in self.repeats if place.keys() >= set(names)
+        ]
+        rows = sum(len(next(iter(place.values()), ())) for place in self.repeats)
+        return float(sum(each.sum() for each in found)) / rows if rows and names else 0.0
 
 
 class Compression:
@@ -98,8 +110,16 @@ class Compression:
         self._rewritten = rewritten
         self._today: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
 
-    def share(self, files: Sequence[npt.NDArray[np.int64]]) -> float:
-        """Return the predicted bytes of a layout relative to today's files; 1.0 if nothing was measured."""
+    def share(self, files: Sequence[npt.NDArray[np.int64]], columns: Sequence[int]) -> float:
+        """Return the predicted bytes of a layout relative to today's files; 1.0 if nothing was measured.
+
+        Parameters
+        ----------
+        files : sequence of ndarray of int64
+            Sampled rows of some new files, in their order.
+        columns : sequence of int
+            Places of the layout's columns.
+        """
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0
@@ -108,6 +128,7 @@ class Compression:
         size = min(self._rows.sample.rows, round(1.05**steps))
         new, (today, hidden) = self._of(found.written, filled), self._of_today(found, size)
         following, together = _neighbour_shares(filled)
+        following = max(following, found.equal([".".join(self._rows.columns[place].parts) for place in columns]))
         changed = 0.0
         for name, of in found.columns.items():
             if name in new:

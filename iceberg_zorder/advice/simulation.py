@@ -119,7 +119,7 @@ class Simulation:
     def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
         """Simulate files with today's bytes; return them with the estimated change of their size."""
         files = candidate.files(self.rows, self.expected_files(target))
-        return files, self._compression.share(files.written)
+        return files, self._compression.share(files.written, candidate.columns)
 
     def _read(self, files: SimulatedFiles, share: float, *, judging: bool = True) -> tuple[float, float, float]:
         """Return the average bytes, files and cost of a query of one half."""

@@ -179,7 +179,10 @@ def advise(
             return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
 
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
-        rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
+        sampled = [".".join(each.parts) for each in columns]
+        rewritten = (
+            None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write, sampled)
+        )
         found = Facts(facts, rows, replace(today, joined=joined), expected_files, rewritten)
         return _confirmed(table, advise_by(found, least_saving=least_saving, progress=progress), facts, workload)
 

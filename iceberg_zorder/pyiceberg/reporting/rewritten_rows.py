@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
@@ -81,15 +83,17 @@ _MOST_MIXED = 8_192
 _SEED = 7
 
 
-def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, files: int) -> Rewritten | None:
-    """Read all columns of some rows, and write them anew in their order."""
+def rewritten_rows(
+    table: Table, tasks: Sequence[DataFileTask], file_rows: int, files: int, names: Collection[str]
+) -> Rewritten | None:
+    """Read all columns of some rows, and write them again in their order; ``names`` are the columns of the sample."""
     parquet = [task for task in tasks if task.data_file.file_format == FileFormat.PARQUET]
     # Bloom filters have a fixed size, also in today's files.
     settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}
     wanted = max(1, min(file_rows, _MOST_ROWS))
     today = whole = 0.0
     chance = np.random.default_rng(_SEED)
-    columns, shuffled, parts = Counter[str](), Counter[str](), []
+    columns, shuffled, parts, repeats = Counter[str](), Counter[str](), [], []
     for place in range(min(_PLACES, len(parquet))):
         rows, size = _read(table, parquet[place * len(parquet) // _PLACES :][:_MOST_FILES], wanted)
         if not rows.num_rows:
@@ -99,6 +103,7 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, 
             rows, size = rows.slice(0, kept), size * kept / rows.num_rows
         sink = pa.BufferOutputStream()
         columns.update(_written(settings, rows, sink))
+        repeats.append(_repeats(rows, names))
         today, whole = today + size, whole + sink.getvalue().size
         order = chance.permutation(rows.num_rows)
         shuffled.update(_written(settings, rows.take(pa.array(order))))
@@ -114,7 +119,29 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, 
         partial(_written, settings),
         {name: size / columns[name] for name, size in shuffled.items()},
         _mixed(settings, parts),
+        repeats,
     )
+
+
+def _repeats(rows: pa.Table, names: Collection[str]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell of each row but the first, by column, whether it equals the row before it.
+
+    Examples
+    --------
+    >>> rows = pa.table({"a": [1, 1, None, None, 2], "s": [{"b": 1}, {"b": 1}, {"b": 2}, {"b": None}, None]})
+    >>> {name: each.tolist() for name, each in _repeats(rows, ["a", "s.b"]).items()}
+    {'a': [True, False, True, False], 's.b': [True, False, False, True]}
+    """
+    while any(pa.types.is_struct(each.type) for each in rows.schema):
+        rows = rows.flatten()
+    found = {}
+    for name in names:
+        if rows.column_names.count(name) == 1:
+            values = rows[name].combine_chunks()
+            values = values.storage if isinstance(values, pa.ExtensionArray) else values
+            codes = pc.fill_null(pc.dictionary_encode(values, "encode").indices, -1).to_numpy()
+            found[name] = codes[1:] == codes[:-1]
+    return found
 
 
 def _mixed(settings: Mapping[str, Any], parts: Sequence[tuple[pa.Table, pa.Table]]) -> dict[str, float]:
