@@ -23,7 +23,7 @@ from benchmarks.queries.engines import SparkEngine, duck_engine, spark_session
 from benchmarks.queries.measure import measured, slowed_by_joins
 from benchmarks.queries.page import page, replaces
 from benchmarks.queries.sets import SETS
-from benchmarks.queries.tables import READERS, TIMED_SEED, Tables, layouts
+from benchmarks.queries.tables import TIMED_SEED, Tables, layouts
 from benchmarks.without_jvm import machine
 
 PAGE, FIGURES = Path("docs/benchmarks/queries.md"), Path("docs/benchmarks/queries.json")
@@ -88,7 +88,6 @@ def run(
         "variants": variants,
         "by": {layout: tables.made[layout] for layout in chosen},
         "tables": {layout: tables.sizes(layout) for layout in chosen},
-        "advised": {layout: tables.advised(layout) for layout in chosen if layout in READERS},
         "filtered": tables.filtered(drawn),
         "queries": [asdict(each) for each in found],
         "again": [asdict(each) for each in again],
@@ -106,6 +105,9 @@ def main(
     timed: Annotated[str, typer.Option(help="Names of the queries to time, by commas; all if none.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
     to: Annotated[Path | None, typer.Option(help="A file for the figures of these runs; nothing under docs.")] = None,
+    only_advise: Annotated[
+        bool, typer.Option("--advise", help="Only ask advise about the tables, and write the page.")
+    ] = False,
     again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
 ) -> None:
     """Measure, and write the page."""
@@ -118,6 +120,9 @@ def main(
     for of in _named(sets, {each.name: each for each in SETS}):
         for engine in _named(engines, {engine: engine for engine in ENGINES}):
             tables = Tables(of, scale, DATA, files)
+            if only_advise:
+                _add_advice(tables, engine)
+                continue
             among = {layout: layout for layout in layouts(engine)}
             wanted = _named(chosen or ",".join(among), among)
             found.append(run(tables, engine, wanted, rounds, threads, [name for name in timed.split(",") if name]))
@@ -134,6 +139,16 @@ def _add(found: dict[str, Any]) -> None:
     """Add a run to the figures, in the place of earlier ones that it makes needless, and write the page."""
     earlier = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": []}
     figures = {**earlier, "runs": [*(each for each in earlier["runs"] if not replaces(found, each)), found]}
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    PAGE.write_text(page(figures))
+
+
+def _add_advice(tables: Tables, reader: str) -> None:
+    """Put advice for an engine in the place of earlier advice, and write the page."""
+    figures = json.loads(FIGURES.read_text())
+    place = {"set": tables.of.name, "scale": tables.scale, "reader": reader}
+    others = [each for each in figures.get("advised", ()) if not place.items() <= each.items()]
+    figures["advised"] = [*others, {**place, "tables": tables.advised(reader, typer.echo)}]
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
 

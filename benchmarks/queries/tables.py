@@ -13,6 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from benchmarks.queries.sets import QuerySet
+from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
@@ -32,6 +33,8 @@ TITLES = {
 }
 READERS = {WORKLOAD: "spark", WORKLOAD_DUCKDB: "duckdb"}
 """The engine that a layout is for, because engines take keys of joins in different ways."""
+
+NOT_PARTITIONS = ("workload", "sort", "zorder")
 
 Say = Callable[[str], None]
 
@@ -126,9 +129,7 @@ class Tables:
 
     def _lay_out(self, spark: SparkSession, layout: str, say: Say) -> dict[str, str]:
         catalog = self.catalog()
-        target = max(self.sizes(INGESTED).values())[1] // self.files + 1
-        seeds = TRAINING_SEEDS if layout in READERS else ()
-        training = [text for seed in seeds for text in self.of.queries(seed, self.scale).values()]
+        training = self._training() if layout in READERS else []
         made = {}
         for _, name in catalog.list_tables(INGESTED):
             # The files of before are shared, and a rewrite deletes none.
@@ -136,35 +137,45 @@ class Tables:
         for name, usual in self.of.usual.items():
             by, options = ", ".join(usual), ""
             if layout in READERS:
-                by, options = self._by_workload(catalog, name, training, target, READERS[layout])
+                by, options = self._by_workload(catalog, name, training, READERS[layout])
             if by:
                 strategy = "sort" if layout == ICEBERG else "zorder"
                 spark.sql(
                     f"CALL {CATALOG}.system.rewrite_data_files(table => '{layout}.{name}', strategy => '{strategy}', "
                     f"sort_order => 'zorder({by})', options => map('rewrite-all', 'true', 'target-file-size-bytes', "
                     # A writer that rolls at the target doubles the files of Iceberg's own strategies.
-                    f"'{target}', 'max-file-size-bytes', '999999999999'{options}))"
+                    f"'{self._target()}', 'max-file-size-bytes', '999999999999'{options}))"
                 ).collect()
             say(f"{self.of.title}: {TITLES[layout]}: {name} by {by or 'nothing'}")
             made[name] = by
         catalog.close()
         return made
 
-    def _by_workload(
-        self, catalog: SqlCatalog, name: str, training: Sequence[str], target: int, reader: str
-    ) -> tuple[str, str]:
+    def _training(self) -> list[str]:
+        return [text for seed in TRAINING_SEEDS for text in self.of.queries(seed, self.scale).values()]
+
+    def _target(self) -> int:
+        """Return the size of new files in bytes."""
+        return max(self.sizes(INGESTED).values())[1] // self.files + 1
+
+    def _by_workload(self, catalog: SqlCatalog, name: str, training: Sequence[str], reader: str) -> tuple[str, str]:
         """Find the columns that training queries are best served by, and the option that names these queries."""
-        table = catalog.load_table(f"{INGESTED}.{name}")
+        advice = self._advice(catalog, name, training, reader)
+        # A rewrite does not change partitions, so the best of the other layouts stands for a pick that would.
+        best = None if advice is None or advice.pick is None else advice.best(*NOT_PARTITIONS)
+        return (", ".join(best.columns), f", 'workload', '{self._workload(reader, name)}'") if best else ("", "")
+
+    def _advice(self, catalog: SqlCatalog, name: str, training: Sequence[str], reader: str) -> Advice | None:
+        """Advise on a table as ingested, and keep the workload; None if no query filters the table."""
         workload = self.workload(training, name, catalog, reader)
         if not any(query.filter != "TRUE" for query in workload.queries):
-            return "", ""
-        path = self.directory / f"workload-{reader}-{name}.json"
-        path.write_text(to_json(workload))
-        advice = advise(table, workload, options={"target-file-size-bytes": target})
-        self._advice(reader, name).write_text(advice.to_json())
-        # A rewrite does not change partitions, so the best of the other layouts stands for a pick that would.
-        best = advice.best("workload", "sort", "zorder")
-        return (", ".join(best.columns), f", 'workload', '{path}'") if advice.pick and best else ("", "")
+            return None
+        self._workload(reader, name).write_text(to_json(workload))
+        table = catalog.load_table(f"{INGESTED}.{name}")
+        return advise(table, workload, options={"target-file-size-bytes": self._target()})
+
+    def _workload(self, reader: str, name: str) -> Path:
+        return self.directory / f"workload-{reader}-{name}.json"
 
     def workload(self, queries: Sequence[str], name: str, catalog: SqlCatalog, reader: str) -> Workload:
         """Read the workload of a table from queries, as ``iceberg-zorder workload`` does."""
@@ -195,24 +206,22 @@ class Tables:
         catalog.close()
         return found
 
-    def _advice(self, reader: str, name: str) -> Path:
-        return self.directory / f"advice-{reader}-{name}.json"
-
-    def advised(self, layout: str) -> dict[str, dict[str, Any]]:
-        """Tell of each table of a layout from the workload what ``advise`` found, if queries filter it."""
-        found = {}
+    def advised(self, reader: str, say: Say) -> dict[str, dict[str, Any]]:
+        """Tell of each table that queries filter what ``advise`` finds, for an engine that reads it."""
+        catalog, training, found = self.catalog(), self._training(), {}
         for name in self.of.usual:
-            path = self._advice(READERS[layout], name)
-            if path.exists():
-                advice = json.loads(path.read_text())
-                best = next((each for each in advice["candidates"] if each["kind"] != "partition"), None)
+            advice = self._advice(catalog, name, training, reader)
+            best = advice.best(*NOT_PARTITIONS) if advice is not None else None
+            if advice is not None:
                 found[name] = {
-                    "picked": advice["pick"] is not None,
-                    "columns": best["columns"] if best else [],
-                    "today": advice["today"]["bytes_per_query"],
-                    "then": best["bytes_per_query"] if best else None,
-                    "reason": advice["reason"],
+                    "is_picked": advice.pick is not None,
+                    "best": best.layout if best else "",
+                    "cost_today": advice.today.cost_per_query,
+                    "cost_then": best.cost_per_query if best else None,
+                    "reason": advice.reason,
                 }
+                say(f"{self.of.title} for {reader}: {name}: {advice.reason}")
+        catalog.close()
         return found
 
     def sizes(self, layout: str) -> dict[str, tuple[int, int]]:
