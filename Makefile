@@ -97,7 +97,7 @@ test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes; soak kills PyIceberg
 	$(BIN)/python -m tests.soak.kills
 
-test-iceberg: $(JAR) ## Iceberg's own tests with the plugin: rewrite_data_files, and reads and row-level operations with join pruning, about 25 minutes
+test-iceberg: $(JAR) ## Iceberg's own tests with the plugin: rewrite_data_files, and reads and row-level operations with join pruning, about 50 minutes
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/iceberg-tests/pom.xml test \
 	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD|---.*surefire)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
 
