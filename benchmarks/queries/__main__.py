@@ -138,9 +138,7 @@ def main(
 def _add(found: dict[str, Any]) -> None:
     """Add a run to the figures, in the place of earlier ones that it makes needless, and write the page."""
     earlier = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": []}
-    figures = {**earlier, "runs": [*(each for each in earlier["runs"] if not replaces(found, each)), found]}
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-    PAGE.write_text(page(figures))
+    _write({**earlier, "runs": [*(each for each in earlier["runs"] if not replaces(found, each)), found]})
 
 
 def _add_advice(tables: Tables, reader: str) -> None:
@@ -148,7 +146,10 @@ def _add_advice(tables: Tables, reader: str) -> None:
     figures = json.loads(FIGURES.read_text())
     place = {"set": tables.of.name, "scale": tables.scale, "reader": reader}
     others = [each for each in figures.get("advised", ()) if not place.items() <= each.items()]
-    figures["advised"] = [*others, {**place, "tables": tables.advised(reader, typer.echo)}]
+    _write({**figures, "advised": [*others, {**place, "tables": tables.advised(reader, typer.echo)}]})
+
+
+def _write(figures: dict[str, Any]) -> None:
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
 

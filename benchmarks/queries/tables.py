@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from benchmarks.queries.sets import QuerySet
-from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.advice.advice import SETS, Advice
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
@@ -33,8 +34,6 @@ TITLES = {
 }
 READERS = {WORKLOAD: "spark", WORKLOAD_DUCKDB: "duckdb"}
 """The engine that a layout is for, because engines take keys of joins in different ways."""
-
-NOT_PARTITIONS = ("workload", "sort", "zorder")
 
 Say = Callable[[str], None]
 
@@ -129,7 +128,6 @@ class Tables:
 
     def _lay_out(self, spark: SparkSession, layout: str, say: Say) -> dict[str, str]:
         catalog = self.catalog()
-        training = self._training() if layout in READERS else []
         made = {}
         for _, name in catalog.list_tables(INGESTED):
             # The files of before are shared, and a rewrite deletes none.
@@ -137,42 +135,44 @@ class Tables:
         for name, usual in self.of.usual.items():
             by, options = ", ".join(usual), ""
             if layout in READERS:
-                by, options = self._by_workload(catalog, name, training, READERS[layout])
+                by, options = self._by_workload(catalog, name, READERS[layout])
             if by:
                 strategy = "sort" if layout == ICEBERG else "zorder"
                 spark.sql(
                     f"CALL {CATALOG}.system.rewrite_data_files(table => '{layout}.{name}', strategy => '{strategy}', "
                     f"sort_order => 'zorder({by})', options => map('rewrite-all', 'true', 'target-file-size-bytes', "
                     # A writer that rolls at the target doubles the files of Iceberg's own strategies.
-                    f"'{self._target()}', 'max-file-size-bytes', '999999999999'{options}))"
+                    f"'{self._target}', 'max-file-size-bytes', '999999999999'{options}))"
                 ).collect()
             say(f"{self.of.title}: {TITLES[layout]}: {name} by {by or 'nothing'}")
             made[name] = by
         catalog.close()
         return made
 
+    @cached_property
     def _training(self) -> list[str]:
         return [text for seed in TRAINING_SEEDS for text in self.of.queries(seed, self.scale).values()]
 
+    @cached_property
     def _target(self) -> int:
         """Return the size of new files in bytes."""
         return max(self.sizes(INGESTED).values())[1] // self.files + 1
 
-    def _by_workload(self, catalog: SqlCatalog, name: str, training: Sequence[str], reader: str) -> tuple[str, str]:
+    def _by_workload(self, catalog: SqlCatalog, name: str, reader: str) -> tuple[str, str]:
         """Find the columns that training queries are best served by, and the option that names these queries."""
-        advice = self._advice(catalog, name, training, reader)
+        advice = self._advice(catalog, name, reader)
         # A rewrite does not change partitions, so the best of the other layouts stands for a pick that would.
-        best = None if advice is None or advice.pick is None else advice.best(*NOT_PARTITIONS)
+        best = None if advice is None or advice.pick is None else advice.best("workload", *SETS)
         return (", ".join(best.columns), f", 'workload', '{self._workload(reader, name)}'") if best else ("", "")
 
-    def _advice(self, catalog: SqlCatalog, name: str, training: Sequence[str], reader: str) -> Advice | None:
+    def _advice(self, catalog: SqlCatalog, name: str, reader: str) -> Advice | None:
         """Advise on a table as ingested, and keep the workload; None if no query filters the table."""
-        workload = self.workload(training, name, catalog, reader)
+        workload = self.workload(self._training, name, catalog, reader)
         if not any(query.filter != "TRUE" for query in workload.queries):
             return None
         self._workload(reader, name).write_text(to_json(workload))
         table = catalog.load_table(f"{INGESTED}.{name}")
-        return advise(table, workload, options={"target-file-size-bytes": self._target()})
+        return advise(table, workload, options={"target-file-size-bytes": self._target})
 
     def _workload(self, reader: str, name: str) -> Path:
         return self.directory / f"workload-{reader}-{name}.json"
@@ -208,11 +208,11 @@ class Tables:
 
     def advised(self, reader: str, say: Say) -> dict[str, dict[str, Any]]:
         """Tell of each table that queries filter what ``advise`` finds, for an engine that reads it."""
-        catalog, training, found = self.catalog(), self._training(), {}
+        catalog, found = self.catalog(), {}
         for name in self.of.usual:
-            advice = self._advice(catalog, name, training, reader)
-            best = advice.best(*NOT_PARTITIONS) if advice is not None else None
+            advice = self._advice(catalog, name, reader)
             if advice is not None:
+                best = advice.best("workload", *SETS)
                 found[name] = {
                     "is_picked": advice.pick is not None,
                     "best": best.layout if best else "",

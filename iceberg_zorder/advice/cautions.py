@@ -126,7 +126,7 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
                 (column.name,),
                 f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have "
                 "(estimated from the sample). A Parquet bloom filter skips row groups without the value in any layout",
-                bloom_filter_statement(facts.table, ".".join(column.parts)),
+                bloom_filter_statement(facts.table, column.path),
             )
 
 

@@ -128,7 +128,7 @@ class Compression:
         size = min(self._rows.sample.rows, round(1.05**steps))
         new, (today, hidden) = self._of(found.written, filled), self._of_today(found, size)
         following, together = _neighbour_shares(filled)
-        following = max(following, found.equal([".".join(self._rows.columns[place].parts) for place in columns]))
+        following = max(following, found.equal([self._rows.columns[place].path for place in columns]))
         changed = 0.0
         for name, of in found.columns.items():
             if name in new:
@@ -157,7 +157,7 @@ class Compression:
 
     def _of(self, written: Written, files: Sequence[npt.NDArray[np.int64]]) -> dict[str, float]:
         """Write files; return the bytes per row of each column."""
-        names = [".".join(each.parts) for each in self._rows.columns]
+        names = [each.path for each in self._rows.columns]
         found, count = dict.fromkeys(names, 0.0), 0
         for rows in files:
             scale = float(self._rows.rows_of_sampled[rows].mean())

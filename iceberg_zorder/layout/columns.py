@@ -38,6 +38,11 @@ class ClusteringColumn:
         """The parts joined by dots, in backticks where a part is not a plain word."""
         return quoted_name(self.parts)
 
+    @property
+    def path(self) -> str:
+        """The parts joined by dots as they are, as in Iceberg's schemas and in Parquet."""
+        return ".".join(self.parts)
+
 
 def quoted_name(parts: tuple[str, ...]) -> str:
     """Join the parts of a name, in backticks where a part is not a plain word.

@@ -311,7 +311,7 @@ def _column(facts: TableFacts, place: int, read: FilterRead | None, attainable: 
     endless = bounds_without_end(bounds, facts.metrics[place])
     return ColumnReport(
         bounds.column.name,
-        ".".join(bounds.column.parts),
+        bounds.column.path,
         bounds.column.type,
         facts.metrics[place],
         _fraction(read),

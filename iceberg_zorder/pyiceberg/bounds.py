@@ -174,13 +174,13 @@ class KeptBounds:
     def of(table: Table, columns: Sequence[ClusteringColumn]) -> KeptBounds:
         """Read the modes from the table's current properties."""
         config = metrics_config(table)
-        return KeptBounds(tuple(columns), tuple(config.mode(".".join(each.parts)) for each in columns))
+        return KeptBounds(tuple(columns), tuple(config.mode(each.path) for each in columns))
 
     def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
         """Return the bounds after setting the wanted modes of some columns."""
         wanted = {each.field: MetricsMode.of(each.wanted or "") for each in weak}
         pairs = zip(self.columns, self.modes, strict=True)
-        return replace(self, modes=tuple(wanted.get(".".join(column.parts)) or mode for column, mode in pairs))
+        return replace(self, modes=tuple(wanted.get(column.path) or mode for column, mode in pairs))
 
     @property
     def mended(self) -> KeptBounds:
@@ -218,7 +218,7 @@ class KeptBounds:
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
-                *(column.name, ".".join(column.parts), column.type, str(mode)),
+                *(column.name, column.path, column.type, str(mode)),
                 wanted=str(_FULL),
             )
             kept = mode.length if mode.keeps_bounds else 0

@@ -31,18 +31,8 @@ TEXTS = ("", "a", "ab", "abc", "abd", "b", "a%", "A", "x_y", "3")
 
 def rows(rng: random.Random, count: int = 40) -> list[str]:
     """INSERT statements that fill the tables, with many NULLs and few values."""
-    kinds = {
-        "a": "int",
-        "b": "int",
-        "k": "int",
-        "z": "int",
-        "s": "text",
-        "w": "text",
-        "d": "date",
-        "ts": "moment",
-        "tz": "moment",
-    }
-    kinds |= {"n": "number", "f": "float", "flag": "bool"}
+    kinds = {"a": "int", "b": "int", "k": "int", "z": "int", "s": "text", "w": "text", "d": "date", "ts": "moment"}
+    kinds |= {"tz": "moment", "n": "number", "f": "float", "flag": "bool"}
     names = {
         "t": ["a", "b", "s", "d", "ts", "n", "f", "flag", "st"],
         "u": ["k", "b", "s", "d", "z", "tz"],

@@ -179,7 +179,7 @@ def advise(
             return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
 
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
-        sampled = [".".join(each.parts) for each in columns]
+        sampled = [each.path for each in columns]
         rewritten = (
             None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write, sampled)
         )
@@ -270,7 +270,7 @@ def _table_facts(
         options,
         tuple(laid_out_by(table, snapshots)),
         tuple(dict.fromkeys(name for name in fields if name is not None)),
-        {each.name: set_mode(sql_name(table), ".".join(each.parts), least_mode(each.type)) for each in unkept},
+        {each.name: set_mode(sql_name(table), each.path, least_mode(each.type)) for each in unkept},
     )
 
 

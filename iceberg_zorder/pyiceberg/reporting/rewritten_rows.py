@@ -41,7 +41,7 @@ def sampled_table(
     if not columns or not groups:
         return None
     schema = table.schema()
-    field_ids = tuple(schema.find_field(".".join(each.parts)).field_id for each in columns)
+    field_ids = tuple(schema.find_field(each.path).field_id for each in columns)
     order = ResolvedSortOrder((), (), tuple(columns), (1.0,) * len(columns), ZORDER, field_ids)
     context = SampleContext(table, order, options, progress)
     scans = group_scans(groups, options)

@@ -12,8 +12,9 @@ import org.junit.jupiter.api.TestTemplate;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * Iceberg's tests of {@code rewrite_data_files}, all inherited as they are but for one message, in sessions that have the plugin. The tests here show,
- * in those very sessions and for each of their catalogs, that it is there: without it Iceberg's own would pass just as well.
+ * Iceberg's tests of {@code rewrite_data_files}, all inherited as they are but for one message, in sessions that have the plugin. The
+ * tests here show, in those very sessions and for each of their catalogs, that it is there: without it Iceberg's own would pass just as
+ * well.
  */
 @ExtendWith(ParameterizedTestExtension.class)
 public class RewriteDataFilesProcedureWithPluginTest extends TestRewriteDataFilesProcedure {
