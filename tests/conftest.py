@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ LONG_ROOMS = ("tests/spark", "tests/pyiceberg", "tests/cli")
 # A test ends before what Java's second compiler makes of its code has paid for itself, and its heap is too small for threads
 # that collect it beside the work. Processes of tests inherit this.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# A shell has what it runs in its background ignore SIGINT, and so would the processes that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Neither how long an example takes decides a test nor which examples a run happens to draw: they depend on the test alone.
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

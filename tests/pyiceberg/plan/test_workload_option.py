@@ -66,8 +66,9 @@ def layouts(table: Table, plan: RewritePlan) -> list[str]:
 
 
 def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
-    # A sample of all rows is the same for all names of files.
-    options = {**ALL, "sample-rows": "60000"}
+    # A sample of all rows is the same for all names of files. At this size, the number of files stays the same if the
+    # table is a few bytes larger, as it is by chance.
+    options = {**ALL, "sample-rows": "60000", "target-file-size-bytes": "36500"}
     before = rows(table)
     rewrite_data_files(table, ["a", "b"], options=options)
     usual = read(table)
