@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.java_collections import JavaArray, JavaSet
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,8 +29,8 @@ KEYS = {
     "big": "cast(id * 100000000000000000000 AS decimal(38, 0))",
     "s": "concat('key ü 😀 ', lpad(cast(id AS string), 9, '0'))",
     "da": "date_add(date'1969-06-01', cast(id AS int))",
-    "ts": "timestamp_micros(id * 3600000001 - 1000000000000)",
-    "tn": "cast(timestamp_micros(id * 3600000001 - 1000000000000) AS timestamp_ntz)",
+    "ts": "timestamp_micros(id * 3600000001 + 1000000000000000)",
+    "tn": "cast(timestamp_micros(id * 3600000001 + 1000000000000000) AS timestamp_ntz)",
     "`d.o t`": "cast(id AS int)",
 }
 """Columns that rise with the row, and their values."""
@@ -107,6 +108,7 @@ def test_keys_of_every_type(star: SparkSession, key: str, adaptive: str) -> None
         query = check(star, f"SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.{key} = dim.{key} WHERE g = 3")
     assert skipped(query) == [FILES - FILES // GROUPS]
     assert [metric(scan, "resultDataFiles") for scan in scans(query)] == [FILES // GROUPS]
+    assert [metric(scan, "numOutputRows") for scan in scans(query)] == [6400 // GROUPS]
     assert query.count() == 80
 
 
@@ -164,6 +166,72 @@ def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -
         assert len(query._jdf.queryExecution().toString()) < 20_000
     finally:
         star.sql("DROP TABLE lake.db.keys PURGE")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # A cast to the type of the other side, the same behind a name, and an expression.
+        "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.l WHERE g = 3",
+        "SELECT count(*) FROM (SELECT cast(da AS string) AS day FROM lake.db.fact) JOIN lake.db.dim ON day = dim.s WHERE g = 3",
+        "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i + 1 = dim.i WHERE g = 3",
+        "SELECT id FROM lake.db.fact WHERE i IN (SELECT l FROM lake.db.dim WHERE g = 3)",
+        "SELECT id FROM lake.db.fact WHERE EXISTS (SELECT 1 FROM lake.db.dim WHERE dim.l = fact.i AND g = 3)",
+    ],
+)
+def test_columns_in_expressions_insert_no_subquery(star: SparkSession, sql: str) -> None:
+    query = check(star, sql)
+    assert skipped(query) == [0]
+    assert "dynamicpruning" not in query._jdf.queryExecution().toString().lower()
+
+
+def test_a_column_that_one_join_casts_and_another_does_not(star: SparkSession) -> None:
+    query = check(
+        star,
+        "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim a ON fact.i = a.i"
+        " JOIN lake.db.dim b ON fact.i = b.l WHERE a.g = 3 AND b.g = 0",
+    )
+    assert FILES - FILES // GROUPS in skipped(query)
+
+
+@pytest.mark.parametrize(("keys", "expected"), [(100_000, FILES - 1), (100_001, 0)])
+def test_more_keys_than_are_worth_sorting(star: SparkSession, keys: int, expected: int) -> None:
+    """A broadcast of so many keys, of which the first is in the table."""
+    star.sql(f"CREATE TABLE lake.db.many USING iceberg AS SELECT cast(-id AS int) AS i, 1 AS g FROM range({keys})")
+    try:
+        query = check(
+            star, "SELECT /*+ BROADCAST(m) */ fact.id FROM lake.db.fact JOIN lake.db.many m USING (i) WHERE g = 1"
+        )
+        assert skipped(query) == [expected]
+    finally:
+        star.sql("DROP TABLE lake.db.many PURGE")
+
+
+@pytest.mark.version
+def test_what_stands_before_the_table_is_the_table_for_spark(star: SparkSession) -> None:
+    """All that Spark's interfaces of tables tell without arguments, on this line of Spark."""
+    sql = "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3"
+    with settings(star, {SETTING: "off"}):
+        (plain,) = scans(star.sql(sql))
+    (served,) = scans(star.sql(sql))
+    assert served.table().getClass() != plain.table().getClass()
+    told = set()
+    for name in ("Table", "SupportsRead", "SupportsMetadataColumns"):
+        for method in star._jvm.java.lang.Class.forName(f"org.apache.spark.sql.connector.catalog.{name}").getMethods():
+            if method.getParameterCount() == 0:
+                one, other = (getattr(each.table(), method.getName())() for each in (plain, served))
+                assert told_by(one) == told_by(other), method.getName()
+                told.add(method.getName())
+    assert {"name", "schema", "partitioning", "properties", "capabilities", "metadataColumns"} <= told
+    assert served.scan().description() == plain.scan().description()
+    assert told_by(served.scan().columnarSupportMode()) == told_by(plain.scan().columnarSupportMode())
+
+
+def told_by(value: Any) -> Any:
+    """What a value of the JVM says; of an array or a set, what its elements say."""
+    if isinstance(value, JavaArray | JavaSet):
+        return sorted(str(each.name() if hasattr(each, "name") else each.toString()) for each in value)
+    return value.toString() if isinstance(value, JavaObject) else value
 
 
 def test_gaps_between_keys_are_worth_nothing_outside_of_the_tables_values(star: SparkSession) -> None:

@@ -5,6 +5,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.List;
+import java.util.Optional;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
@@ -151,9 +152,21 @@ public final class SparkInternals {
 
   /** The scans of what this thread is executing; nothing, if that is no query. */
   static List<Scan> scansOfExecution(SparkSession session) {
+    return execution(session).map(line()::scans).orElse(List.of());
+  }
+
+  /** The query or statement that this thread is executing, as it was before Spark optimized it. */
+  public static Optional<LogicalPlan> planOfExecution(SparkSession session) {
+    return execution(session).map(QueryExecution::logical);
+  }
+
+  private static Optional<QueryExecution> execution(SparkSession session) {
     String id = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
-    QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
-    return execution == null ? List.of() : line().scans(execution);
+    return Optional.ofNullable(id).map(each -> SQLExecution.getQueryExecution(Long.parseLong(each)));
+  }
+
+  public static List<Expression> children(Expression expression) {
+    return line().children(expression);
   }
 
   /** Which staged tasks Iceberg's staged scan reads. */

@@ -25,9 +25,18 @@ public final class SupportedVersions {
         .anyMatch(constructor -> constructor.getParameterCount() == 5);
   }
 
+  /** Whether this session has one of the pairs of Spark and Iceberg that docs/reference/versions.md lists. */
+  public static boolean isKnown() {
+    return knownOn(org.apache.spark.package$.MODULE$.SPARK_VERSION()).contains(IcebergZOrderExtensions.minorVersion(IcebergBuild.version()));
+  }
+
+  static List<String> knownOn(String spark) {
+    return ICEBERG.getOrDefault(IcebergZOrderExtensions.minorVersion(spark), List.of());
+  }
+
   static void check(String spark, String iceberg) {
     String line = IcebergZOrderExtensions.minorVersion(spark);
-    List<String> known = ICEBERG.getOrDefault(line, List.of());
+    List<String> known = knownOn(spark);
     if (!known.contains(IcebergZOrderExtensions.minorVersion(iceberg))) {
       throw new UnsupportedOperationException(
           ("Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"

@@ -1,9 +1,11 @@
 package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.internals.SupportedVersions;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
@@ -11,18 +13,20 @@ import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
  * Lets the scans of Iceberg tables take the keys of joins: Spark's dynamic partition pruning then offers them for every column in which
  * the files' bounds are tight, not for partition columns alone.
  *
- * <p>The rule puts a {@link PrunableTable} in the place of each table that a query reads. Streams, metadata tables, and commands that
- * read the table in order to change it (DELETE, UPDATE, MERGE) stay as they are. Any failure leaves the query as it was.
+ * <p>The rule puts a {@link PrunableTable} in the place of each table that a query reads. Streams, metadata tables, and all that DELETE,
+ * UPDATE and MERGE read stay as they are. Any failure leaves the query as it was.
  */
 public final class JoinPruning extends Rule<LogicalPlan> {
   /** The setting: {@code auto}, the default, or {@code off}. */
@@ -40,7 +44,9 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     try {
-      return isOn() && takesKeys() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable()) : plan;
+      return hasTable(plan) && isOn() && takesKeys() && readsOnly(plan)
+          ? (LogicalPlan) plan.transformDown(new WithPrunableTable(new ComparedColumns(plan)))
+          : plan;
     } catch (RuntimeException | LinkageError e) {
       warnOnce("Joins skip no files, because the plan of a query cannot be changed", e);
       return plan;
@@ -59,7 +65,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     if (!setting.equals("auto") && !setting.equals("off")) {
       warnOnce("Joins skip no files, because %s is '%s' and neither 'auto' nor 'off'".formatted(SETTING, setting), null);
     }
-    return setting.equals("auto");
+    return setting.equals("auto") && SupportedVersions.isKnown();
   }
 
   /** Whether Spark may hand on keys: without broadcasts it would not, and leave out its bloom filter of a join all the same. */
@@ -67,25 +73,50 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return conf().autoBroadcastJoinThreshold() > 0 || !conf().dynamicPartitionPruningReuseBroadcastOnly();
   }
 
-  private static boolean readsOnly(LogicalPlan plan) {
-    boolean isWrite =
+  /** Whether a plan, and the statement that it is a part of, changes no table but by new rows. */
+  private boolean readsOnly(LogicalPlan plan) {
+    boolean isInsert =
         plan instanceof AppendData || plan instanceof OverwriteByExpression || plan instanceof OverwritePartitionsDynamic;
-    return !plan.isStreaming() && (isWrite || !(plan instanceof Command));
+    // Spark optimizes a subquery apart from its statement, and asks for the files that MERGE, UPDATE and DELETE have to rewrite by one.
+    return !plan.isStreaming()
+        && (isInsert || !(plan instanceof Command))
+        && SparkInternals.planOfExecution(session).stream().noneMatch(SupportsSubquery.class::isInstance);
+  }
+
+  private static boolean hasTable(LogicalPlan plan) {
+    return plan.exists(
+        new AbstractFunction1<LogicalPlan, Object>() {
+          @Override
+          public Object apply(LogicalPlan each) {
+            return isTable(each);
+          }
+        });
+  }
+
+  /** Whether a node reads a table of Iceberg's. Subclasses (tables of staged rewrites among them) read in ways of their own. */
+  private static boolean isTable(LogicalPlan plan) {
+    return plan instanceof DataSourceV2Relation relation
+        && relation.table().getClass() == SparkTable.class
+        && !(((SparkTable) relation.table()).table() instanceof BaseMetadataTable);
   }
 
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
+    private final ComparedColumns compared;
+
+    WithPrunableTable(ComparedColumns compared) {
+      this.compared = compared;
+    }
+
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      // Subclasses (tables of staged rewrites among them) read in ways of their own.
-      return plan instanceof DataSourceV2Relation relation
-          && relation.table().getClass() == SparkTable.class
-          && PrunableTable.serves((SparkTable) relation.table());
+      return isTable(plan);
     }
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
       DataSourceV2Relation relation = (DataSourceV2Relation) plan;
-      return SparkInternals.withTable(relation, new PrunableTable((SparkTable) relation.table()));
+      return SparkInternals.withTable(
+          relation, PrunableTable.before((SparkTable) relation.table(), compared.inExpressionsOnly(relation)));
     }
   }
 }

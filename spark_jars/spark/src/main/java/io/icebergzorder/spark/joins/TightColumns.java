@@ -1,60 +1,44 @@
 package io.icebergzorder.spark.joins;
 
-import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.metrics.BoundedFiles;
-import io.icebergzorder.core.metrics.ColumnBounds;
-import io.icebergzorder.core.metrics.ScanMeasurement;
-import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
-import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
-import io.icebergzorder.spark.bounds.FileBounds;
-import io.icebergzorder.spark.internals.SparkInternals;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
-import java.util.function.UnaryOperator;
-import java.util.stream.IntStream;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
-import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.Schema;
+import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.io.CloseableIterable;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.apache.spark.sql.connector.expressions.Expressions;
-import org.apache.spark.sql.connector.expressions.NamedReference;
-import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns whose bounds are narrow enough to skip files: on average, a value lies within the bounds of at most half of the files
- * that have values.
+ * The columns whose bounds are narrow enough to skip files: on average, a value lies within the bounds of at most half of the files.
  *
- * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. Reading the bounds
- * takes as long as planning a scan of the whole table, so what was measured is kept: until a rewrite, or until the number of files has
- * changed by more than a tenth.
+ * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. What was measured
+ * of a table is kept until a rewrite, or until the number of files has changed by more than a tenth. It only says where to look: which
+ * files are skipped depends on their own bounds.
  */
 final class TightColumns {
   /** Columns are not offered if a value lies, on average, in a larger share of the files. */
-  static final double LARGEST_SHARE = 0.5;
+  private static final double LARGEST_SHARE = 0.5;
 
-  /** Of larger tables, only so many files are measured. */
-  private static final int MOST_FILES = 20_000;
+  /** As many files and manifests of a table are measured, chosen evenly, so that measuring takes no longer than planning a scan. */
+  private static final int MOST_FILES = 4096;
+
+  private static final int MOST_MANIFESTS = 32;
 
   private static final int MOST_TABLES = 200;
 
@@ -68,78 +52,33 @@ final class TightColumns {
             }
           });
 
-  /** What was measured of a table's columns, by field id; {@code files} is the number of files at the first time. */
-  private record Measured(long lastRewrite, long files, Map<Integer, Bounds> byField) {
+  /** A table's tight columns, by field id. */
+  private record Measured(long lastRewrite, long files, Set<Integer> tight) {
     boolean isValid(long lastRewriteNow, long filesNow) {
       return lastRewrite == lastRewriteNow && 10 * Math.abs(filesNow - files) <= files;
     }
   }
 
-  /** A column's bounds: in which share of the files with values a value lies, on average, and the extent of all files measured. */
-  private record Bounds(double share, Extent extent) {
-    static final Bounds NOT_TIGHT = new Bounds(1, Extent.UNKNOWN);
-  }
-
   private TightColumns() {}
 
-  /** The tight columns among those that a scan reads, measured in the table's current snapshot, even for time travel. */
-  static Map<NamedReference, Extent> of(Table table, TableMetadata metadata, StructType read) {
-    Snapshot snapshot = metadata.currentSnapshot();
+  /** The field ids of a table's tight columns, measured in its current snapshot, even for time travel. */
+  static Set<Integer> of(Table table) {
+    Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) {
-      return Map.of();
+      return Set.of();
     }
-    List<Types.NestedField> fields = new ArrayList<>();
-    for (String name : read.fieldNames()) {
-      Types.NestedField field = metadata.schema().asStruct().field(name);
-      if (field != null && isServed(field.type())) {
-        fields.add(field);
-      }
-    }
-    Map<Integer, Bounds> bounds = bounds(table, snapshot, metadata, fields);
-    Map<NamedReference, Extent> found = new LinkedHashMap<>();
-    for (Types.NestedField field : fields) {
-      Bounds own = bounds.get(field.fieldId());
-      if (own.share() <= LARGEST_SHARE) {
-        found.put(Expressions.column(SparkInternals.quoted(field.name())), own.extent());
-      }
-    }
-    return found;
-  }
-
-  /** Types that Spark and Iceberg's bounds order alike. Spark normalizes floats and doubles in joins, so their condition is no column. */
-  private static boolean isServed(Type type) {
-    return switch (type.typeId()) {
-      case INTEGER, LONG, DATE, TIMESTAMP, STRING, DECIMAL -> true;
-      default -> false;
-    };
-  }
-
-  /** The bounds of some columns; those that are not kept are measured now. */
-  private static Map<Integer, Bounds> bounds(
-      Table table, Snapshot snapshot, TableMetadata metadata, List<Types.NestedField> fields) {
-    String key = metadata.uuid() + " " + metadata.location();
-    long lastRewrite = lastRewrite(metadata, snapshot);
+    long lastRewrite = lastRewrite(table, snapshot);
     long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
-    Map<Integer, Bounds> known =
-        MEASURED
-            .compute(
-                key,
-                (any, old) ->
-                    old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, new ConcurrentHashMap<>()))
-            .byField();
-    List<Types.NestedField> missing = fields.stream().filter(field -> !known.containsKey(field.fieldId())).toList();
-    if (!missing.isEmpty()) {
-      List<Bounds> measured = measure(table, snapshot, metadata.schema(), missing);
-      for (int i = 0; i < measured.size(); i++) {
-        known.put(missing.get(i).fieldId(), measured.get(i));
-      }
-    }
-    return known;
+    return MEASURED
+        .compute(
+            table.uuid() + " " + table.location(),
+            (any, old) -> old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, measure(table, snapshot)))
+        .tight();
   }
 
   /** The newest snapshot of the operation replace, 0 if none is left: a rewrite of files or of manifests. */
-  private static long lastRewrite(TableMetadata metadata, Snapshot snapshot) {
-    for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), metadata::snapshot)) {
+  private static long lastRewrite(Table table, Snapshot snapshot) {
+    for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), table::snapshot)) {
       if (DataOperations.REPLACE.equals(each.operation())) {
         return each.snapshotId();
       }
@@ -147,60 +86,65 @@ final class TightColumns {
     return 0;
   }
 
-  private static List<Bounds> measure(Table table, Snapshot snapshot, Schema schema, List<Types.NestedField> fields) {
-    List<ClusteringColumn> columns =
-        fields.stream().map(field -> new ClusteringColumn(List.of(field.name()), field.type().toString())).toList();
-    BoundedFiles files = new FileBounds(columns, schema, visitor -> visit(table, snapshot, fields, visitor)).all();
-    // The bounds themselves are the values that are looked for.
-    Sample bounds = new Sample(files.columns().stream().map(each -> each.lower().and(each.upper())).toList());
-    List<MeasuredFiles> measured = List.of(new MeasuredFiles(files, bounds, bounds.rows()));
-    return IntStream.range(0, columns.size())
-        .mapToObj(column -> files.count() < 2 ? Bounds.NOT_TIGHT : bounds(measured, files.columns().get(column), column))
-        .toList();
+  private static Set<Integer> measure(Table table, Snapshot snapshot) {
+    List<Types.NestedField> fields = table.schema().columns().stream().filter(each -> TrustedBounds.serves(each.type())).toList();
+    List<ManifestFile> manifests = someOf(snapshot.dataManifests(table.io()));
+    Queue<DataFile> files = new ConcurrentLinkedQueue<>();
+    BoundsReader.visit(table, manifests, null, MOST_FILES / Math.max(1, manifests.size()), files::add);
+    return fields.stream()
+        .filter(field -> share(files, field) <= LARGEST_SHARE)
+        .map(Types.NestedField::fieldId)
+        .collect(Collectors.toUnmodifiableSet());
   }
 
-  private static void visit(Table table, Snapshot snapshot, List<Types.NestedField> fields, Consumer<DataFile> visitor) {
-    // A scan of a snapshot knows the names that columns had in it; a column may have been renamed or added since.
-    Schema then = SnapshotUtil.schemaFor(table, snapshot.snapshotId());
-    List<String> names = fields.stream().map(field -> then.findColumnName(field.fieldId())).filter(Objects::nonNull).toList();
-    try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot.snapshotId()).includeColumnStats(names).planFiles()) {
-      int files = 0;
-      for (FileScanTask task : tasks) {
-        if (files++ == MOST_FILES) {
-          break;
+  /** Manifests of files at even distances, so that those with many files are among them. */
+  private static List<ManifestFile> someOf(List<ManifestFile> manifests) {
+    if (manifests.size() <= MOST_MANIFESTS) {
+      return manifests;
+    }
+    long[] ends = new long[manifests.size()];
+    Arrays.setAll(ends, i -> files(manifests.get(i)));
+    Arrays.parallelPrefix(ends, Long::sum);
+    Set<ManifestFile> some = new LinkedHashSet<>();
+    for (int i = 0; i < MOST_MANIFESTS; i++) {
+      int place = Arrays.binarySearch(ends, ends[ends.length - 1] * (2 * i + 1) / (2 * MOST_MANIFESTS));
+      some.add(manifests.get(Math.min(place < 0 ? -place - 1 : place + 1, ends.length - 1)));
+    }
+    return new ArrayList<>(some);
+  }
+
+  private static long files(ManifestFile manifest) {
+    return Stream.of(manifest.addedFilesCount(), manifest.existingFilesCount()).filter(Objects::nonNull).mapToLong(each -> each).sum();
+  }
+
+  /** In which share of the files a value lies, on average over all bounds; a file without bounds may hold every value. */
+  private static double share(Collection<DataFile> files, Types.NestedField field) {
+    List<TrustedBounds> bounds = files.stream().map(each -> TrustedBounds.from(each, field)).filter(Objects::nonNull).toList();
+    if (bounds.size() < 2) {
+      return 1;
+    }
+    Object[] lower = bounds.stream().map(TrustedBounds::lower).sorted().toArray();
+    Object[] upper = bounds.stream().map(TrustedBounds::upper).sorted().toArray();
+    double found = 0;
+    for (Object[] values : List.of(lower, upper)) {
+      // Both walk upwards beside the values: how many files begin at or below a value, and how many end below it.
+      int begun = 0;
+      int ended = 0;
+      for (Object value : values) {
+        while (begun < lower.length && compare(lower[begun], value) <= 0) {
+          begun++;
         }
-        visitor.accept(task.file());
+        while (ended < upper.length && compare(upper[ended], value) < 0) {
+          ended++;
+        }
+        found += begun - ended;
       }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
+    return (found / (2.0 * bounds.size()) + files.size() - bounds.size()) / files.size();
   }
 
-  /** Not tight if bounds are missing or may be wrong. */
-  private static Bounds bounds(List<MeasuredFiles> measured, ColumnBounds bounds, int column) {
-    FilterRead read = ScanMeasurement.of(measured, column, UnaryOperator.identity());
-    if (read == null || bounds.column().type().equals("string") && hasReplaced(bounds.lower().and(bounds.upper()))) {
-      return Bounds.NOT_TIGHT;
-    }
-    return new Bounds(read.files() / IntStream.range(0, bounds.size()).filter(bounds::hasValues).count(), extent(bounds));
-  }
-
-  /** Known for integers, dates and timestamps, whose encoded keys are their values. */
-  private static Extent extent(ColumnBounds bounds) {
-    String type = bounds.column().type();
-    int[] files = IntStream.range(0, bounds.size()).filter(bounds::hasValues).toArray();
-    if (type.equals("string") || type.startsWith("decimal") || !Arrays.stream(files).allMatch(bounds::isBounded)) {
-      return Extent.UNKNOWN;
-    }
-    return new Extent(
-        Arrays.stream(files).mapToLong(bounds.lower()::longKey).min().orElseThrow(),
-        Arrays.stream(files).mapToLong(bounds.upper()::longKey).max().orElseThrow());
-  }
-
-  /** Whether a bound has U+FFFD: Iceberg writes it for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. */
-  private static boolean hasReplaced(KeyColumn bounds) {
-    return IntStream.range(0, bounds.size())
-        .filter(row -> bounds.state(row) == KeyColumn.VALUE)
-        .anyMatch(row -> new String(bounds.bytesKey(row), StandardCharsets.UTF_8).indexOf('\uFFFD') >= 0);
+  @SuppressWarnings("unchecked")
+  private static int compare(Object a, Object b) {
+    return ((Comparable<Object>) a).compareTo(b);
   }
 }

@@ -1,0 +1,81 @@
+package io.icebergzorder.spark.joins;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.apache.iceberg.BatchScan;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.ManifestReader;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.util.ManifestFileUtil;
+import org.apache.iceberg.util.PartitionSet;
+import org.apache.iceberg.util.Tasks;
+import org.apache.iceberg.util.ThreadPools;
+
+/** Reads the bounds of data files from manifests, without the delete files, whose bounds nothing here depends on. */
+final class BoundsReader {
+  private static final List<String> COLUMNS = List.of("file_path", "partition", "record_count", "lower_bounds", "upper_bounds");
+
+  /** For more partitions, finding the manifests takes longer than reading them all. */
+  private static final int MOST_PARTITIONS = 10_000;
+
+  private BoundsReader() {}
+
+  /**
+   * The data files among a scan's tasks whose bounds hold none of the keys of one column. It reads each manifest of the scan's snapshot
+   * at most once, whatever the number of columns. A file that it does not meet may hold all keys.
+   */
+  static Set<String> filesWithout(Table table, BatchScan scan, List<FileScanTask> tasks, List<ColumnKeys> keys) {
+    PartitionSet partitions = PartitionSet.create(table.specs());
+    tasks.forEach(task -> partitions.add(task.spec().specId(), task.partition()));
+    List<ManifestFile> manifests =
+        scan.snapshot().dataManifests(table.io()).stream()
+            .filter(
+                each ->
+                    partitions.size() > MOST_PARTITIONS || ManifestFileUtil.canContainAny(each, partitions, table.specs()))
+            .toList();
+    Set<String> found = ConcurrentHashMap.newKeySet();
+    visit(
+        table,
+        manifests,
+        partitions,
+        Integer.MAX_VALUE,
+        file -> {
+          if (!keys.stream().allMatch(each -> each.mayBeIn(file))) {
+            found.add(file.location());
+          }
+        });
+    return found;
+  }
+
+  /** Visits the files of some partitions (null: all), at most so many of each manifest, several at a time. */
+  static void visit(Table table, List<ManifestFile> manifests, PartitionSet partitions, int most, Consumer<DataFile> visitor) {
+    Tasks.foreach(manifests)
+        .executeWith(manifests.size() > 1 ? ThreadPools.getWorkerPool() : null)
+        .stopOnFailure()
+        .throwFailureWhenFinished()
+        .run(
+            manifest -> {
+              try (ManifestReader<DataFile> reader = ManifestFiles.read(manifest, table.io(), table.specs()).select(COLUMNS)) {
+                if (partitions != null) {
+                  reader.filterPartitions(partitions);
+                }
+                int files = 0;
+                for (DataFile file : reader) {
+                  if (files++ == most) {
+                    break;
+                  }
+                  visitor.accept(file);
+                }
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+  }
+}

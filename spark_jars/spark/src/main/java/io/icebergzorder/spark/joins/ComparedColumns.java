@@ -1,0 +1,71 @@
+package io.icebergzorder.spark.joins;
+
+import io.icebergzorder.spark.internals.SparkInternals;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InSubquery;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * How a plan compares its columns: as they are, or in an expression, such as a cast to the type of the other side.
+ *
+ * <p>Spark would collect a join's keys for a column in an expression, too, and then find that a scan can do nothing with them.
+ */
+final class ComparedColumns {
+  private final Map<ExprId, Expression> aliases = new HashMap<>();
+  private final Set<ExprId> plain = new HashSet<>();
+  private final Map<ExprId, Attribute> inExpressions = new HashMap<>();
+
+  ComparedColumns(LogicalPlan plan) {
+    List<Expression> compared = new ArrayList<>();
+    plan.transformAllExpressions(
+        new AbstractPartialFunction<Expression, Expression>() {
+          @Override
+          public boolean isDefinedAt(Expression each) {
+            if (each instanceof Alias alias) {
+              aliases.put(alias.exprId(), alias.child());
+            } else if (each instanceof BinaryComparison || each instanceof InSubquery) {
+              compared.addAll(SparkInternals.children(each));
+            }
+            return false;
+          }
+
+          @Override
+          public Expression apply(Expression each) {
+            throw new IllegalStateException("Nothing is changed");
+          }
+        });
+    compared.forEach(each -> trace(each, true));
+  }
+
+  /** The names of a relation's columns that the plan compares in expressions only. */
+  Set<String> inExpressionsOnly(LogicalPlan relation) {
+    return inExpressions.values().stream()
+        .filter(each -> !plain.contains(each.exprId()) && relation.outputSet().contains(each))
+        .map(Attribute::name)
+        .collect(Collectors.toUnmodifiableSet());
+  }
+
+  private void trace(Expression compared, boolean isPlain) {
+    if (!(compared instanceof Attribute column)) {
+      SparkInternals.children(compared).forEach(each -> trace(each, false));
+    } else if (aliases.containsKey(column.exprId())) {
+      trace(aliases.get(column.exprId()), isPlain);
+    } else if (isPlain) {
+      plain.add(column.exprId());
+    } else {
+      inExpressions.put(column.exprId(), column);
+    }
+  }
+}

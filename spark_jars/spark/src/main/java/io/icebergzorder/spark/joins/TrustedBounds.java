@@ -1,0 +1,95 @@
+package io.icebergzorder.spark.joins;
+
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * The bounds of one column in one data file, if every value of the file's rows lies between them. They and the keys of joins are numbers,
+ * unscaled decimals or text, ordered as Spark orders the values.
+ */
+record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
+  /**
+   * Microseconds of 8.9 years. Iceberg imports the bounds of Parquet's milliseconds as they are, which makes them microseconds of 1970:
+   * timestamps nearer to 1970 than this may be such bounds.
+   */
+  private static final long MAY_BE_MILLISECONDS = 1L << 48;
+
+  /** Types whose bounds are ordered as Spark compares their values. Spark normalizes floats and doubles in joins, so they are no columns. */
+  static boolean serves(Type type) {
+    return switch (type.typeId()) {
+      case INTEGER, LONG, DATE, TIMESTAMP, DECIMAL, STRING -> true;
+      default -> false;
+    };
+  }
+
+  /** The bounds of a file; null if one is missing, if one cannot be what it seems, or if they are inverted. */
+  static TrustedBounds from(DataFile file, Types.NestedField field) {
+    ByteBuffer least = bound(file.lowerBounds(), field);
+    ByteBuffer greatest = bound(file.upperBounds(), field);
+    if (least == null || greatest == null || !greatest.hasRemaining()) {
+      return null;
+    }
+    Comparable<Object> lower = value(field.type(), least);
+    Comparable<Object> upper = value(field.type(), greatest);
+    return lower == null || upper == null || lower.compareTo(upper) > 0 ? null : new TrustedBounds(lower, upper);
+  }
+
+  /** A key of a join in the form of bounds. */
+  @SuppressWarnings("unchecked")
+  static Comparable<Object> key(Type type, Object key) {
+    Object value =
+        type instanceof Types.DecimalType decimal ? ((Decimal) key).toJavaBigDecimal().setScale(decimal.scale()).unscaledValue() : key;
+    return (Comparable<Object>) (Object) (value instanceof Integer || value instanceof Long ? ((Number) value).longValue() : value);
+  }
+
+  private static ByteBuffer bound(Map<Integer, ByteBuffer> bounds, Types.NestedField field) {
+    ByteBuffer bound = bounds == null ? null : bounds.get(field.fieldId());
+    return bound == null ? null : bound.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  @SuppressWarnings("unchecked")
+  private static Comparable<Object> value(Type type, ByteBuffer bound) {
+    int length = bound.remaining();
+    Object value =
+        switch (type.typeId()) {
+          case INTEGER, DATE -> length == 4 ? (Long) (long) bound.getInt() : null;
+          // Files from before a column was promoted have bounds of four bytes.
+          case LONG -> length == 4 ? (Long) (long) bound.getInt() : length == 8 ? (Long) bound.getLong() : null;
+          case TIMESTAMP -> length == 8 ? timestamp(bound.getLong()) : null;
+          case DECIMAL -> length == 0 ? null : new BigInteger(bytes(bound));
+          case STRING -> text(bound);
+          default -> null;
+        };
+    return (Comparable<Object>) value;
+  }
+
+  private static Long timestamp(long micros) {
+    return -MAY_BE_MILLISECONDS < micros && micros < MAY_BE_MILLISECONDS ? null : micros;
+  }
+
+  /** Iceberg writes U+FFFD for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. */
+  private static UTF8String text(ByteBuffer bound) {
+    try {
+      // A new decoder reports what is malformed.
+      String text = StandardCharsets.UTF_8.newDecoder().decode(bound.duplicate()).toString();
+      return text.indexOf('\uFFFD') < 0 ? UTF8String.fromBytes(bytes(bound)) : null;
+    } catch (CharacterCodingException e) {
+      return null;
+    }
+  }
+
+  private static byte[] bytes(ByteBuffer bound) {
+    byte[] bytes = new byte[bound.remaining()];
+    bound.get(bytes);
+    return bytes;
+  }
+}
