@@ -16,7 +16,7 @@ from py4j.java_collections import JavaArray, JavaSet
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.tables import local_path, settings
+from tests.spark.tables import ICEBERG, local_path, settings
 
 SETTING = "spark.iceberg-zorder.join-pruning"
 FILES = 32
@@ -301,7 +301,8 @@ def test_branches_tags_and_time_travel(star: SparkSession) -> None:
         star.sql("ALTER TABLE lake.db.old ADD COLUMN more int")
         star.sql("ALTER TABLE lake.db.old RENAME COLUMN i TO j")
         check(star, "SELECT * FROM lake.db.old t JOIN lake.db.dim ON t.j = dim.i WHERE g = 3")
-        check(star, "SELECT t.* FROM lake.db.old.tag_start t JOIN lake.db.dim ON t.i = dim.i WHERE g = 3")
+        if ICEBERG >= (1, 12):  # Older ones look for the column among those that the table has now, joins or not.
+            check(star, "SELECT t.* FROM lake.db.old.tag_start t JOIN lake.db.dim ON t.i = dim.i WHERE g = 3")
     finally:
         star.sql("DROP TABLE lake.db.old PURGE")
 
