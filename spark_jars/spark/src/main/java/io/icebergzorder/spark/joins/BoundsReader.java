@@ -45,7 +45,7 @@ final class BoundsReader {
         table,
         manifests,
         partitions,
-        Integer.MAX_VALUE,
+        1,
         file -> {
           if (!keys.stream().allMatch(each -> each.mayBeIn(file))) {
             found.add(file.location());
@@ -54,8 +54,8 @@ final class BoundsReader {
     return found;
   }
 
-  /** Visits the files of some partitions (null: all), at most so many of each manifest, several at a time. */
-  static void visit(Table table, List<ManifestFile> manifests, PartitionSet partitions, int most, Consumer<DataFile> visitor) {
+  /** Visits every {@code step}-th file of some partitions (null: of all), several at a time. */
+  static void visit(Table table, List<ManifestFile> manifests, PartitionSet partitions, long step, Consumer<DataFile> visitor) {
     Tasks.foreach(manifests)
         .executeWith(manifests.size() > 1 ? ThreadPools.getWorkerPool() : null)
         .stopOnFailure()
@@ -66,12 +66,11 @@ final class BoundsReader {
                 if (partitions != null) {
                   reader.filterPartitions(partitions);
                 }
-                int files = 0;
+                long place = 0;
                 for (DataFile file : reader) {
-                  if (files++ == most) {
-                    break;
+                  if (place++ % step == 0) {
+                    visitor.accept(file);
                   }
-                  visitor.accept(file);
                 }
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
