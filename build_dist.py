@@ -67,8 +67,12 @@ def main() -> None:
 
 
 def build_python(directory: Path) -> None:
-    """Build the sdist, and from it the wheel, into a directory."""
+    """Build the sdist, and from it the wheel, into a directory; a wheel without the jar is an error."""
     _run([sys.executable, "-m", "build", "--outdir", str(directory), str(ROOT)])
+    (wheel,) = directory.glob("*.whl")
+    if JAR_IN_WHEEL not in _names(wheel):
+        wheel.unlink()
+        raise SystemExit(f"Cannot build {wheel.name}, because it lacks {JAR_IN_WHEEL}: set JAVA_HOME to a JDK")
 
 
 def build_javadoc() -> Path:

@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 import build_dist
+import build_jar
 import iceberg_zorder
 from iceberg_zorder.spark.session import PLUGIN_JAR
 
@@ -22,6 +23,25 @@ JAR = "iceberg_zorder/jars/iceberg-zorder-spark.jar"
 MODULES = {"apache-airflow-core": "airflow", "prometheus-client": "prometheus_client", "pyyaml": "yaml"}
 """Modules that are not named like what is installed."""
 SERVICE = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
+
+
+REWRITE = """
+import shutil
+import iceberg_zorder, pyarrow as pa
+from pathlib import Path
+from pyiceberg.catalog import load_catalog
+from iceberg_zorder.pyiceberg import rewrite_data_files
+with load_catalog("lake", uri="sqlite:///catalog.db", warehouse=str(Path.cwd())) as catalog:
+    catalog.create_namespace("db")
+    rows = pa.table({"a": range(1000), "b": range(1000)})
+    table = catalog.create_table("db.t", rows.schema)
+    for _ in range(4):
+        table.append(rows)
+    size = sum(task.file.file_size_in_bytes for task in table.scan().plan_files()) // 2
+    done = rewrite_data_files(table, ["a", "b"], options={"rewrite-all": True, "target-file-size-bytes": size})
+    jars = list((Path(iceberg_zorder.__file__).parent / "jars").glob("*"))
+    print(jars, done.rewritten_data_files_count, "->", done.added_data_files_count)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +214,105 @@ def test_the_wheel_is_built_from_the_sdist_alone_and_works_in_an_environment_of_
     found = output(str(programs / "python"), "-c", program).split()
     assert found[:2] == ["None", "rewrite_data_files"]
     assert Path(found[2]).is_relative_to(tmp_path)
+
+
+@pytest.mark.way
+def test_without_a_jdk_a_release_is_refused_and_pip_installs_what_pyiceberg_needs(
+    distributions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(
+        SystemExit, match=r"^Cannot build iceberg_zorder-.*\.whl, because it lacks iceberg_zorder/jars/"
+    ):
+        build_dist.build_python(tmp_path / "dist")
+    assert [path.suffix for path in (tmp_path / "dist").iterdir()] == [".gz"], "no wheel is left to publish"
+
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (sdist,) = distributions.glob("*.tar.gz")
+    subprocess.run([sys.executable, "-m", "venv", "fresh"], cwd=tmp_path, check=True)
+    python = str(tmp_path / "fresh" / "bin" / "python")
+    installed = subprocess.run(
+        [python, "-m", "pip", "install", "--verbose", f"iceberg-zorder @ {sdist.as_uri()}", "pyiceberg[sql-sqlite]"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    assert "Building without iceberg-zorder-spark.jar, which only Spark needs, because" in installed.stderr
+    done = subprocess.run([python, "-c", REWRITE], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "[] 4 -> 2\n", done.stderr
+
+
+def only_programs(monkeypatch: pytest.MonkeyPatch, directory: Path, **programs: str) -> None:
+    """Make these shell scripts the only programs on the PATH."""
+    for name, script in programs.items():
+        (directory / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (directory / name).chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(directory))
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package's jar: one of earlier sources, which no package may have."""
+    jar = tmp_path / "iceberg-zorder-spark.jar"
+    jar.touch()
+    os.utime(jar, (0, 0))
+    monkeypatch.setattr(build_jar, "PACKAGED", jar)
+    return jar
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ({}, "no javac in PATH"),
+        ({"java": 'echo openjdk version \\"17.0.15\\" >&2'}, "no javac in PATH"),
+        ({"javac": "echo Picked up JAVA_TOOL_OPTIONS: -Da=17 >&2; echo javac 11.0.29"}, "javac 11 in PATH"),
+        ({"javac": "echo javac 1.8.0_432 >&2"}, "javac 1 in PATH"),
+        ({"javac": "echo Unable to locate a Java Runtime >&2; exit 1"}, "no javac in PATH"),
+    ],
+)
+def test_a_package_built_without_a_jdk_lacks_the_jar_and_says_so(
+    packaged: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    programs: dict[str, str],
+    found: str,
+) -> None:
+    only_programs(monkeypatch, tmp_path, **programs)
+    build_jar.build_if_possible()
+    assert not packaged.exists()
+    assert capsys.readouterr().err == (
+        "Building without iceberg-zorder-spark.jar, which only Spark needs, because its build takes JDK 17 or newer: "
+        f"found {found}\n"
+    )
+
+
+def test_a_wrong_java_home_is_no_jdk(
+    packaged: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "none")
+    build_jar.build_if_possible()
+    assert not packaged.exists()
+    assert "found no javac in JAVA_HOME\n" in capsys.readouterr().err
+
+
+def test_a_jdk_whose_build_fails_is_an_error(packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_programs(monkeypatch, tmp_path, javac="echo javac 25", mvn="exit 1")
+    with pytest.raises(SystemExit, match=r"^Cannot build .*\.jar, because Maven failed: .* set JAVA_HOME=none$"):
+        build_jar.build_if_possible()
+
+
+def test_a_jar_that_is_newer_than_its_sources_needs_no_jdk(
+    packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.utime(packaged)
+    only_programs(monkeypatch, tmp_path)
+    build_jar.build_if_possible()
+    assert packaged.exists()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.full

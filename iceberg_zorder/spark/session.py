@@ -57,10 +57,8 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
     Raises
     ------
     InvalidInputError
-        When this version of PySpark is not supported, or the builder is for a remote Spark Connect server, which loads
-        jars only when it starts.
-    FileNotFoundError
-        When the package was built without its jar.
+        When this version of PySpark is not supported, the package was installed without its jar, or the builder is for
+        a remote Spark Connect server, which loads jars only when it starts.
 
     Examples
     --------
@@ -70,6 +68,7 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
     """
     # The builder has no public way to read its settings.
     options: Mapping[str, object] = getattr(builder, "_options", {})
+    _check_jar(PLUGIN_JAR)
     remote = str(options.get("spark.remote", ""))
     if remote.startswith("sc://"):
         raise InvalidInputError(
@@ -91,10 +90,7 @@ def jar_settings(
 ) -> dict[str, str]:
     """Return ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session."""
     runtime = iceberg_runtime(pyspark.__version__, _scala_version())
-    if not plugin_jar.is_file():
-        raise FileNotFoundError(
-            f"Cannot find {plugin_jar}, because this package was built without its jar; build it with `make jar`"
-        )
+    _check_jar(plugin_jar)
     jars = _split(settings.get(JARS, ""))
     packages = [*_split(settings.get(PACKAGES, "")), *extra_packages]
     if not any(jar.rsplit("/", 1)[-1].startswith("iceberg-spark-runtime") for jar in jars):
@@ -122,6 +118,15 @@ def iceberg_runtime(pyspark_version: str, scala_version: str) -> str:
             f"Cannot configure Spark, because PySpark {pyspark_version} is not supported: install PySpark {supported}"
         )
     return f"org.apache.iceberg:iceberg-spark-runtime-{major}.{minor}_{scala_version}:{version}"
+
+
+def _check_jar(plugin_jar: Path) -> None:
+    if not plugin_jar.is_file():
+        raise InvalidInputError(
+            f"Cannot configure Spark, because iceberg-zorder was installed without a JDK, and so lacks {plugin_jar}: "
+            "set JAVA_HOME to a JDK from 17 to 22, and run pip install '.[spark]' in the clone again, or use the "
+            "PyIceberg engine"
+        )
 
 
 def _minor_version(version: str) -> tuple[int, int]:

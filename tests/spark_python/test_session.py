@@ -60,9 +60,17 @@ def test_an_iceberg_runtime_of_ones_own(jar: str) -> None:
     assert jar_settings(own, plugin_jar=Path(jar)) == {JARS: f"{own[JARS]},{jar}", EXTENSIONS: ICEBERGS_EXTENSION}
 
 
-def test_missing_jar() -> None:
-    with pytest.raises(FileNotFoundError, match=r"Cannot find /nowhere/x\.jar, because .*; build it with"):
-        jar_settings({}, plugin_jar=Path("/nowhere/x.jar"))
+@pytest.mark.parametrize("builder", [SparkSession.builder, SparkSession.builder.remote("sc://127.0.0.1:15002")])
+def test_without_its_jar_the_package_says_how_to_get_it(
+    jar: str, monkeypatch: pytest.MonkeyPatch, builder: SparkSession.Builder
+) -> None:
+    Path(jar).unlink()
+    with pytest.raises(InvalidInputError) as raised:
+        configure_spark(builder)
+    assert str(raised.value) == (
+        f"Cannot configure Spark, because iceberg-zorder was installed without a JDK, and so lacks {jar}: set JAVA_HOME "
+        "to a JDK from 17 to 22, and run pip install '.[spark]' in the clone again, or use the PyIceberg engine"
+    )
 
 
 def test_spark_3_5_has_its_extensions_named(jar: str, monkeypatch: pytest.MonkeyPatch) -> None:
