@@ -25,10 +25,10 @@ AIRFLOW := 3.3.2
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem
+quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem, about 3 minutes the first time
 	@$(BIN)/python -m quickstart
 
-test: $(INSTALLED) $(JAR) ## Run every check, and the tests that need this machine only
+test: $(INSTALLED) $(JAR) ## Run every check, and the tests that need this machine only, about 12 minutes
 	@$(MAKE) --no-print-directory --jobs 2 lint test-java
 	@$(MAKE) --no-print-directory test-python
 

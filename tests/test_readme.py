@@ -196,8 +196,14 @@ def test_catalog_configuration(events: Table, lake_dir: Path, tmp_path: Path, mo
     catalog.close()
 
 
-def test_the_quickstart_stands_alone() -> None:
-    assert re.findall(r"^```sh\nmake ([a-z-]+)\n```$", PAGES["README.md"], flags=re.MULTILINE) == ["quickstart"]
+def test_two_commands_stand_alone_with_the_times_that_make_says() -> None:
+    alone = r"^```sh\nmake ([a-z-]+)\n```\n\n(?:.+\n)*?.*\b(about \d+ minutes)\b"
+    times = re.findall(alone, PAGES["README.md"], flags=re.MULTILINE)
+    assert [name for name, _ in times] == ["quickstart", "test"]
+    help_of_make = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    for name, time in times:
+        assert re.search(rf"^  {name} .*\b{time}\b", help_of_make, flags=re.MULTILINE), help_of_make
+    assert f"`make test` checks it in {times[1][1]}" in PAGES["docs/design/developing.md"]
 
 
 def test_the_options_table_is_complete(events: Table) -> None:
