@@ -17,6 +17,7 @@ import build_dist
 import build_jar
 import iceberg_zorder
 from iceberg_zorder.spark.session import PLUGIN_JAR
+from tests.pages import PAGES
 
 REPOSITORY = Path(__file__).parent.parent
 JAR = "iceberg_zorder/jars/iceberg-zorder-spark.jar"
@@ -152,6 +153,13 @@ def test_sdist_holds_sources_only(distributions: Path) -> None:
     assert [name for name in members if name.endswith((".jar", ".class"))] == []
     assert members["mvnw"].mode & 0o111
     assert "spark_jars/pom.xml" in members
+
+
+def test_package_and_pages_name_one_system() -> None:
+    (system,) = re.findall(r'"Operating System :: (.*)"', (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    text = PAGES["README.md"] + PAGES["docs/understand/platform-teams.md"]
+    named = re.findall(r"^(?:You need |- \*\*)(\w+)(?:, Python| only\.\*\*)", text, re.MULTILINE)
+    assert named == [system.rpartition(" :: ")[2]] * 2
 
 
 def test_versions_are_equal(jar: ZipFile) -> None:
