@@ -282,7 +282,7 @@ def _check_value_sizes(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
     if size > largest:
         raise LargeValuesError(
             f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {largest:,} "
-            f"cannot hold: raise it to {size:,}"
+            f"cannot hold: raise it to {2 * size:,}"
         )
 
 

@@ -277,7 +277,8 @@ def _check_pages(group: Any, columns: list[str], most: int) -> None:
         what = f"a value of {page:,} bytes" if rows == 1 else f"pages of {page:,} bytes"
         raise LargeValuesError(
             f"column '{column.split('.')[0]}' holds {what}, which memory-limit-bytes of {most // 2:,} cannot hold: "
-            f"raise it to {-(-size // 2):,}"
+            # Twice what this row group needs: one of its values may fill a page, and other files may have larger ones.
+            f"raise it to {size:,}"
         )
 
 

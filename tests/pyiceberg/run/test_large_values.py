@@ -1,5 +1,6 @@
 """Values of many megabytes are rewritten within a multiple of the limit of memory, or refused by name."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,34 @@ def test_what_the_limit_has_no_room_for_is_refused(
     ):
         rewrite_data_files(table, "a", options={"rewrite-all": True, "memory-limit-bytes": 16 * 2**20})
     assert set(Path(table.location().removeprefix("file://")).rglob("*.parquet")) == before
+
+
+@pytest.mark.parametrize(
+    ("files", "what"),
+    [
+        ([[500_000] * 199 + [500_002]], "pages of 100,001,056"),
+        ([[6_000_000] * 8], "pages of 48,000,"),
+        ([[17_777_777]], "a value of 17,777,"),
+        ([[1, 35_000_000, 1]], "pages of 35,000,"),
+        ([[1] * 7 + [25_000_001]], "a value of 25,000,"),
+        ([[size] * 8 for size in range(6_000_000, 9_000_000, 600_000)], "pages of "),
+    ],
+)
+def test_a_rewrite_with_the_advised_limit_succeeds(catalog: SqlCatalog, files: list[list[int]], what: str) -> None:
+    schema, made_of = pa.schema([("a", pa.int64()), ("bytes", pa.large_binary())]), np.random.default_rng(1)
+    table = catalog.create_table("db.t", schema, properties=BY_FILES)
+    with one_commit(table) as commit:
+        for sizes in files:
+            values = pa.array([made_of.bytes(size) for size in sizes], pa.large_binary())
+            commit.append(pa.table({"a": made_of.integers(0, 1000, len(sizes)), "bytes": values}, schema))
+    options = {"rewrite-all": True, "target-file-size-bytes": 10**10}
+    with pytest.raises(RewriteFailedError, match=f"holds {what}.*raise it to") as refused:
+        rewrite_data_files(table, "a", options={**options, "memory-limit-bytes": 16 * 2**20})
+    (advised,) = re.findall(r"raise it to ([0-9,]+)\.", str(refused.value))
+    result = rewrite_data_files(table, "a", options={**options, "memory-limit-bytes": advised.replace(",", "")})
+    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (len(files), 0)
+    rows = table.scan().to_arrow()["bytes"]
+    assert sorted(map(len, rows.to_pylist())) == sorted(size for sizes in files for size in sizes)
 
 
 def test_the_same_large_value_in_every_row_is_no_small_dictionary(catalog: SqlCatalog) -> None:
