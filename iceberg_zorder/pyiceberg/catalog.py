@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib import import_module
 from threading import Lock
 from typing import NoReturn, TypeVar, cast
@@ -255,17 +256,38 @@ _REFUSED_BY_DISKS = {
 }
 
 
+_THROTTLES = re.compile("Throttl|SlowDown|RequestLimitExceeded|TooManyRequestsException|ThroughputExceededException")
+"""Part of the codes by which services of AWS throttle, under any HTTP status."""
+_SLOWED_BY_S3 = re.compile(r"AWS Error (SLOW_DOWN|UNKNOWN \(HTTP status 503\)) during")
+"""Part of Arrow's messages when S3 throttles: most catalogs' clients write the metadata files themselves."""
+
+
 def is_transient(error: BaseException) -> bool:
     """Return whether retrying may help after an error of a catalog; the request may have succeeded all the same."""
-    return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)
+    if isinstance(error, _TRANSIENT) or _is_throttled_by_rest(error):
+        return not isinstance(error, _LASTING)
+    answer = getattr(error, "response", None)
+    if isinstance(answer, dict):
+        # A ClientError of botocore, which repeats requests by itself: an earlier one may have succeeded.
+        status, code = answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"]
+        return status >= HTTPStatus.INTERNAL_SERVER_ERROR or _THROTTLES.search(code) is not None
+    return isinstance(error, OSError) and _SLOWED_BY_S3.search(str(error)) is not None
+
+
+def _is_throttled_by_rest(error: BaseException) -> bool:
+    # AWS Glue's endpoint answers 400, with the reason in a header.
+    headers = getattr(getattr(error.__cause__, "response", None), "headers", {})
+    return isinstance(error, TooManyRequestsError) or _THROTTLES.search(headers.get("x-amzn-errortype", "")) is not None
 
 
 def is_not_committed(error: BaseException) -> bool:
     """Return whether a failed commit certainly did not happen, so that it may be retried.
 
-    That is so if the catalog says so or was not reached, or if a catalog file or metadata file could not be written.
+    That is so if the catalog says so, throttled the request or was not reached, or if a catalog file or metadata file
+    could not be written.
     """
-    if isinstance(error, CommitFailedException | ConnectionRefusedError | requests.ConnectTimeout):
+    refused = isinstance(error, CommitFailedException | ConnectionRefusedError | requests.ConnectTimeout)
+    if refused or _is_throttled_by_rest(error):
         return True
     if isinstance(error, requests.ConnectionError):
         reason = error.args[0] if error.args else None

@@ -122,6 +122,15 @@ def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:
     return answer
 
 
+def throttled_by_aws(handler: BaseHTTPRequestHandler) -> None:
+    """Glue's REST endpoint throttles so: https://github.com/apache/iceberg/issues/17824."""
+    handler.send_response(400)
+    handler.send_header("x-amzn-ErrorType", "com.amazonaws.glue#ThrottlingException:http://internal.amazon.com/")
+    handler.send_header("Content-Length", "27")
+    handler.end_headers()
+    handler.wfile.write(b'{"message":"Rate exceeded"}')
+
+
 def hang_up(handler: BaseHTTPRequestHandler) -> None:
     """No answer: the connection is closed."""
     handler.close_connection = True

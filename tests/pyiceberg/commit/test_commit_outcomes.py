@@ -3,15 +3,17 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from pyiceberg import exceptions
+from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import load_file_io
 from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
@@ -29,7 +31,8 @@ from tests.pyiceberg.committing import (
     rewritten,
     rows_of,
 )
-from tests.stack.rest import RestServer, hang_up, rest_server, status
+from tests.stack.glue import GlueServer, glue_server
+from tests.stack.rest import RestServer, hang_up, rest_server, status, throttled_by_aws
 
 UNKNOWN = (
     r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
@@ -224,6 +227,152 @@ def test_a_failing_server_never_loses_files(
     assert lake.is_rewritten() == committed
 
 
+THROTTLED = pytest.mark.parametrize("answer", [status(429), throttled_by_aws], ids=["429", "AWS"])
+
+
+@THROTTLED
+def test_a_throttled_commit_is_tried_again(
+    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None]
+) -> None:
+    rest.commits, refused = False, []
+
+    def throttle_twice(handler: BaseHTTPRequestHandler) -> None:
+        refused.append(handler)
+        if len(refused) == 2:
+            rest.commits, rest.answer = True, None
+        answer(handler)
+
+    rest.answer = throttle_twice
+    assert lake.commit() == head_id(lake.seen)
+    assert lake.is_rewritten()
+    assert avro_files(lake.seen) == known_avro_files(lake.seen)
+    assert len(refused) == 2
+
+
+@THROTTLED
+def test_a_commit_that_is_always_throttled_has_failed(
+    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None]
+) -> None:
+    rest.commits, refused = False, []
+
+    def throttle(handler: BaseHTTPRequestHandler) -> None:
+        refused.append(handler)
+        answer(handler)
+
+    rest.answer = throttle
+    with pytest.raises(exceptions.RESTError):
+        lake.commit()
+    assert len(refused) == 5
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
+
+
+@THROTTLED
+def test_a_throttled_repetition_of_what_was_committed(
+    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None]
+) -> None:
+    rest.answer = answer
+    assert lake.commit() == head_id(lake.seen)
+    assert lake.is_rewritten()
+
+
+def test_a_bad_request_that_is_not_throttled_is_not_tried_again(lake: Lake, rest: RestServer) -> None:
+    rest.commits, refused = False, []
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        refused.append(handler)
+        status(400)(handler)
+
+    rest.answer = refuse
+    with pytest.raises(exceptions.BadRequestError):
+        lake.commit()
+    assert len(refused) == 1
+    assert lake.all_deleted()
+
+
+@pytest.fixture
+def glue(tmp_path: Path) -> Iterator[tuple[GlueServer, Table]]:
+    with glue_server() as server, GlueCatalog("lake", **server.properties, warehouse=f"file://{tmp_path}") as catalog:
+        catalog.create_namespace("db")
+        yield server, make_table(catalog, rows_of([1, 2]), rows_of([3]))
+
+
+@pytest.mark.parametrize("operation", ["GetTable", "UpdateTable"])
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (400, "ThrottlingException"),
+        (400, "ProvisionedThroughputExceededException"),
+        (503, "SlowDown"),
+        (500, "Internal"),
+    ],
+)
+def test_a_catalog_that_throttles_through_botocore_is_asked_again(
+    glue: tuple[GlueServer, Table], operation: str, code: int, name: str
+) -> None:
+    server, table = glue
+    replacement, start = rewritten(table, files_of(table)), head_id(table)
+    server.refusals, server.most_refusals = {operation: (code, name)}, 2
+    assert commit(table, replacement, start) == head_id(table)
+    assert server.refused == [operation] * 2
+    assert (ids(table), len(files_of(table))) == ([1, 2, 3], 1)
+    assert avro_files(table) == known_avro_files(table)
+
+
+def test_what_botocore_repeats_by_itself_may_have_been_committed(glue: tuple[GlueServer, Table]) -> None:
+    server, table = glue
+    replacement, start = rewritten(table, files_of(table)), head_id(table)
+    server.refusals = {"UpdateTable": (400, "ThrottlingException")}
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+        commit(table, replacement, start)
+    assert len(server.refused) == 5
+    assert all(map(exists, replacement.added))
+
+
+def test_what_else_botocore_reports_is_not_asked_again(glue: tuple[GlueServer, Table]) -> None:
+    server, table = glue
+    replacement, start = rewritten(table, files_of(table)), head_id(table)
+    server.refusals = {"UpdateTable": (400, "AccessDeniedException")}
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+        commit(table, replacement, start)
+    assert len(server.refused) == 1
+
+
+class SlowS3(BaseHTTPRequestHandler):
+    """An S3 that takes no request."""
+
+    def log_message(self, *_: object) -> None: ...
+
+    def slow_down(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        text = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+        self.send_response(503)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_HEAD = do_GET = do_POST = do_PUT = slow_down  # noqa: N815
+
+
+def test_metadata_files_that_s3_throttles_are_written_later() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SlowS3) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        key = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}
+        io = load_file_io({**key, "s3.endpoint": f"http://127.0.0.1:{server.server_port}"}, "s3://bucket")
+        output = io.new_output("s3://bucket/1.metadata.json")
+        with pytest.raises(OSError, match="SLOW_DOWN") as written:
+            output.create(overwrite=True).close()
+        with pytest.raises(OSError, match="503") as sought:
+            output.exists()
+        server.shutdown()
+        thread.join()
+    for raised in (written, sought):
+        assert is_transient(raised.value)
+        assert not is_not_committed(raised.value)
+
+
 @pytest.mark.parametrize("does", [False, True])
 @UNCLEAR
 def test_one_unclear_answer_loses_no_work(lake: Lake, error: Exception, does: bool) -> None:
@@ -289,7 +438,6 @@ def test_what_was_not_sent_was_not_committed() -> None:
     ("error", "expected"),
     [
         (exceptions.ServiceUnavailableError("503"), True),
-        (exceptions.TooManyRequestsError("429"), True),
         (requests.ReadTimeout(), True),
         (requests.exceptions.SSLError("certificate"), False),
         (exceptions.UnauthorizedError("401"), False),
@@ -303,7 +451,7 @@ def test_what_passes(error: Exception, expected: bool) -> None:
 
 
 def test_the_first_load_is_tried_again(lake: Lake, rest: RestServer) -> None:
-    failures = [hang_up, status(503)]
+    failures = [hang_up, throttled_by_aws, status(503)]
 
     def failing(handler: BaseHTTPRequestHandler) -> None:
         if len(failures) == 1:
