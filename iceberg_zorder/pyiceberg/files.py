@@ -248,13 +248,11 @@ class DataFileTask:
 class FileGroup:
     """Data files of a partition that are rewritten together, or left, with the reasons; at least one file."""
 
-    # The partition values, by which other plans find the group; empty without partitions or with old specs.
-    key: Partition
     tasks: tuple[DataFileTask, ...]  # empty in a plan read from JSON, until listed
     reasons: tuple[Reason, ...] = ()
     saved_bytes_per_byte: float = 0.0  # predicted savings of a filter; 0 if unknown
     uses_smaller_target: bool = False  # whether it is written to 1.5 times as many files as usual
-    partition_path: str = ""  # such as day=2026-01-01; empty if the key is
+    partition_path: str = ""  # such as day=2026-01-01; empty without partitions, and for files of old specs
     # For groups to rewrite:
     index: int = 0  # number in the plan, from 1
     spec_id: int = 0  # partition spec of the new files

@@ -26,7 +26,7 @@ from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.files import Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_plan, predicate_scan
-from iceberg_zorder.pyiceberg.plan.planner import current, plan_spec
+from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
@@ -216,7 +216,7 @@ def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> 
         The table of the plan.
     plan : RewritePlan
         A plan of this engine, or a plan of Spark's that :meth:`RewritePlan.from_json` has read. If another
-        writer changes files of a file group first, the call plans that group again.
+        writer changes files of a file group first, the call plans the group's remaining files again, and no others.
     progress : Progress, optional
         A callback that receives progress; see :mod:`iceberg_zorder.pyiceberg.files`.
 
@@ -262,7 +262,7 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
             said = len(lost), plan.table, then, run.commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", *said)
             if attempt < _ATTEMPTS:
-                work, plan = plan_spec(run.table, plan.spec, lost, run.handled_paths)
+                work, plan = plan_again(run.table, sampled, lost)
                 if not plan.groups:
                     message = run.drop_vanished_groups(lost)
                     break

@@ -315,8 +315,6 @@ class RewriteRun:
         self._options = rewrite_options(spec.options)
         self.commits = CommitManager(table, spec.branch, self._options)
         """The commits and their counts."""
-        self.handled_paths: set[str] = set()
-        """Paths of the data files that this rewrite planned, and of those that it committed."""
         self.progress = progress
         # The other half is for rows while they are read, sorted or written, and for fragmentation.
         self.budget = MemoryBudget(self._options.memory_limit // 2)
@@ -352,8 +350,6 @@ class RewriteRun:
 
     def sample(self, work: ResolvedSpec, plan: RewritePlan) -> SampledPlan:
         """Sample a plan and fit its layouts, unless it has them; a file group that cannot be read has failed."""
-        # If only some file groups of a partition are lost, only those are planned again.
-        self.handled_paths.update(path for group in plan.groups for path in group.data_files)
         return fit_plan(work, plan, self.progress, self.budget, partial(self._failed, "sampling"))
 
     def set_metrics_modes(self, plan: SampledPlan) -> list[str]:
@@ -448,7 +444,6 @@ class RewriteRun:
         if self.commits.commit(start, results, {**properties, **commit_properties}):
             self._open -= len(batch)
             self._results += results
-            self.handled_paths.update(file.file_path for each in results for file in each.files)
             self._since = time.monotonic()
 
     def _delete(self, batch: Sequence[tuple[SampledGroup, list[DataFile]]]) -> None:

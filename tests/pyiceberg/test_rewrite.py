@@ -13,10 +13,11 @@ from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
-from iceberg_zorder.pyiceberg import rewrite_data_files, run
+from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, run, sample
 from iceberg_zorder.pyiceberg.run import rewrite_group
-from tests.pyiceberg.committing import commit_files, on_disk, operations, summary_of
-from tests.pyiceberg.lake import equality_delete, local, table_of
+from tests.present import present
+from tests.pyiceberg.committing import commit_files, on_disk, operations, position_deletes, summary_of
+from tests.pyiceberg.lake import data_files, equality_delete, local, table_of
 
 ALL = {"rewrite-all": True}
 FILES, ROWS = 6, 600
@@ -140,7 +141,8 @@ class TestConflicts:
             result = rewrite_data_files(table, ["a"], options=ALL)
         assert "planned and rewritten again" in caplog.text
         assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != 7]
-        assert result.rewritten_data_files_count == FILES
+        # The deleting writer's copy of a file is left to the next rewrite.
+        assert result.rewritten_data_files_count == FILES - 1
         assert operations(table)[-1] == "replace"
         assert on_disk(table) == known(table)
 
@@ -148,7 +150,17 @@ class TestConflicts:
         self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]
     ) -> None:
         table, other = make(catalog), catalog.load_table("db.t")
-        meanwhile.append(lambda: other.delete("p != 0"))
+        deleted = [
+            (file.file_path, at)
+            for place, file in enumerate(data_files(table))
+            for at in range(100)
+            if (100 * place + at) % 3
+        ]
+
+        def delete() -> None:
+            commit_files(other, position_deletes(other, deleted))
+
+        meanwhile.append(delete)
         message = str(rewrite_data_files(table, ["a", "p"], options=ALL).message)
         assert "Ignored clustering column p of lake.db.t: it has only one value" in message
 
@@ -160,19 +172,64 @@ class TestConflicts:
         options = {**ALL, **self.ONE_BY_ONE, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
         result = rewrite_data_files(table, ["a"], options=options)
         assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != 7]
-        assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES, 3)
+        assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES - 1, 3)
         assert operations(table).count("replace") == 3
         assert on_disk(table) == known(table)
 
     def test_in_the_end_it_gives_up(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
         table, other = make(catalog), catalog.load_table("db.t")
-        meanwhile += [lambda n=n: other.refresh().delete(f"id = {n}") for n in (7, 8, 9, 10)]  # type: ignore[misc]
+        meanwhile += [lambda n=n: other.refresh().delete(f"id = {n}") for n in (7, 107, 207, 307)]  # type: ignore[misc]
         with pytest.raises(RewriteConflictError, match="conflicted with another operation on the same files"):
             rewrite_data_files(table, ["a"], options=ALL)
         assert len(meanwhile) == 1
         assert "replace" not in operations(table)
-        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (7, 8, 9)]
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (7, 107, 207)]
         assert on_disk(table) == known(table)
+
+    @pytest.mark.parametrize("copies", [False, True], ids=["merge-on-read", "copy-on-write"])
+    @pytest.mark.parametrize("how", ["taken out", "sampled", "JSON", "max-files-to-rewrite", "partial progress"])
+    def test_a_retry_stays_within_its_plan(
+        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]], how: str, copies: bool
+    ) -> None:
+        """Six files in two groups, of which the plan has one: of its three files, another writer deletes a row."""
+        table, other = make(catalog), catalog.load_table("db.t")
+        options: dict[str, Any] = {**ALL, "max-file-group-input-files": 3}
+        if how == "max-files-to-rewrite":
+            options["max-files-to-rewrite"] = 3
+        elif how == "partial progress":
+            options |= {"partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        plan = plan_rewrite(table, ["a"], options=options)
+        if how == "sampled":
+            plan = sample(table, plan)
+        if how != "max-files-to-rewrite":
+            assert [group.data_files_count for group in plan.groups] == [3, 3]
+            plan = plan.with_groups({1})
+        if how == "JSON":
+            plan = RewritePlan.from_json(plan.to_json())
+        (group,) = plan.to_dict()["file_groups"]
+        planned = [each["path"] for each in group["data_files"]]
+        lost = pq.read_table(planned[0].removeprefix("file://"))["id"][0].as_py()
+        others = {file.file_path for file in data_files(table)} - {*planned}
+        assert (len(planned), len(others)) == (3, 3)
+
+        def delete() -> None:
+            if copies:
+                other.delete(f"id = {lost}")
+            else:
+                commit_files(other, position_deletes(other, [(planned[0], 0)]))
+
+        meanwhile.append(delete)
+        result = execute(table, plan)
+        assert meanwhile == []
+        # The other writer's copy of a file is no file of the plan.
+        assert result.rewritten_data_files_count == (2 if copies else 3)
+        after = {file.file_path for file in data_files(table.refresh())}
+        assert others < after
+        assert not after & {*planned}
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != lost]
+        assert on_disk(table) == known(table)
+        # Figures are of the whole table, also after a retry.
+        assert present(result.before).files == (FILES - 1 if copies else FILES)
 
     @pytest.mark.parametrize("tolerated", [1, 0])
     def test_partial_progress_tolerates_failed_commits(
@@ -183,7 +240,7 @@ class TestConflicts:
         def delete(number: int) -> Callable[[], None]:
             return lambda: other.refresh().delete(f"id = {number}")
 
-        meanwhile += [delete(3), lambda: None, lambda: None, delete(6), delete(9)]
+        meanwhile += [delete(3), lambda: None, lambda: None, delete(102), delete(201)]
         options = {**ALL, **self.ONE_BY_ONE, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
         options["partial-progress.max-failed-commits"] = tolerated
         if tolerated:
@@ -194,7 +251,7 @@ class TestConflicts:
                 rewrite_data_files(table, ["a"], options=options)
         assert meanwhile == []
         assert operations(table).count("replace") == 2
-        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (3, 6, 9)]
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (3, 102, 201)]
         assert on_disk(table) == known(table)
 
 

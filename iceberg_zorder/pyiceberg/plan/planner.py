@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -45,23 +44,15 @@ from iceberg_zorder.select.branch_history import request_key
 from iceberg_zorder.select.gain import size_for_smaller_target
 
 
-def plan_spec(
-    table: Table, spec: RewriteSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()
-) -> tuple[ResolvedSpec, RewritePlan]:
-    """Resolve a spec on a table, list the newest snapshot's data files, and select; raises InvalidInputError.
-
-    ``lost`` and ``handled`` are those of :func:`select`.
-    """
+def plan_spec(table: Table, spec: RewriteSpec) -> tuple[ResolvedSpec, RewritePlan]:
+    """Resolve a spec on a table, list the newest snapshot's data files, and select; raises InvalidInputError."""
     refresh(table)
     work = resolve_spec(table, completed(table, spec))
-    return work, select(work, lost, handled)
+    return work, select(work)
 
 
-def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collection[str] = ()) -> RewritePlan:
-    """Select among the data files of the newest snapshot.
-
-    If ``lost`` file groups are planned again, only files of their partitions are candidates, except ``handled`` ones.
-    """
+def select(work: ResolvedSpec) -> RewritePlan:
+    """Select among the data files of the newest snapshot."""
     table, options, order = work.table, work.options, work.order
     snapshot = branch_snapshot(table, work.spec.branch, "rewrite data files")
     at = None if snapshot is None else snapshot.snapshot_id, table.schema().schema_id, table.spec().spec_id
@@ -79,13 +70,10 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collecti
         open_cost(table.properties),
         is_filtered=is_filtered,
     )
-    sizes, most = size_rules(table, options, target), math.inf
-    if lost:
-        scope = _by_partition(table, _again(tasks, lost, handled, table.spec().spec_id))
-        most = sum(group.data_files_count for group in lost) if options.max_files_to_rewrite else math.inf
-    request = None if order is None or lost or options.rewrite_all else key_of_request(work, order, target)
+    sizes = size_rules(table, options, target)
+    request = None if order is None or options.rewrite_all else key_of_request(work, order, target)
     selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
-    chosen, left, message = selector.select(scope, most)
+    chosen, left, message = selector.select(scope)
     groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         check_formats(table, groups)
@@ -101,7 +89,7 @@ def select(work: ResolvedSpec, lost: Sequence[FileGroup] = (), handled: Collecti
         plan,
         groups=tuple(groups),
         left=tuple(left),
-        message=message if scope or lost or is_filtered else nothing_in(table, "the table has no data file"),
+        message=message if scope or is_filtered else nothing_in(table, "the table has no data file"),
         target=target,
     )
 
@@ -131,16 +119,13 @@ def nothing_in(table: Table, why: str) -> str:
     return f"Nothing to rewrite in {display_name(table)}: {why}."
 
 
-def key_of(task: DataFileTask, spec_id: int) -> Partition:
-    """Return the key of a data file's group: its partition, or one key for all other specs."""
-    return partition_of(task.data_file)[1:] if task.data_file.spec_id == spec_id else ()
-
-
 def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup]:
     """Group data files by partition, with the partition's path as PyIceberg writes it."""
     spec, found = table.spec(), dict[Partition, list[DataFileTask]]()
     for task in tasks:
-        found.setdefault(key_of(task, spec.spec_id), []).append(task)
+        # All files of other specs are together, because their rows may go to any partition.
+        key = partition_of(task.data_file)[1:] if task.data_file.spec_id == spec.spec_id else ()
+        found.setdefault(key, []).append(task)
     fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
 
     def path_of(record: Record) -> str:
@@ -150,21 +135,27 @@ def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup
         )
 
     return [
-        FileGroup(key, tuple(of_key), partition_path=path_of(of_key[0].data_file.partition) if key else "")
+        FileGroup(tuple(of_key), partition_path=path_of(of_key[0].data_file.partition) if key else "")
         for key, of_key in found.items()
     ]
 
 
-def _again(
-    tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], handled: Collection[str], spec_id: int
-) -> list[DataFileTask]:
-    """Return the candidates that replace lost file groups: files of their partitions, and their own files.
+def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tuple[ResolvedSpec, RewritePlan]:
+    """Plan file groups that lost to other writers, on the newest snapshot: those of their files that are left.
 
-    Their own files count separately, because the table's partition spec may have changed meanwhile.
+    No other file joins them, so no retry exceeds the plan, its ``max-files-to-rewrite`` or a budget.
     """
-    keys, own = {group.key for group in lost}, {path for group in lost for path in group.paths}
-    paths = [(task, task.data_file.file_path) for task in tasks]
-    return [task for task, path in paths if path in own or (key_of(task, spec_id) in keys and path not in handled)]
+    refresh(table)
+    work = resolve_spec(table, plan.spec)
+    head = branch_snapshot(table, plan.spec.branch, "rewrite data files")
+    target = given_target(table, work.options) or plan.target
+    sizes, planned = size_rules(table, work.options, target), {path for group in lost for path in group.paths}
+    tasks = {} if head is None else _listed_by_path(work, head, planned)[1]
+    remaining = (replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in lost)
+    groups = [_group(work, each.index, each, sizes) for each in remaining if each.tasks]
+    check_formats(table, groups)
+    at = {"snapshot_id": head and head.snapshot_id, "schema_id": table.schema().schema_id}
+    return work, plan.unsampled(**at, spec_id=table.spec().spec_id, groups=tuple(groups), target=target)
 
 
 def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
@@ -257,12 +248,7 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
     if is_same and not is_read:
         return plan
-    listing = work.listing
-    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
-    if is_read and not all(group.data_files.keys() <= tasks.keys() for group in plan.groups):
-        # The filter may select other files here: timestamps as text use the session's time zone.
-        listing = Listing(table)
-        tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
+    listing, tasks = _listed_by_path(work, head, {path for group in plan.groups for path in group.data_files})
     for group in plan.groups:
         for path, deletes in group.data_files.items():
             if path not in tasks:
@@ -276,6 +262,19 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     assert planned_on is not None  # noqa: S101
     in_question = tasks.values() if is_same else listing.tasks(planned_on)
     return _with_tasks(work, plan, tasks, planned_on, in_question)
+
+
+def _listed_by_path(
+    work: ResolvedSpec, head: Snapshot, planned: Collection[str]
+) -> tuple[Listing, dict[str, DataFileTask]]:
+    """List a snapshot's data files by the filter; all, if the filter misses planned ones."""
+    listing = work.listing
+    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
+    if work.spec.where is not None and not tasks.keys() >= {*planned}:
+        # The filter may select other files here: timestamps as text use the session's time zone.
+        listing = Listing(work.table)
+        tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
+    return listing, tasks
 
 
 def _with_tasks(
@@ -294,7 +293,7 @@ def _with_tasks(
                 f"{group.spec_id}, but its options have {work.output_spec_id}"
             )
         found = tuple(tasks[path] for path in group.data_files)
-        group = replace(group, tasks=found, key=key_of(found[0], plan.spec_id), counts=None)
+        group = replace(group, tasks=found, counts=None)
         groups.append(replace(group, expected_output_files=_with_a_row(group.expected_output_files, group)))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
@@ -307,5 +306,5 @@ def _with_tasks(
     planned = {path for group in groups for path in group.data_files}
     rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
     missing = len(in_question) - sum(each.data_files_count for each in (*groups, *plan.left))
-    others = [FileGroup((), (), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
+    others = [FileGroup((), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
     return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, rest=rest)

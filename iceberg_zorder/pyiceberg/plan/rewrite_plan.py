@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -95,10 +95,15 @@ class RewritePlan:
 
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
         """Return an unsampled plan with some of its file groups; the others move to ``left`` for a later rewrite."""
+        # Layouts and predictions are of all file groups together.
         groups = tuple(group for group in self.groups if group.index in indices)
         others = (group for group in self.groups if group.index not in indices)
         waiting = (replace(group, reasons=(Reason(NOT_IN_PLAN),)) for group in others)
-        return replace(self, groups=groups, left=(*self.left, *waiting))
+        return self.unsampled(groups=groups, left=(*self.left, *waiting))
+
+    def unsampled(self, **changes: Any) -> RewritePlan:
+        """Return the plan without layouts and predictions, with some fields changed."""
+        return RewritePlan(**{each.name: getattr(self, each.name) for each in fields(RewritePlan)} | changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary for JSON; ``docs/reference/json.md`` lists the keys.
@@ -307,7 +312,7 @@ class _Left(_Strict):
     def group(self) -> FileGroup:
         reasons = tuple(Reason(each.code, each.parameters) for each in self.reasons)
         counts = self.data_files_count, self.bytes, self.rows
-        return FileGroup((), (), reasons, partition_path=self.partition, counts=counts)
+        return FileGroup((), reasons, partition_path=self.partition, counts=counts)
 
 
 class _Group(_Left):

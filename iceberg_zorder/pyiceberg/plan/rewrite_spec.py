@@ -44,7 +44,7 @@ class RewriteSpec:
     options: Mapping[str, str] = field(default_factory=dict)  # as written
     branch: str = MAIN_BRANCH
     case_sensitive: bool = False  # whether column names are case-sensitive
-    # The time for min-age-seconds; plans after a conflict use the same time.
+    # The time for min-age-seconds.
     at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     any_format: bool = False  # whether to plan files that only the other engine can read
     # The queries of option ``workload``, once read, because the file may change before the next plan.

@@ -257,10 +257,8 @@ class Selector:
             self._kept = kept.mended if is_mending else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(
-        self, scope: Sequence[FileGroup], most: float = math.inf
-    ) -> tuple[list[FileGroup], list[FileGroup], str | None]:
-        """Choose among the data files of each partition, at most ``most`` files.
+    def select(self, scope: Sequence[FileGroup]) -> tuple[list[FileGroup], list[FileGroup], str | None]:
+        """Choose among the data files of each partition.
 
         Returns the chosen file groups, the files that are left, and if nothing is chosen, a message with the reason.
         """
@@ -281,7 +279,7 @@ class Selector:
             for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
                 parts += self._cut(files)
-        chosen = self._within_limit(parts, most)
+        chosen = self._within_limit(parts)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
     def _is_young(self, task: DataFileTask) -> bool:
@@ -395,11 +393,12 @@ class Selector:
             for places, cut in zip(groups, cuts, strict=True)
         ]
 
-    def _within_limit(self, chosen: list[FileGroup], most: float) -> list[FileGroup]:
+    def _within_limit(self, chosen: list[FileGroup]) -> list[FileGroup]:
         """Take at most ``max-files-to-rewrite`` files: required ones first, then the highest savings per byte."""
         limit, must_rewrite = self._options.max_files_to_rewrite, self._rules.must_rewrite
-        if limit is None or sum(len(files.tasks) for files in chosen) <= (room := int(min(limit, most))):
+        if limit is None or sum(len(files.tasks) for files in chosen) <= limit:
             return chosen
+        room = limit
         taken: list[FileGroup] = []
         due_first = sorted(
             chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.saved_bytes_per_byte)

@@ -34,8 +34,8 @@ from iceberg_zorder.pyiceberg.plan.planner import current
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.maintain.lake import append_at_once, lake_in, policy_of
 from tests.present import present
-from tests.pyiceberg.committing import BY_BYTES
-from tests.pyiceberg.lake import one_commit
+from tests.pyiceberg.committing import BY_BYTES, commit_files, position_deletes
+from tests.pyiceberg.lake import data_files, one_commit
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
 NAME = TableName("lake", ("a", "b"), "t")
@@ -251,6 +251,32 @@ def test_what_was_committed_before_a_failure_is_told(
     assert found.done.rewritten_files == 16
     assert found.done.rewritten_bytes > 0
     assert not found.is_conflict
+
+
+def test_a_rewrite_that_is_repeated_after_a_conflict_stays_within_the_budget(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = table(catalog, "a.b.t")
+    options = {"max-file-group-input-files": 2, "rewrite-all": True}
+    sizes = [file.file_size_in_bytes for file in data_files(made)]
+    budget = Budget(bytes=3 * max(sizes))
+    policy = replace(policy, budget=budget, defaults={"options": options})
+    write, seen = rewriting._GroupRewrite.write, list[str]()
+
+    def delete_first(rewrite: Any, *arguments: Any) -> Any:
+        found = write(rewrite, *arguments)
+        if not seen:
+            seen.extend(rewrite._group.paths)
+            commit_files(made, position_deletes(made, [(seen[0], 0)]))
+        return found
+
+    monkeypatch.setattr(rewriting._GroupRewrite, "write", delete_first)
+    found = passed(policy)
+    assert (found.error, len(seen)) == (None, 2)
+    done, decision = present(found.done), present(found.decision)
+    assert (done.rewritten_files, done.rewritten_bytes) == (2, decision.size)
+    assert decision.size <= present(budget.bytes) < sum(sizes)
+    assert made.refresh().scan().count() == 15_999
 
 
 @pytest.mark.parametrize(

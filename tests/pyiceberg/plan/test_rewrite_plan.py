@@ -13,7 +13,7 @@ from pyiceberg.transforms import IdentityTransform
 from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
+from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
 from tests.present import present
 from tests.pyiceberg.committing import BY_FILES
 from tests.pyiceberg.lake import data_files, local
@@ -77,6 +77,17 @@ def test_file_groups_that_are_taken_out_are_for_a_later_rewrite(catalog: SqlCata
         ("p=2", ["not-in-plan"])
     ]
     assert (plan.is_whole, part.is_whole, part.limit_message) == (True, False, "")
+
+
+def test_file_groups_that_are_taken_out_of_a_sample_are_out(table: Table) -> None:
+    """The others are sampled again: predictions are of a plan's file groups together."""
+    plan = plan_rewrite(table, ["a", "b"], options={"rewrite-all": True, "max-file-group-input-files": 3})
+    part = sample(table, plan).with_groups({1})
+    assert [group.data_files_count for group in part.groups] == [3]
+    assert [(each.data_files_count, each.reason) for each in part.left] == [(3, "not in the given plan")]
+    assert RewritePlan.from_json(part.to_json()).to_dict() == part.to_dict() == plan.with_groups({1}).to_dict()
+    assert execute(table, part).rewritten_data_files_count == 3
+    assert {*plan.groups[1].paths} < {file.file_path for file in data_files(table)}
 
 
 def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(table: Table) -> None:

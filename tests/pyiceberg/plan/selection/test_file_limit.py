@@ -74,7 +74,7 @@ def test_what_gains_nothing_is_left_and_what_waits_is_told(catalog: SqlCatalog) 
     size = data_files(table)[-1].file_size_in_bytes
     options = {"target-file-size-bytes": str(size), "max-files-to-rewrite": "6"}
     [first] = plan_rewrite(table, "a, b", options=options).groups
-    assert first.key == (0,), "it stands in the way"
+    assert first.partition_path == "p=0", "it stands in the way"
     result = rewrite_data_files(table, "a, b", options=options)
     assert result.rewritten_data_files_count == 0
     assert (result.message or "").endswith(

@@ -322,8 +322,8 @@ def test_only_the_partitions_that_need_it(catalog: SqlCatalog) -> None:
         )
         table.append(rows)
     plan = plan_rewrite(table, "a, b", options=UPKEEP)
-    assert [(group.key, len(group.tasks)) for group in plan.groups] == [((2,), 16)]
-    assert [(left.key, len(left.tasks)) for left in plan.left] == [((1,), 16)]
+    assert [(group.partition_path, len(group.tasks)) for group in plan.groups] == [("p=2", 16)]
+    assert [(left.partition_path, len(left.tasks)) for left in plan.left] == [("p=1", 16)]
 
 
 def test_bounds_that_are_no_values_bound_nothing(grid: Table) -> None:

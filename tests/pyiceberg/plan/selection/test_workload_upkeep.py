@@ -117,4 +117,4 @@ def test_queries_of_one_partition_have_no_other_rewritten(catalog: SqlCatalog, r
     rewrite_data_files(made, ["a", "b"], options={**SIZE, "rewrite-all": "true"})
     queries = [{"filter": f"p = 1 AND a BETWEEN {low} AND {high}", "weight": 1} for low, high in RANGES]
     plan = plan_rewrite(made, ["a", "b"], options={**SIZE, "workload": {"version": 1, "queries": queries}})
-    assert [group.key for group in plan.groups] == [(1,)]
+    assert [group.partition_path for group in plan.groups] == ["p=1"]
