@@ -29,9 +29,8 @@ def workload_queries(text: str, read: Callable[[str, int], bytes]) -> tuple[Quer
     iceberg_zorder.errors.InvalidInputError: Cannot use workload of option workload, because it has no query with a \
 filter and a weight above 0
     """
-    is_inline = text.lstrip().startswith("{")
-    name = _INLINE if is_inline else text
-    found = from_json(text if is_inline else _content(text, read), name)
+    name = _INLINE if is_inline(text) else text
+    found = from_json(text if is_inline(text) else _content(text, read), name)
     queries = tuple(each for each in found.queries if each.weight > 0)
     if not queries:
         raise InvalidInputError(
@@ -47,6 +46,11 @@ filter and a weight above 0
             f"{_MOST}"
         )
     return queries
+
+
+def is_inline(text: str) -> bool:
+    """Return whether the option has the queries themselves, and names no file."""
+    return text.lstrip().startswith("{")
 
 
 def _content(location: str, read: Callable[[str, int], bytes]) -> str:

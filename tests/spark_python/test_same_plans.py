@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -105,6 +106,46 @@ def test_spark_refuses_or_bounds_figures_of_a_plan_that_cannot_be(spark: SparkSe
     plan["file_groups"][0]["spec_id"] = 0
     with pytest.raises(InvalidInputError, match="a file group has partition spec 0, but its options have 1"):
         execute_plan(spark, FULL_NAME, json.dumps(plan))
+
+
+def test_spark_refuses_a_plan_that_leaves_more_files_than_there_are(spark: SparkSession, table: Table) -> None:
+    options = {"rewrite-all": "true", "max-files-to-rewrite": "3"}
+    plan = plan_rewrite(table, BY, where="p = 1", options=options).to_dict()
+    assert (plan["left"], len(plan["file_groups"][0]["data_files"])) == ([], 3)
+    left = {"partition": "p=1", "bytes": 1, "rows": 1, "reasons": [{"code": "settled", "parameters": {}}]}
+    # The filter may select fewer files here than where the plan was made.
+    execute_plan(
+        spark,
+        FULL_NAME,
+        json.dumps({**plan, "options": {**options, "dry-run": "true"}, "left": [{**left, "data_files_count": 6}]}),
+    )
+    why = rf"Cannot read the plan of {FULL_NAME}, because its left counts 7 data files, but its snapshot has 6 besides"
+    with pytest.raises(InvalidInputError, match=why):
+        execute_plan(spark, FULL_NAME, json.dumps({**plan, "left": [{**left, "data_files_count": 7}]}))
+
+
+def test_a_plan_keeps_the_queries_that_it_was_made_for(spark: SparkSession, table: Table, tmp_path: Path) -> None:
+    file, options = tmp_path / "w.json", {"rewrite-all": "true", "target-file-size-bytes": "3000"}
+
+    def write(*queries: str) -> None:
+        file.write_text(json.dumps({"version": 1, "queries": [{"filter": each, "weight": 0.5} for each in queries]}))
+
+    write("a > 9000 AND a < 9100", "b < 100", "b = 7 AND a >= 0")
+    options["workload"] = str(file)
+    ours = plan_rewrite(table, BY, options=options)
+    theirs = describe_plan(spark, FULL_NAME, BY, options=options)
+    assert compared(theirs) == compared(ours.to_dict())
+    snapshot, texts = table.metadata.current_snapshot_id, (json.dumps(theirs), ours.to_json())
+    write("a < 9000")
+    hashes = []
+    for on_spark in (False, True):
+        for text in texts:
+            execute_plan(spark, FULL_NAME, text) if on_spark else execute(table, RewritePlan.from_json(text))
+            hashes.append(layout_hash(table))
+            table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot).commit()
+    execute(table, plan_rewrite(table, BY, options=options))
+    assert len({*hashes}) == 1
+    assert layout_hash(table) not in hashes
 
 
 def compared(plan: dict[str, Any]) -> dict[str, Any]:

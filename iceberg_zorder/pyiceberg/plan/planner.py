@@ -304,7 +304,16 @@ def _with_tasks(
         check_formats(work.table, groups)
     # If file groups were removed from the plan, a later rewrite must still find their files.
     planned = {path for group in groups for path in group.data_files}
+    counted = sum(each.data_files_count for each in plan.left)
+    if len(in_question) < len(planned) + counted and work.spec.where is not None:
+        # The filter may select fewer files here.
+        in_question = Listing(work.table).tasks(planned_on)
     rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
-    missing = len(in_question) - sum(each.data_files_count for each in (*groups, *plan.left))
+    missing = len(in_question) - len(planned) - counted
+    if missing < 0:
+        raise InvalidInputError(
+            f"Cannot read the plan of {display_name(work.table)}, because its left counts {counted:,} data files, but "
+            f"its snapshot has {counted + missing:,} besides those to rewrite"
+        )
     others = [FileGroup((), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
     return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, rest=rest)

@@ -23,6 +23,7 @@ from iceberg_zorder.render.fragments import plan_fragment
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
+from iceberg_zorder.workload.workload_option import is_inline, workload_queries
 
 VERSION = 1
 
@@ -128,7 +129,7 @@ class RewritePlan:
             "sort_order": spec.sort_order,
             "where": where,
             **({} if where == spec.where else {"where_is_sql": False}),
-            "options": dict(spec.options),
+            "options": spec.stored_options,
             "target_file_size_bytes": None if target is None else target.size,
             "target_file_size_from": None if target is None else target.source,
             "message": self.message,
@@ -372,10 +373,13 @@ class _Plan(_Strict):
         for path, times in paths.most_common(1):
             if times > 1:
                 raise ValueError(f"data file {path} appears {times} times")
+        if not is_inline(self.options.get("workload", "{")):
+            raise ValueError("its option workload names a file, whose queries may have changed: plan again")
         return self
 
     def plan(self) -> RewritePlan:
         size, source = self.target_file_size_bytes, self.target_file_size_from
+        workload = self.options.get("workload")
         return RewritePlan(
             self.table,
             self.table_uuid,
@@ -383,7 +387,13 @@ class _Plan(_Strict):
             self.schema_id,
             self.spec_id,
             RewriteSpec(
-                self.sort_order, self.where, self.options, self.branch, self.case_sensitive, at_ms=self.planned_at_ms
+                self.sort_order,
+                self.where,
+                self.options,
+                self.branch,
+                self.case_sensitive,
+                self.planned_at_ms,
+                queries=None if workload is None else tuple(workload_queries(workload, lambda *_: b"")),
             ),
             tuple(replace(each.group(), index=number) for number, each in enumerate(self.file_groups, 1)),
             tuple(each.group() for each in self.left),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ from iceberg_zorder.rewrite.table_defaults import (
 )
 from iceberg_zorder.sort.spill import check_directory
 from iceberg_zorder.workload.workload import Query
+from iceberg_zorder.workload.workload_json import VERSION
+from iceberg_zorder.workload.workload_option import is_inline
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,15 @@ class RewriteSpec:
     any_format: bool = False  # whether to plan files that only the other engine can read
     # The queries of option ``workload``, once read, because the file may change before the next plan.
     queries: tuple[Query, ...] | None = None
+
+    @property
+    def stored_options(self) -> dict[str, str]:
+        """The options, with the queries of ``workload`` in place of their file's name."""
+        if self.queries is None or is_inline(self.options["workload"]):
+            return dict(self.options)
+        queries = [{"filter": each.filter, "weight": each.weight} for each in self.queries]
+        text = json.dumps({"version": VERSION, "queries": queries}, ensure_ascii=False, separators=(",", ":"))
+        return {**self.options, "workload": text}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.select.branch_history import SETTLED_FROM
 from tests.present import present
-from tests.pyiceberg.committing import BY_FILES, commit_files
+from tests.pyiceberg.committing import BY_FILES, commit_files, operations
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
@@ -168,6 +168,29 @@ def test_figures_of_a_plan_that_cannot_be_are_refused_or_bounded(table: Table) -
     sizes = {**OPTIONS, "target-file-size-bytes": "2", "compression-factor": "1e9"}
     planned = plan_rewrite(table, BY, options=sizes).groups
     assert [group.expected_output_files for group in planned] == [group.rows for group in planned]
+
+
+@pytest.mark.parametrize("where", [None, "p = 1"])
+def test_a_plan_that_leaves_more_files_than_there_are_is_refused(table: Table, where: str | None) -> None:
+    options = {"max-files-to-rewrite": "1", "rewrite-all": "true"}
+    text = plan_rewrite(table, BY, options=options).to_json()
+    left = json.loads(text)["left"][0]
+    why = "its left counts 8 data files, but its snapshot has 7 besides those to rewrite"
+    read = RewritePlan.from_json(changed(text, where=where, left=[{**left, "data_files_count": 8}]))
+    for use in (sample, execute):
+        with pytest.raises(InvalidInputError, match=rf"^Cannot read the plan of lake\.db\.t, because {why}$"):
+            use(table, read)
+    assert "replace" not in operations(table)
+
+
+def test_a_filter_that_selects_fewer_files_here_is_no_reason_to_refuse(table: Table) -> None:
+    """Timestamps as text use the session's time zone, so the other engine may leave more files than are found here."""
+    text = plan_rewrite(
+        table, BY, where="p = 1", options={"max-files-to-rewrite": "1", "rewrite-all": "true"}
+    ).to_json()
+    (left,) = json.loads(text)["left"]
+    read = RewritePlan.from_json(changed(text, left=[{**left, "data_files_count": 5}]))
+    assert [each.data_files_count for each in sample(table, read).left] == [5, 2]
 
 
 def test_the_files_of_a_plan_are_found_whatever_its_filter_means_here(table: Table) -> None:

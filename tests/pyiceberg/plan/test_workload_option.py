@@ -19,6 +19,7 @@ from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, 
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.rewrite.result import WorkloadScan
+from tests.present import present
 from tests.pyiceberg.lake import data_files, table_of
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
@@ -110,6 +111,38 @@ def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_pa
     assert without != wanted
     even = plan_rewrite(table, options={**ALL, "cuts": "even"})
     assert even.to_dict()["workload"] is None
+
+
+@pytest.mark.parametrize("now", [None, workload([(5_000, 5_100, 3)])])
+def test_a_stored_plan_has_its_queries_whatever_the_file_says_now(
+    table: Table, tmp_path: Path, now: dict[str, Any] | None
+) -> None:
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps({**workload(RANGES[:10]), "elsewhere": 7.0}))
+    plan = plan_rewrite(table, ["a", "b"], options={**ALL, "workload": str(file)})
+    wanted, text = layouts(table, plan), plan.to_json()
+    if now is None:
+        file.unlink()
+    else:
+        file.write_text(json.dumps(now))
+    read = RewritePlan.from_json(text)
+    assert read.to_json() == text
+    assert layouts(table, read) == wanted
+    assert present(read.to_dict()["workload"])["queries"] == 10
+    assert execute(table, read).rewritten_data_files_count == 5
+    # The next rewrite by the planned queries finds nothing to do.
+    inline = {**SIZE, "workload": workload(RANGES[:10])}
+    assert "by the same request" in (plan_rewrite(table, ["a", "b"], options=inline).message or "")
+
+
+def test_a_stored_plan_that_names_a_file_of_queries_is_refused(table: Table, tmp_path: Path) -> None:
+    said = plan_rewrite(table, ["a", "b"], options={**ALL, "workload": workload()}).to_dict()
+    said["options"]["workload"] = str(tmp_path / "workload.json")
+    why = (
+        r"^Cannot read the plan, because its option workload names a file, whose queries may have changed: plan again$"
+    )
+    with pytest.raises(InvalidInputError, match=why):
+        RewritePlan.from_json(json.dumps(said))
 
 
 def test_a_second_run_does_nothing_until_the_workload_changes(table: Table, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@ package io.icebergzorder.spark.api;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.plan.StoredPlan;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +18,7 @@ import java.util.OptionalDouble;
 
 /** Writes plans and results as JSON, with the keys of Python's plans and results in the same order. */
 final class ApiJson {
+  private static final int WORKLOAD_VERSION = 1;
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
 
   private ApiJson() {}
@@ -35,7 +38,7 @@ final class ApiJson {
             "planned_at_ms", start.plannedAtMs(),
             "sort_order", plan.sortOrder(),
             "where", plan.where(),
-            "options", plan.options(),
+            "options", options(plan),
             "target_file_size_bytes", plan.targetFileSizeBytes(),
             "target_file_size_from", plan.targetFileSizeFrom(),
             "message", plan.message(),
@@ -49,6 +52,17 @@ final class ApiJson {
             "workload",
                 plan.workload()
                     .map(each -> object("queries", each.queries(), "before", each.before(), "predicted", each.predicted()))));
+  }
+
+  /** The options, with the queries of {@code workload} in place of their file's name, because the file may change. */
+  private static Map<String, String> options(RewritePlan plan) {
+    Map<String, String> options = new LinkedHashMap<>(plan.options());
+    plan.tablePlan().workload().filter(each -> !Workload.isInline(options.get(ZOrderOptions.WORKLOAD))).ifPresent(workload -> {
+      List<Map<String, Object>> queries =
+          workload.queries().stream().map(each -> object("filter", each.condition().text(), "weight", each.weight())).toList();
+      options.put(ZOrderOptions.WORKLOAD, written(object("version", WORKLOAD_VERSION, "queries", queries)));
+    });
+    return options;
   }
 
   private static Map<String, Object> group(FileGroup planned, PlannedFileGroup group) {

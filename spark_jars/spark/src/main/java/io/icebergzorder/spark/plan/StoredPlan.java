@@ -9,14 +9,17 @@ import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.IntNode;
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import io.icebergzorder.spark.spec.RewriteSpec;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -77,7 +80,7 @@ public record StoredPlan(
     }
   }
 
-  /** Refuses missing values and duplicate files. */
+  /** Refuses missing values, duplicate files, and queries that may have changed. */
   public StoredPlan {
     Objects.requireNonNull(tableUuid, "table_uuid is null");
     Objects.requireNonNull(branch, "branch is null");
@@ -90,6 +93,12 @@ public record StoredPlan(
     List<String> paths = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).map(PlannedFile::path).toList();
     if (Set.copyOf(paths).size() < paths.size()) {
       throw new IllegalArgumentException("a data file appears twice");
+    }
+    if (left.stream().anyMatch(each -> each.dataFilesCount() < 1)) {
+      throw new IllegalArgumentException("its left has a group without a data file");
+    }
+    if (!Workload.isInline(options.getOrDefault(ZOrderOptions.WORKLOAD, "{"))) {
+      throw new IllegalArgumentException("its option workload names a file, whose queries may have changed: plan again");
     }
   }
 
@@ -143,15 +152,29 @@ public record StoredPlan(
     List<FileGroup> groups = groups(table, start, listed);
     // Files of the plan's snapshot are listed again only if they may differ.
     int inQuestion = head == snapshotId ? listed.size() : start.list(spec).size();
+    long counted = left.stream().mapToLong(LeftGroup::dataFilesCount).sum();
+    int planned = groups.stream().mapToInt(group -> group.files().size()).sum();
+    if (where != null && inQuestion < planned + counted) {
+      // The filter may select fewer files here.
+      spec = ResolvedSpec.ofPlanned(target, spec(target.name()), null);
+      inQuestion = start.list(spec).size();
+    }
+    if (inQuestion < planned + counted) {
+      throw refused(
+          target.name(),
+          String.format(
+              Locale.ROOT,
+              "its left counts %,d data files, but its snapshot has %,d besides those to rewrite",
+              counted, inQuestion - planned),
+          null);
+    }
     RewriteHistory history = new RewriteHistory(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
-    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion, groups), message);
+    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message);
   }
 
   /** The files that are left, including files missing from the plan: if groups were removed from it, a later rewrite must find their files. */
-  private List<LeftGroup> leftOf(int inQuestion, List<FileGroup> groups) {
-    int planned = groups.stream().mapToInt(group -> group.files().size()).sum() + left.stream().mapToInt(LeftGroup::dataFilesCount).sum();
-    int missing = inQuestion - planned;
+  private List<LeftGroup> leftOf(int missing) {
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
       all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));

@@ -58,11 +58,10 @@ public record Workload(List<Query> queries, double share) {
   }
 
   private static List<WeightedFilter> filters(String text, FileIO io) {
-    boolean isInline = text.stripLeading().startsWith("{");
-    String name = isInline ? "of option workload" : text;
+    String name = isInline(text) ? "of option workload" : text;
     List<WeightedFilter> found;
     try {
-      found = WorkloadJson.queries(isInline ? text : content(text, io));
+      found = WorkloadJson.queries(isInline(text) ? text : content(text, io));
     } catch (IOException | IllegalArgumentException e) {
       throw new IllegalArgumentException("Cannot read workload %s, because %s".formatted(name, Failures.rootMessage(e)), e);
     }
@@ -80,6 +79,11 @@ public record Workload(List<Query> queries, double share) {
               .formatted(name, total, LEAST, MOST));
     }
     return found;
+  }
+
+  /** Whether the option has the queries themselves, and names no file. */
+  public static boolean isInline(String text) {
+    return text.stripLeading().startsWith("{");
   }
 
   private static String content(String location, FileIO io) throws IOException {

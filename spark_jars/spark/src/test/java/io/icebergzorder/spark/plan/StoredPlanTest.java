@@ -50,6 +50,8 @@ class StoredPlanTest {
         "\"where\": null| \"where\": \"x\", \"where_is_sql\": false| its where is a PyIceberg expression",
         "\"expected_data_files_count\": 3| \"expected_data_files_count\": 0| a file group has no data file",
         "[{\"path\": \"f\", \"deletes\": [\"d#4\"]}]| [{\"path\": \"f\", \"deletes\": []}, {\"path\": \"f\", \"deletes\": []}]| a data file appears twice",
+        "\"data_files_count\": 2| \"data_files_count\": -2| its left has a group without a data file",
+        "\"boundaries\": \"64\"| \"workload\": \"w.json\"| its option workload names a file, whose queries may have changed",
         "\"snapshot_id\": 7| \"snapshot_id\": null| it has neither file groups of a snapshot nor a message",
       })
   void whatIsNoPlanIsRefused(String part, String by, String why) {
