@@ -212,6 +212,7 @@ class ClusteringReport:
     file_sizes: SizeReport
     files_of_old_specs: int
     files_with_deletes: int
+    files_without_rows: int = field(default=0, kw_only=True)
     position_delete_files: int
     equality_delete_files: int
     history: LayoutHistory

@@ -112,6 +112,14 @@ def _of_files(report: ClusteringReport) -> Iterator[Finding]:
             f"{_files(report.files_of_old_specs)} are of another partition spec than the table's current one.",
             {"files": report.files_of_old_specs},
         )
+    if report.files_without_rows:
+        yield Finding(
+            "files-without-rows",
+            "warning",
+            f"{_files(report.files_without_rows)} have no rows by their manifest entries, so filters and rewrites skip "
+            "them. If they hold rows, the entries are wrong: append these rows again.",
+            {"files": report.files_without_rows},
+        )
     if report.files_with_deletes:
         yield Finding(
             "delete-files",

@@ -109,6 +109,8 @@ class TableFacts:
         The recommended rewrite; None for older snapshots.
     predicates : sequence of PredicateFacts
         Conditions to measure.
+    files_without_rows : int
+        Files whose manifest entries count no row.
     """
 
     table: str
@@ -130,6 +132,7 @@ class TableFacts:
     open_cost: int
     recommendation: Recommendation | None
     predicates: Sequence[PredicateFacts] = ()
+    files_without_rows: int = 0
 
 
 def clustering_report(facts: TableFacts) -> ClusteringReport:
@@ -179,6 +182,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         tuple(sorted(partitions, key=_saved, reverse=True)),
         sort_order=facts.sort_order,
         recommendation=facts.recommendation,
+        files_without_rows=facts.files_without_rows,
         cost=cost,
         attainable_cost=attainable_cost,
     )

@@ -93,6 +93,7 @@ _WORDS = {
     "scan-ratio": "{ratio}: expected to cost {after} after{without}",
     "split-group": "part {number:,} of {of:,}, split by {bounds}",
     "file-limit": "{files:,} of its {of:,} files, because max-files-to-rewrite is {max_files_to_rewrite:,}",
+    "no-rows": "no rows by their manifest entries, so filters skip them, too",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
     "settled": "unchanged since a rewrite by the same request",
     "too-few-small": "below min-file-size-bytes {min_file_size_bytes:,}, but fewer than min-input-files "

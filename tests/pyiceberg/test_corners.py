@@ -12,10 +12,10 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.files import Progress, identity
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
-from tests.pyiceberg.committing import commit_files, entries_of, head_of
+from tests.pyiceberg.committing import commit_files, entries_of, head_of, new_file
 from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete
 
 ALL = {"rewrite-all": True}
@@ -291,3 +291,40 @@ def test_a_dropped_partition_field_of_a_required_column(catalog: SqlCatalog, ver
     rewrite_data_files(table, ["p", "id"], options=ALL)
     assert values(table, "id") == [0, 1, 2]
     assert len(data_files(table)) == 1
+
+
+@pytest.mark.parametrize("options", [ALL, {"max-scan-ratio": "Infinity", "min-input-files": 2}])
+def test_files_whose_entries_count_no_row_are_left_and_told(catalog: SqlCatalog, options: dict[str, Any]) -> None:
+    """Filters skip such a file, though it may hold rows: to rewrite it could show rows that queries have not seen."""
+    table = catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    numbers = [[number * 7919 % 1009 for number in range(start, start + 100)] for start in range(0, 500, 100)]
+    rows = [pa.table({"a": each, "b": each}) for each in numbers]
+    files = [*(new_file(table, each) for each in rows[:3]), *(uncounted(table, each) for each in rows[3:])]
+    commit_files(table, *files, uncounted(table, rows[0].slice(0, 0)), one_manifest=True)
+    found = report(table.refresh(), "a, b")
+    (said,) = [each for each in found.findings if each.code == "files-without-rows"]
+    assert (found.total_rows, found.files_without_rows, said.severity, said.evidence) == (
+        300,
+        3,
+        "warning",
+        {"files": 3},
+    )
+    assert said.message.startswith("3 files have no rows by their manifest entries, so filters and rewrites skip them")
+    plan = plan_rewrite(table, "a, b", options=options)
+    assert [sorted(group.paths) for group in plan.groups] == [sorted(file.file_path for file in files[:3])]
+    (left,) = [each for each in plan.left if each.reasons[0].code == "no-rows"]
+    assert (left.data_files_count, left.reason) == (3, "no rows by their manifest entries, so filters skip them, too")
+    assert plan.is_whole
+    sample(table, plan)
+    assert execute(table, plan).rewritten_data_files_count == 3
+    assert values(table, "a") == sorted([*numbers[0], *numbers[1], *numbers[2]], key=repr)
+    again = plan_rewrite(table, "a, b", options=options)
+    assert {file.file_path for file in files[3:]} < {path for each in again.left for path in each.paths}
+
+
+def uncounted(table: Table, rows: pa.Table) -> DataFile:
+    """A file of another writer, whose entry has neither its rows nor bounds."""
+    file = new_file(table, rows, has_statistics=False)
+    file._data[4] = 0
+    assert file.record_count == 0
+    return file

@@ -4,16 +4,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import report as report_without_spark
 from iceberg_zorder.spark import report, rewrite_data_files
 from iceberg_zorder.spark.call import procedure_call, string_literal
+from iceberg_zorder.spark.rewrite import describe_plan
 from tests.golden.report_cases import shared_figures
+from tests.pyiceberg.committing import commit_files, new_file
+from tests.pyiceberg.lake import data_files
 from tests.spark.tables import CATALOG
 
 SCHEMA = (
@@ -184,3 +189,29 @@ def test_a_table_without_data(spark: SparkSession, catalog: Catalog) -> None:
     spark.sql(f"CREATE TABLE {full} ({SCHEMA}) USING iceberg PARTITIONED BY (p)")
     found = same(spark, catalog, full, predicates=PREDICATES)
     assert (found.total_file_count, found.snapshot_id, found.findings) == (0, None, ())
+
+
+def test_files_whose_entries_count_no_row(spark: SparkSession, catalog: Catalog) -> None:
+    """The report tells of them; plans and rewrites leave them, whether they hold rows or not."""
+    full, name = f"{CATALOG}.db.report_no_rows", "db.report_no_rows"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    table = catalog.create_table(name, pa.schema([("id", pa.int64()), ("at", pa.int64())]))
+    rows = pa.table({"id": range(100), "at": range(100)})
+    files = [new_file(table, rows, has_statistics=each < 2) for each in range(4)]
+    for file in files[2:]:
+        file._data[4] = 0
+    commit_files(table, *files, new_file(table, rows.slice(0, 0)), one_manifest=True)
+    found = same(spark, catalog, full, "id, at")
+    assert (found.total_rows, found.total_file_count, found.files_without_rows) == (200, 5, 3)
+    assert "files-without-rows" in codes(found)
+    options = {"rewrite-all": "true"}
+    plans = [describe_plan(spark, full, "id, at", options=options)]
+    plans.append(plan_rewrite(table.refresh(), "id, at", options=options).to_dict())
+    for plan in plans:
+        assert [each["data_files_count"] for each in (*plan["file_groups"], *plan["left"])] == [2, 3]
+        assert plan["left"] == plans[0]["left"]
+    assert rewrite_data_files(spark, full, "id, at", options=options).rewritten_data_files_count == 2
+    left = {file.file_path for file in data_files(table.refresh())}
+    assert {file.file_path for file in files[2:]} < left
+    assert len(left) == 4
+    spark.sql(f"DROP TABLE {full}")

@@ -266,7 +266,10 @@ class Selector:
         # Files and partitions are sorted, so that both engines agree on any order of manifests.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
-            young, old = _divided(files.tasks, self._is_young)
+            # If such a file holds rows nevertheless, its rewrite would show queries rows that they have not seen.
+            counted, empty = _divided(files.tasks, lambda task: task.data_file.record_count > 0)
+            self._leave(files, empty, Reason("no-rows"))
+            young, old = _divided(counted, self._is_young)
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
             is_covered = self._unchanged is not None and self._unchanged.covers([task.added_by for task in old])
             if is_covered and not any(map(self._rules.must_rewrite, old)):

@@ -258,6 +258,7 @@ def _of_files(
         "layout": order.layout_request(options.layout),
         "of_old_specs": np.array([file.spec_id != spec_id for file in data_files], np.bool_),
         "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
+        "files_without_rows": sum(file.record_count < 1 for file in data_files),
         "position_delete_files": len(deletes) - by_equality,
         "equality_delete_files": by_equality,
         "history": layout_history(snapshots, added_by, files),

@@ -26,6 +26,7 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String SPLIT_GROUP = "split-group";
   public static final String FILE_LIMIT = "file-limit";
 
+  public static final String NO_ROWS = "no-rows";
   public static final String YOUNG = "young";
   public static final String SETTLED = "settled";
   public static final String TOO_FEW_SMALL = "too-few-small";
@@ -94,6 +95,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case SCAN_RATIO -> ratio() + ": expected to cost " + cost("predicted") + " after" + notCounted();
       case SPLIT_GROUP -> words("part %,d of %,d, split by ", "number", "of") + bounds();
       case FILE_LIMIT -> words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
+      case NO_ROWS -> "no rows by their manifest entries, so filters skip them, too";
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
       case SETTLED -> "unchanged since a rewrite by the same request";
       case TOO_FEW_SMALL ->

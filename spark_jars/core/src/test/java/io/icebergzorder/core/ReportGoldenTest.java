@@ -100,6 +100,7 @@ class ReportGoldenTest {
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
+        0,
         LayoutHistory.of(snapshots, addedBy, files),
         4 << 20,
         new ClusteringReport.Recommendation(golden.get("planned_files").intValue(), ""));

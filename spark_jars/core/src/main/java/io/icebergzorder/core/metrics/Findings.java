@@ -31,6 +31,7 @@ final class Findings {
     findings.addOfFiles("rewrite-pays", WARNING, facts.recommendation().files());
     findings.addOfHistory();
     findings.addOfFiles("old-partition-specs", WARNING, count(facts.ofOldSpecs()));
+    findings.addOfFiles("files-without-rows", WARNING, facts.filesWithoutRows());
     findings.addOfFiles("delete-files", INFO, count(facts.withDeletes()));
     return findings.found.stream().sorted(Comparator.comparing(each -> SEVERITIES.indexOf(each.severity()))).toList();
   }

@@ -14,6 +14,7 @@ import java.util.function.LongToIntFunction;
  * @param layout what a rewrite asks of a layout, but for the number of files
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
+ * @param filesWithoutRows how many files have no row by their manifest entries
  * @param openCost what opening a file costs, in bytes
  * @param recommendation what a rewrite would do now
  */
@@ -25,6 +26,7 @@ public record TableFacts(
     LayoutRequest layout,
     boolean[] ofOldSpecs,
     boolean[] withDeletes,
+    int filesWithoutRows,
     LayoutHistory history,
     long openCost,
     Recommendation recommendation) {}

@@ -62,6 +62,7 @@ public final class TableReport {
         request.order().layoutRequest(request.options().layout(), 1),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
+        (int) tasks.stream().filter(FileScope::hasNoRows).count(),
         LayoutHistory.of(
             snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files),
         ScanCost.openCost(table.properties()),

@@ -173,8 +173,10 @@ public final class Selection {
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
     for (List<FileScanTask> files : partitions) {
-      leave(only(files, isYounger), whyYoung);
-      List<FileScanTask> old = only(files, isYounger.negate());
+      leave(only(files, FileScope::hasNoRows), Reason.of(Reason.NO_ROWS));
+      List<FileScanTask> counted = only(files, Predicate.not(FileScope::hasNoRows));
+      leave(only(counted, isYounger), whyYoung);
+      List<FileScanTask> old = only(counted, isYounger.negate());
       if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::mustRewrite)) {
         leave(old, Reason.of(Reason.SETTLED));
       } else if (!old.isEmpty()) {

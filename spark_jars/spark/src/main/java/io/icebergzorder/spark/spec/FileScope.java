@@ -71,6 +71,11 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     };
   }
 
+  /** Whether the manifest entry of a data file counts no row, so that filters skip it. If it holds rows, queries have not seen them. */
+  public static boolean hasNoRows(FileScanTask task) {
+    return task.file().recordCount() < 1;
+  }
+
   /** The table with a snapshot as the newest of its main branch. */
   private static Table at(Table table, long snapshotId) {
     TableMetadata current = ((HasTableOperations) table).operations().current();
