@@ -192,7 +192,11 @@ def file_may_match(schema: Schema, row_filter: BooleanExpression, case_sensitive
     def may_match(file: DataFile) -> bool:
         # A negative count means unknown.
         rows = file.record_count
-        return rows < 0 or (rows > 0 and evaluate(_InclusiveMetricsEvaluationVisitor(file)))
+        try:
+            return rows < 0 or (rows > 0 and evaluate(_InclusiveMetricsEvaluationVisitor(file)))
+        except (ValueError, struct.error):
+            # Bounds that are no values rule nothing out.
+            return True
 
     return may_match
 

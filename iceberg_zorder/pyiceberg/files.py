@@ -162,12 +162,10 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
         if all(None not in count for count in counts):
             values[key], nulls[key] = (sum(count[place] or 0 for count in counts) for place in (0, 1))
         valued = [file for file, (count, empty) in zip(files, counts, strict=True) if count is None or count != empty]
-        for bounds, found, chosen in (
-            ([file.lower_bounds for file in valued], lower, min),
-            ([file.upper_bounds for file in valued], upper, max),
-        ):
-            known = [from_bytes(kind, each[key]) for each in bounds if each and key in each]
-            if len(known) == len(bounds) and known and all(each == each for each in known):
+        ends = [bounds(file, column) for file in valued]
+        for place, found, chosen in ((0, lower, min), (1, upper, max)):
+            known = [each[place] for each in ends]
+            if known and None not in known:
                 found[key] = to_bytes(kind, chosen(known))
     counted: dict[str, Any] = {"value_counts": values, "null_value_counts": nulls, "nan_value_counts": {}}
     return DataFile.from_args(

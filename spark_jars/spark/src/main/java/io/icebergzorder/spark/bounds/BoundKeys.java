@@ -63,12 +63,23 @@ public final class BoundKeys {
   private Object key(Map<Integer, ByteBuffer> bounds) {
     ByteBuffer bound = bounds == null ? null : bounds.get(fieldId);
     // A text is not decoded, for its key is its bytes.
-    Object value = bound == null ? null : type.typeId() == Type.TypeID.STRING ? bound : Conversions.fromByteBuffer(type, bound);
-    // Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
-    if (value == null || value instanceof Number number && Double.isNaN(number.doubleValue())) {
+    Object value = type.typeId() == Type.TypeID.STRING ? bound : decoded(type, bound);
+    if (value == null) {
       return null;
     }
     return column.domain() == KeyDomain.LONG ? (Object) ValueKeys.ofLong(value) : ValueKeys.ofBytes(value);
+  }
+
+  /** The value of a bound; null for a missing one, for bytes that are no value, and for NaN. */
+  public static Object decoded(Type type, ByteBuffer bound) {
+    try {
+      Object value = bound == null ? null : Conversions.fromByteBuffer(type, bound);
+      // Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
+      return value instanceof Number number && Double.isNaN(number.doubleValue()) ? null : value;
+    } catch (RuntimeException e) {
+      // Exceptions of Iceberg's conversions have no base class of their own.
+      return null;
+    }
   }
 
   private KeyColumn keys(List<Object> keys) {

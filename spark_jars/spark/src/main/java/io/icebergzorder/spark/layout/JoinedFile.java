@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.spark.bounds.BoundKeys;
 import java.nio.ByteBuffer;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -40,20 +41,14 @@ final class JoinedFile {
       join(nulls, field, count == null ? null : empty, Long::sum);
       if (count == null || !count.equals(empty)) {
         Comparator<Object> order = Comparators.forType(field.type().asPrimitiveType());
-        join(lower, field, value(field, of(file.lowerBounds(), field)), BinaryOperator.minBy(order));
-        join(upper, field, value(field, of(file.upperBounds(), field)), BinaryOperator.maxBy(order));
+        join(lower, field, BoundKeys.decoded(field.type(), of(file.lowerBounds(), field)), BinaryOperator.minBy(order));
+        join(upper, field, BoundKeys.decoded(field.type(), of(file.upperBounds(), field)), BinaryOperator.maxBy(order));
       }
     }
   }
 
   private static <T> T of(Map<Integer, T> metrics, Types.NestedField field) {
     return metrics == null ? null : metrics.get(field.fieldId());
-  }
-
-  /** NaN, which old writers left in bounds, bounds nothing. */
-  private static Object value(Types.NestedField field, ByteBuffer bound) {
-    Object value = bound == null ? null : Conversions.fromByteBuffer(field.type(), bound);
-    return value instanceof Number number && Double.isNaN(number.doubleValue()) ? null : value;
   }
 
   private static <T> void join(Map<Integer, Optional<T>> all, Types.NestedField field, T next, BinaryOperator<T> both) {

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class JoinedFileTest {
   private static final Types.NestedField COLUMN = Types.NestedField.optional(1, "a", Types.LongType.get());
+  private static final Types.NestedField TEXT = Types.NestedField.optional(2, "s", Types.StringType.get());
 
   @Test
   void aFileOfNothingButNullLeavesTheBoundsOfTheOthers() {
@@ -31,6 +32,16 @@ class JoinedFileTest {
     joined.add(file(10, 0, Map.of(1, bound(3)), Map.of(1, bound(7))));
     joined.add(file(5, 4, Map.of(), Map.of()));
     assertEquals(Map.of(), joined.file().lowerBounds());
+    assertEquals(Map.of(), joined.file().upperBounds());
+  }
+
+  @Test
+  void bytesThatAreNoValueAreNoBound() {
+    JoinedFile joined = new JoinedFile(List.of(COLUMN, TEXT));
+    ByteBuffer ofNoLong = ByteBuffer.wrap(new byte[] {1, 2, 3});
+    ByteBuffer ofNoText = ByteBuffer.wrap(new byte[] {'M', (byte) 0xc0, 'A'});
+    joined.add(file(10, 0, Map.of(1, bound(3), 2, ofNoText), Map.of(1, ofNoLong, 2, ofNoText)));
+    assertEquals(Map.of(1, bound(3)), joined.file().lowerBounds());
     assertEquals(Map.of(), joined.file().upperBounds());
   }
 
