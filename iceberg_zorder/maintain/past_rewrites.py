@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from iceberg_zorder.metrics.history import DURATION, SnapshotFacts
+from iceberg_zorder.metrics.history import DURATION, REPLACE, SnapshotFacts
 from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
@@ -22,7 +22,7 @@ REASON = "zorder.reason"
 
 @dataclass(frozen=True)
 class PastRewrite:
-    """A rewrite of ours: its commits, oldest first; several with partial progress."""
+    """A rewrite of ours: its commits, oldest first; several with partial progress, or if delete files were removed."""
 
     commits: tuple[SnapshotFacts, ...]
 
@@ -36,9 +36,14 @@ class PastRewrite:
         """Last commit."""
         return self.commits[-1]
 
+    @property
+    def layout(self) -> SnapshotFacts:
+        """Last commit of data files, whose summary describes the rewrite."""
+        return [each for each in self.commits if each.is_rewrite][-1]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the rewrite in JSON types; ``docs/reference/json/other.md`` lists the keys."""
-        fractions = _fractions(self.last.summary)
+        fractions = _fractions(self.layout.summary)
         total = {key: sum(each.count(of) for each in self.commits) for key, of in _COUNTS.items()}
         seconds = [each.count(DURATION) / 1000 for each in self.commits if DURATION in each.summary]
         return {
@@ -46,8 +51,8 @@ class PastRewrite:
             "parent_id": self.first.parent_id,
             "commits": len(self.commits),
             "timestamp_ms": self.last.timestamp_ms,
-            "sort_order": self.last.sort_order,
-            "reason": self.last.summary.get(REASON),
+            "sort_order": self.layout.sort_order,
+            "reason": self.layout.summary.get(REASON),
             **total,
             "seconds": sum(seconds) if seconds else None,
             **{
@@ -65,6 +70,11 @@ _COUNTS = {
 }
 
 
+def is_ours(snapshot: SnapshotFacts) -> bool:
+    """Return whether a snapshot is a commit of a rewrite of ours, or its removal of delete files."""
+    return snapshot.is_rewrite or (snapshot.operation == REPLACE and REWRITE_ID in snapshot.summary)
+
+
 def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[PastRewrite]:
     """Return our rewrites among a branch's snapshots, by last commit, oldest first.
 
@@ -80,8 +90,8 @@ def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[PastRewrite]:
     """
     found: dict[str | int, PastRewrite] = {}
     for each in snapshots:
-        if each.is_rewrite:
-            rewrite = each.summary.get(REWRITE_ID) or each.snapshot_id
+        rewrite = each.summary.get(REWRITE_ID) or each.snapshot_id
+        if each.is_rewrite or (is_ours(each) and rewrite in found):
             earlier = found.pop(rewrite).commits if rewrite in found else ()
             found[rewrite] = PastRewrite((*earlier, each))
     return [*found.values()]

@@ -272,7 +272,9 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
                     warnings = [*modes_set, *sampled.warnings]
         run.check_failures()
         if work.options.remove_dangling_deletes:
-            run.commits.removed_delete_files += remove_dangling_deletes(run.table, branch=plan.spec.branch)
+            run.commits.removed_delete_files += remove_dangling_deletes(
+                run.table, branch=plan.spec.branch, snapshot_properties=run.summary
+            )
     return run.result(message, warnings)
 
 

@@ -319,7 +319,8 @@ class RewriteRun:
         # The other half is for rows while they are read, sorted or written, and for fragmentation.
         self.budget = MemoryBudget(self._options.memory_limit // 2)
         self._should_continue: Callable[[], bool] = should_continue if self._options.partial_progress else lambda: True
-        self._summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
+        self.summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
+        """The properties that all its snapshots have."""
         self._results: list[GroupResult] = []
         self._measure: ScanFractions | None = None
         self._set: list[str] = []
@@ -371,7 +372,7 @@ class RewriteRun:
         assert plan.target is not None  # noqa: S101
         layouts = [each.layout for each in plan.sampled_groups]
         properties = {
-            **self._summary,
+            **self.summary,
             **snapshot_properties(plan.order, layouts, plan.target),
             REQUEST: key_of_request(work, plan.order, plan.target),
         }

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, rolled_back, unchanged
+from tests.spark.tables import ICEBERG, Table, create, rolled_back, unchanged
 
 ROWS = "SELECT id, cast(id % 4 AS int) AS p, hash(id) AS a, hash(id, 1) AS b FROM range(0, 8000, 1, {files})"
 NO_REWRITE_ALL = {"rewrite-all": "false"}
@@ -64,6 +64,25 @@ def test_remove_dangling_deletes(spark: SparkSession, remove: bool) -> None:
     row = table.call("a, b", options=options)
     assert row.removed_delete_files_count == (before if remove else 0)
     assert spark.sql(deletes).collect()[0][0] == (0 if remove else before)
+    assert table.fingerprint() == rows
+    written = f"SELECT summary['zorder.rewrite-id'] FROM {table.full_name}.snapshots WHERE operation = 'replace'"
+    ids = [row[0] for row in spark.sql(written).collect()]
+    assert (len(ids), len(set(ids)), None in ids) == (2 if remove else 1, 1, False)
+
+
+@pytest.mark.skipif(ICEBERG < (1, 12), reason="older actions of Iceberg know branch main only")
+def test_remove_dangling_deletes_of_a_branch(spark: SparkSession) -> None:
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    table = create(spark, ROWS.format(files=8), partitioned_by="p", properties=properties)
+    spark.sql(f"DELETE FROM {table.full_name} WHERE id % 10 = 0")
+    spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH audit")
+    count = f"SELECT count(*) FROM {table.full_name}.delete_files"
+    before, rows = spark.sql(count).collect()[0][0], table.fingerprint()
+    options = {"remove-dangling-deletes": "true", "use-starting-sequence-number": "false"}
+    row = table.call("a, b", options=options, branch="audit")
+    assert row.removed_delete_files_count == before > 0
+    assert spark.sql(count).collect()[0][0] == before, "main keeps its deletes"
+    assert spark.sql(f"SELECT count(*) FROM {table.full_name}.delete_files VERSION AS OF 'audit'").collect()[0][0] == 0
     assert table.fingerprint() == rows
 
 

@@ -304,13 +304,13 @@ def check_committable(table: Table) -> None:
     retrying(table.metadata.properties, is_transient)
 
 
-def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
+def remove_dangling_deletes(table: Table, *, branch: str = "main", snapshot_properties: Mapping[str, str]) -> int:
     """Remove the delete files that apply to no data file of a branch, in a separate snapshot if there are any.
 
     Every attempt checks them again at the branch's head, so other commits do not conflict with it.
     """
     name = display_name(table)
-    writer = SnapshotWriter(table, (), {})
+    writer = SnapshotWriter(table, (), snapshot_properties)
     removed = 0
 
     def prepare(snapshot: Snapshot) -> NewSnapshot | None:

@@ -107,7 +107,7 @@ def test_a_global_delete_stays_while_any_file_is_older(catalog: SqlCatalog) -> N
     commit_files(table, new)
     before = live(table)
     assert before == [(0, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a"), (4, "a")]
-    assert remove_dangling_deletes(table) == 0
+    assert remove_dangling_deletes(table, snapshot_properties={}) == 0
     assert deletes(table) == {everywhere.file_path}
     assert live(table) == before
     # Once all files are newer, it goes.

@@ -4,11 +4,16 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
+import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
@@ -203,6 +208,29 @@ public final class SparkInternals {
       }
     }
     throw missing(owner, "constructor", null);
+  }
+
+  /** Iceberg's action that removes delete files of a branch that apply to nothing, in a snapshot with these properties. */
+  public static RemoveDanglingDeleteFiles removalOfDanglingDeletes(
+      SparkSession session, Table table, String branch, Map<String, String> properties) {
+    RemoveDanglingDeleteFiles action = SparkActions.get(session).removeDanglingDeleteFiles(table);
+    properties.forEach((key, value) -> configure(action, "snapshotProperty", key, value));
+    if (!branch.equals(SnapshotRef.MAIN_BRANCH)) {
+      configure(action, "toBranch", branch);
+    }
+    return action;
+  }
+
+  /** Calls a method with texts; the action's class is not public, and its interface lacks the method. */
+  private static void configure(Object action, String method, Object... texts) {
+    Class<?> owner = action.getClass();
+    try {
+      Method found = owner.getMethod(method, Collections.nCopies(texts.length, String.class).toArray(Class<?>[]::new));
+      found.setAccessible(true);
+      found.invoke(action, texts);
+    } catch (ReflectiveOperationException e) {
+      throw missing(owner, method, e);
+    }
   }
 
   private static boolean fits(Class<?>[] parameters, Object[] arguments) {

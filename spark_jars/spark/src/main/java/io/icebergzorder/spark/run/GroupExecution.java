@@ -8,6 +8,7 @@ import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.Table;
@@ -15,8 +16,6 @@ import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.apache.iceberg.spark.actions.SparkActions;
-import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,23 +23,24 @@ import org.slf4j.LoggerFactory;
 final class GroupExecution {
   private static final Logger LOG = LoggerFactory.getLogger(GroupExecution.class);
 
-  private final SparkSession session;
   private final Table table;
   private final RewriteOptions options;
   private final RewriteCommit commit;
+  private final Optional<RemoveDanglingDeleteFiles> removal;
 
-  GroupExecution(SparkSession session, Table table, RewriteOptions options, RewriteCommit commit) {
-    this.session = session;
+  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes. */
+  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal) {
     this.table = table;
     this.options = options;
     this.commit = commit;
+    this.removal = removal;
   }
 
   /** Rewrites and commits file groups; whatever it throws says what was committed, and why not the rest. */
   RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
     RewriteDataFiles.Result result =
         options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
-    return options.removeDanglingDeletes() ? withoutDanglingDeletes(result) : result;
+    return removal.isPresent() ? withoutDanglingDeletes(result, removal.get()) : result;
   }
 
   /** All file groups in one commit: one that fails stops the others. */
@@ -145,11 +145,10 @@ final class GroupExecution {
         failure);
   }
 
-  private RewriteDataFiles.Result withoutDanglingDeletes(RewriteDataFiles.Result result) {
+  private RewriteDataFiles.Result withoutDanglingDeletes(RewriteDataFiles.Result result, RemoveDanglingDeleteFiles removal) {
     int count = 0;
     try {
-      RemoveDanglingDeleteFiles.Result removed = SparkActions.get(session).removeDanglingDeleteFiles(table).execute();
-      for (Object ignored : removed.removedDeleteFiles()) {
+      for (Object ignored : removal.execute().removedDeleteFiles()) {
         count++;
       }
     } catch (RuntimeException e) {

@@ -20,6 +20,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.spark.SparkWriteConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -152,7 +153,12 @@ public final class Rewrite {
     RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
     RewriteCommit commit = new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     FileGroupPool pool = new FileGroupPool(new GroupRewriter(session, table, plan.order()), planJobs(session, sampled), sampled.failures());
-    RewriteDataFiles.Result result = new GroupExecution(session.spark(), table, plan.options(), commit).run(pool);
+    // Made before anything is written: an Iceberg that cannot do it is refused.
+    Optional<RemoveDanglingDeleteFiles> removal =
+        plan.options().removeDanglingDeletes()
+            ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.branch(), measurement.commonSummary()))
+            : Optional.empty();
+    RewriteDataFiles.Result result = new GroupExecution(table, plan.options(), commit, removal).run(pool);
     return measurement.outcome(result, messages);
   }
 

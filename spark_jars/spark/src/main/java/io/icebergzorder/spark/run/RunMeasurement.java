@@ -66,6 +66,13 @@ final class RunMeasurement {
     layoutProperties = CompletableFuture.supplyAsync(this::layoutProperties);
   }
 
+  /** The summary properties that all snapshots of the rewrite have, whatever they change. */
+  Map<String, String> commonSummary() {
+    Map<String, String> summary = new HashMap<>(extraProperties);
+    summary.put(UnchangedSince.REWRITE_ID, id);
+    return summary;
+  }
+
   /** The summary properties of a snapshot with these file groups. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
