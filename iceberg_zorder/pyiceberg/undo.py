@@ -12,7 +12,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.maintain.past_rewrites import PastRewrite, rewrites_of
+from iceberg_zorder.maintain.past_rewrites import PastRewrite, is_ours, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
 from iceberg_zorder.pyiceberg.catalog import refresh, retry_commit
 from iceberg_zorder.pyiceberg.commit.replacement import CommitOutcome
@@ -20,6 +20,7 @@ from iceberg_zorder.pyiceberg.compat import move_branch
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.sort_order import last_sort_order
 from iceberg_zorder.pyiceberg.reporting.report import report
 
 
@@ -99,8 +100,9 @@ def undo(
     Raises
     ------
     InvalidInputError
-        When there is no such rewrite, or the snapshot before it has expired. Also when others have written since the
-        rewrite; the message then lists what a rollback would lose, and has the SQL to roll back anyway.
+        When there is no such rewrite, or the snapshot before it has expired or is not named by the metadata. Also when
+        others have written since the rewrite; the message then lists what a rollback would lose, and has the SQL to
+        roll back anyway.
     RewriteConflictError
         When another operation commits at the same time; nothing was undone then.
     UnknownOutcomeError
@@ -166,10 +168,13 @@ def _rewrite_to_undo(
 def _snapshot_before(table: Table, branch: str, snapshots: Sequence[SnapshotFacts], rewrite: PastRewrite) -> int:
     """Return the id of the snapshot before a rewrite; raises InvalidInputError if the branch cannot go back to it."""
     what, target = f"Cannot undo snapshot {rewrite.last.snapshot_id} of {display_name(table)}", rewrite.first.parent_id
-    if target is None or table.snapshot_by_id(target) is None:
+    if target is None:
+        # PyIceberg removes the name when it expires a parent, and so may other programs for other reasons.
+        raise InvalidInputError(f"{what}, because the table's metadata do not name the snapshot before it")
+    if table.snapshot_by_id(target) is None:
         raise InvalidInputError(f"{what}, because the snapshot before it has expired")
     since = snapshots[snapshots.index(rewrite.first) :]
-    if others := [each for each in since if not each.is_rewrite]:
+    if others := [each for each in since if not is_ours(each)]:
         raise InvalidInputError(
             f"{what}, because {_lost_changes(others)}. To roll back anyway, and lose these snapshots, run: "
             f"{rollback_sql(table, branch, target)}"
@@ -200,7 +205,7 @@ def _lost_changes(others: Sequence[SnapshotFacts]) -> str:
 def _figures(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int, Mapping[str, float]]:
     """Return the number of data files, and by the rewrite's columns what filters read; 0 and none if these are gone."""
     try:
-        found = report(table, rewrite.last.sort_order, snapshot_id=snapshot_id)
+        found = report(table, last_sort_order(table, rewrite.layout), snapshot_id=snapshot_id)
     except InvalidInputError:
         return 0, {}
     known = {each.name: each.scan_fraction for each in found.columns if each.scan_fraction is not None}

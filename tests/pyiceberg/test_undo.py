@@ -1,6 +1,7 @@
 """Undo: a branch goes back to the snapshot before rewrites of ours, and never loses what others have written."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,22 +9,30 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.types import LongType
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import undo
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, TakenOverError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg import rewrite_data_files, undo
+from iceberg_zorder.pyiceberg.files import new_write_id
+from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
+from iceberg_zorder.pyiceberg.rewrite import execute_with, plan_rewrite
+from iceberg_zorder.pyiceberg.run import RewriteRun
 from tests.pyiceberg.committing import (
     Interrupted,
     commit,
     commit_files,
+    equality_deletes,
     files_of,
     head_id,
     head_of,
     ids,
     make_catalog,
     make_table,
+    operations,
     position_deletes,
     rewritten,
     rows_of,
+    summary_of,
 )
 
 
@@ -33,9 +42,16 @@ class Unclear(Interrupted):
     is_unclear = False
     carries_out = True
 
+    def __init__(self, name: str, **properties: str) -> None:
+        super().__init__(name, **properties)
+        self.after: list[Callable[[], None]] = []
+
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
         if not self.is_unclear:
-            return super().commit_table(table, requirements, updates)
+            done = super().commit_table(table, requirements, updates)
+            if self.after:
+                self.after.pop()()
+            return done
         if self.carries_out:
             super().commit_table(table, requirements, updates)
         raise CommitStateUnknownException("no answer")
@@ -145,9 +161,14 @@ def test_what_cannot_be_undone(catalog: Unclear) -> None:
         undo(table, snapshot_id=7)
     with pytest.raises(InvalidInputError, match=r"it is not a rewrite by iceberg-zorder \(its operation is append\)"):
         undo(table, snapshot_id=before)
-    table.maintenance.expire_snapshots().by_id(before).commit()
+    path = str(table.metadata_location).removeprefix("file://")
+    metadata = json.loads(Path(path).read_text())
+    metadata["snapshots"] = [each for each in metadata["snapshots"] if each["snapshot-id"] != before]
+    metadata["snapshot-log"] = []
+    Path(f"{path}.expired.metadata.json").write_text(json.dumps(metadata))
+    expired = catalog.register_table("db.expired", f"file://{path}.expired.metadata.json")
     with pytest.raises(InvalidInputError, match="because the snapshot before it has expired"):
-        undo(table, snapshot_id=ours)
+        undo(expired, snapshot_id=ours)
 
 
 def test_a_writer_that_commits_meanwhile_wins(catalog: Unclear, tmp_path: Path) -> None:
@@ -187,3 +208,83 @@ def test_a_catalog_without_a_clear_answer(catalog: Unclear, carries_out: bool) -
         with pytest.raises(UnknownOutcomeError, match=f"if branch main is at snapshot {before}, it was"):
             undo(table)
     assert head_of(table.refresh()).snapshot_id == (before if carries_out else ours)
+
+
+DANGLING = {"rewrite-all": True, "remove-dangling-deletes": True, "use-starting-sequence-number": False}
+
+
+def test_the_removal_of_dangling_deletes_is_of_the_rewrite(catalog: Unclear) -> None:
+    table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
+    commit_files(table, equality_deletes(table, [9], spec_id=table.spec().spec_id, partition=["b"]))
+    before = head_id(table)
+    rewrite_data_files(table, ["id"], options=DANGLING)
+    removal = head_id(table)
+    rewritten_at = head_of(table).parent_snapshot_id
+    assert summary_of(table)["removed-delete-files"] == "1"
+    assert summary_of(table)["zorder.rewrite-id"] == summary_of(table, rewritten_at)["zorder.rewrite-id"]
+    history = rewrite_history(table)
+    (found,) = history["rewrites"]
+    assert (found["snapshot_id"], found["parent_id"], found["commits"]) == (removal, before, 2)
+    assert (found["rewritten_files"], found["added_files"], found["sort_order"]) == (1, 1, "zorder(id)")
+    assert found["after"]["snapshot_id"] == history["now"]["snapshot_id"] == removal
+    assert undo(table, snapshot_id=removal, dry_run=True).undone == (rewritten_at, removal)
+    assert undo(table).undone == (rewritten_at, removal)
+    assert head_id(table) == before
+
+
+def test_the_removal_of_dangling_deletes_needs_the_lease(catalog: Unclear) -> None:
+    table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
+    commit_files(table, equality_deletes(table, [9], spec_id=table.spec().spec_id, partition=["b"]))
+    write_id = new_write_id("0badf00d")
+    with table.transaction() as change:
+        change.set_properties({"zorder.maintained-by": f"host 1 2 3 4 {write_id} 2099-01-01T00:00:00Z"})
+
+    def taken_over() -> None:
+        other = catalog.load_table("db.t")
+        with other.transaction() as change:
+            change.set_properties({"zorder.maintained-by": "host 1 2 3 5 w0 2099-01-01T00:00:00Z"})
+
+    plan = plan_rewrite(table, ["id"], options=DANGLING)
+    run = RewriteRun(table, plan.spec, summary={"zorder.rewrite-id": write_id})
+    # After the rewrite's own commit.
+    catalog.after = [taken_over]
+    with pytest.raises(TakenOverError):
+        execute_with(run, plan)
+    assert operations(table)[-1] == "replace"
+    assert "removed-delete-files" not in summary_of(table)
+
+
+def test_metadata_that_name_no_parent_are_told(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    before, ours = head_id(table), rewrite(table, "x")
+    # PyIceberg also removes the name of the parent.
+    table.maintenance.expire_snapshots().by_id(before).commit()
+    with pytest.raises(InvalidInputError, match="because the table's metadata do not name the snapshot before it"):
+        undo(table, snapshot_id=ours)
+
+
+def test_renamed_columns_are_the_same_in_undo_and_history(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    rewrite_data_files(table, ["id"], options={"rewrite-all": True})
+    with table.update_schema() as change:
+        change.rename_column("id", "key")
+    with table.update_schema() as change:
+        change.add_column("id", LongType())
+    (found,) = rewrite_history(table)["rewrites"]
+    assert (found["sort_order"], [*found["after"]["scan_fractions"]]) == ("zorder(key)", ["key"])
+    assert [*found["actual"]] == ["key"]
+    undone = undo(table, dry_run=True)
+    assert [*undone.scan_fractions] == [*undone.undone_scan_fractions] == ["key"]
+
+
+def test_columns_that_were_dropped_and_added_again_are_others(catalog: Unclear) -> None:
+    table = two_files(catalog)
+    rewrite_data_files(table, ["id"], options={"rewrite-all": True})
+    with table.update_schema() as change:
+        change.delete_column("id")
+    with table.update_schema() as change:
+        change.add_column("id", LongType())
+    history = rewrite_history(table)
+    assert (history["measured_by"], history["rewrites"][0]["sort_order"]) == (None, "zorder(id)")
+    undone = undo(table, dry_run=True)
+    assert (undone.files, dict(undone.scan_fractions)) == (0, {})

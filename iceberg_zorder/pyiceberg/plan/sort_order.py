@@ -166,20 +166,24 @@ def known_sort_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_s
 
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
     """Return the sort order of one of our rewrites, with its columns' current names."""
-    schema, today = _schema_of(table, layout), _names(table.schema())
-    ids = {} if schema is None else {name: field_id for field_id, name in _names(schema).items()}
+    today = names_of_today(table, layout)
 
     def name_of_today(parts: Name) -> Name:
-        if parts not in ids:
-            return parts
-        if ids[parts] not in today:
+        name = today.get(parts, parts)
+        if name is None:
             raise InvalidInputError(
                 f"Cannot {purpose} {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
                 f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
             )
-        return today[ids[parts]]
+        return name
 
     return parse_sort_order(layout.sort_order).renamed(name_of_today).text
+
+
+def names_of_today(table: Table, layout: SnapshotFacts) -> dict[Name, Name | None]:
+    """Return the current name of each column of one of our rewrites, by its name then; None for dropped columns."""
+    schema, today = _schema_of(table, layout), _names(table.schema())
+    return {} if schema is None else {name: today.get(field_id) for field_id, name in _names(schema).items()}
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:

@@ -9,11 +9,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.past_rewrites import rewrites_of
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.maintain.past_rewrites import PastRewrite, rewrites_of
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.sort_order import names_of_today
 from iceberg_zorder.pyiceberg.reporting.report import report
+from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
 _MOST_MEASURED = 5
 """Number of newest rewrites that are measured; each needs two reports from manifests."""
@@ -33,7 +36,7 @@ def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20)
     """
     name = branch or MAIN_BRANCH
     head = branch_snapshot(table, name, "read the history")
-    rewrites = [each.to_dict() for each in rewrites_of(snapshots_to(table, head))[-limit:]]
+    rewrites = [_with_names_of_today(table, each) for each in rewrites_of(snapshots_to(table, head))[-limit:]]
     newest = rewrites[-_MOST_MEASURED:]
     wanted = {each[key] for each in newest for key in ("parent_id", "snapshot_id")}
     states: dict[int, dict[str, Any]] = {}
@@ -50,6 +53,17 @@ def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20)
         each |= {"before": states.get(each["parent_id"]), "after": states.get(each["snapshot_id"])}
     current = states.get(head.snapshot_id) if head is not None else None
     return {"branch": name, "measured_by": by, "rewrites": rewrites, "now": current}
+
+
+def _with_names_of_today(table: Table, rewrite: PastRewrite) -> dict[str, Any]:
+    """Return a rewrite for JSON, with its columns' current names; figures of dropped columns are left out."""
+    found, today = rewrite.to_dict(), names_of_today(table, rewrite.layout)
+    names = {quoted_name(then): now and quoted_name(now) for then, now in today.items()}
+    order = parse_sort_order(found["sort_order"]).renamed(lambda parts: today.get(parts) or parts)
+    for when in ("predicted", "actual"):
+        of = {names.get(column, column): share for column, share in found[when].items()}
+        found[when] = {column: share for column, share in of.items() if column is not None}
+    return {**found, "sort_order": order.text}
 
 
 def _state(found: ClusteringReport) -> dict[str, Any]:
