@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Context, Decimal
@@ -347,13 +349,24 @@ def parse_predicate(text: str) -> Predicate:
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: UPPER(a) is neither a column nor a value
     """
-    try:
+    with parsing():
         parsed = sqlglot.parse_one(text, dialect="spark")
-    except SqlglotError as error:
-        raise InvalidInputError(_first_line(error)) from error
+    return _predicate(parsed)
+
+
+@contextmanager
+def parsing() -> Iterator[None]:
+    """Raise InvalidInputError with the reason if sqlglot cannot parse a text, whatever it fails with."""
+    try:
+        yield
+    except InvalidInputError:
+        raise
     except RecursionError as error:
         raise InvalidInputError("it is nested too deeply") from error
-    return _predicate(parsed)
+    except Exception as error:
+        # The parser fails with other errors, too, for instance with a ValueError for a LIMIT that is no number.
+        kind = "" if isinstance(error, SqlglotError) else f"{type(error).__name__}: "
+        raise InvalidInputError(f"it cannot be parsed: {kind}{_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
-from iceberg_zorder.rewrite.predicate import Name
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import Name, parsing
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import Workload
 
@@ -46,9 +46,10 @@ def _joined_column(text: str, table: ScannedTable) -> Name | None:
         using = table.column([text[len(_USING) : -1]])
         return None if using is None else using[0]
     try:
-        # The dialect is no longer known; dialects differ in quotes.
-        node = parse_one(text, dialect="spark" if "`" in text else "tsql" if "[" in text else None)
-    except SqlglotError:
+        with parsing():
+            # The dialect is no longer known; dialects differ in quotes.
+            node = parse_one(text, dialect="spark" if "`" in text else "tsql" if "[" in text else None)
+    except InvalidInputError:
         return None
     if isinstance(node, exp.In) and node.args.get("query"):
         sides = [node.this]

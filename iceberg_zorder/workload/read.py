@@ -8,10 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate, parsing
 from iceberg_zorder.workload.boxes import boxes_of
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions
 from iceberg_zorder.workload.readers.event_log import EventLogReader
@@ -150,12 +149,12 @@ class _Reader:
             try:
                 if row.refusal is not None:
                     raise InvalidInputError(row.refusal)
-                scan = qualified_condition(exp.condition(row.text, dialect=dialect), self._table, dialect)
-            except (SqlglotError, InvalidInputError) as error:
-                reason = "it cannot be parsed" if isinstance(error, SqlglotError) else str(error)
-                gathered.miss("statement", row.text, reason, row.weight)
+                with parsing():
+                    scan = qualified_condition(exp.condition(row.text, dialect=dialect), self._table, dialect)
+                    found = scan_filter(scan, self._table, self._as_of or row.at or self._now)
+            except InvalidInputError as error:
+                gathered.miss("statement", row.text, str(error), row.weight)
                 continue
-            found = scan_filter(scan, self._table, self._as_of or row.at or self._now)
             gathered.add(found.filter, row.weight, columns=found.unknown, lost=found.lost)
         found_all = gathered.workload()
         is_understood = found_all.columns_only or any(each.filter != FULL_SCAN for each in found_all.queries)

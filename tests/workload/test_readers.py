@@ -33,6 +33,9 @@ TABLE = ScannedTable(
 )
 
 
+ONE, TWO = "SELECT * FROM t WHERE a = 1", "SELECT * FROM t WHERE a = 2"
+
+
 def read(path: Path, text: str | bytes | None = None, **how: object) -> Workload:
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -56,6 +59,20 @@ SELECT * FROM t WHERE a = 2;
         ("statement", "SELECT * FROM t WHERE "),
         ("statement", "SELECT FROM WHERE t"),
     ]
+
+
+def test_an_error_of_the_parser_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    broken = "FROM t |> WHERE a = 1 |> LIMIT @n"
+    (tmp_path / "q.sql").write_text(f"{broken};\nCREATE VIEW v AS {broken};\nUSE {broken};\n{ONE};\n")
+    (tmp_path / "c.txt").write_text(f"a IN ({broken})\n{'(' * 3_000}a = 1{')' * 3_000}\na = 1\n")
+    found = read_workload([tmp_path / "q.sql", tmp_path / "c.txt"], TABLE)
+    assert filters(found) == {"a = 1": 2.0}
+    assert {each.text[:14]: each.reason for each in found.not_understood} == {
+        "FROM t |> WHER": (reason := "it cannot be parsed: ValueError: @n cannot be converted to a Python object"),
+        "CREATE VIEW v ": reason,
+        "a IN (FROM t |": reason,
+        "((((((((((((((": "it is nested too deeply",
+    }
 
 
 def test_views_are_seen_through_in_all_files_as_they_were_defined_last(tmp_path: Path) -> None:
@@ -90,7 +107,6 @@ def test_use_says_whose_table_is_meant(tmp_path: Path) -> None:
     assert (filters(found), found.elsewhere) == ({"a = 2": 1.0}, 2.0)
 
 
-ONE, TWO = "SELECT * FROM t WHERE a = 1", "SELECT * FROM t WHERE a = 2"
 LOGGED = {
     "log.csv": f'query_text,executions\n"{ONE.replace(" WHERE", chr(10) + "WHERE")}",3\n{TWO},0.5\n',
     "log.tsv": f"Count\tSQL\n3\t{ONE}\n0.5\t{TWO}\n",

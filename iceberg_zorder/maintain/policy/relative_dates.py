@@ -13,10 +13,9 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import parse_predicate
+from iceberg_zorder.rewrite.predicate import parse_predicate, parsing
 
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _DAYS = {"DAY": 1, "WEEK": 7}
@@ -53,11 +52,8 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
     >>> folded("ts < date_trunc('hour', now())", now, timezone(timedelta(hours=2)))
     "ts < TIMESTAMP '2026-03-31 22:00:00Z'"
     """
-    try:
+    with parsing():
         parsed = sqlglot.parse_one(where, dialect="spark")
-    except (SqlglotError, RecursionError):
-        parse_predicate(where)  # raises with the reason
-        raise
     clock = _Clock(now.astimezone(zone), zone)
     text = parsed.transform(clock.replaced).sql(dialect="spark") if clock.is_in(parsed) else where
     parse_predicate(text)

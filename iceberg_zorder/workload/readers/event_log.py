@@ -11,10 +11,10 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.rewrite.predicate import parsing
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -143,16 +143,14 @@ def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
         for piece in pieces[::2]
     )
     pieces[1::2] = (exp.Literal.string(piece).sql(_SPARK) for piece in pieces[1::2])
-    try:
+    with parsing():
         parsed = sqlglot.parse_one(f"({''.join(pieces)})", dialect=_SPARK)
         condition = exp.and_(*parsed.expressions) if isinstance(parsed, exp.Tuple) else parsed
         scan = qualified_condition(condition, table, _SPARK)
-    except (SqlglotError, RecursionError) as error:
-        raise InvalidInputError("it cannot be parsed") from error
-    for fact in scan.facts:
-        for each in list(fact.find_all(exp.Literal)):
-            _read_moment(each, table)
-    return scan_filter(scan, table, _EPOCH)
+        for fact in scan.facts:
+            for each in list(fact.find_all(exp.Literal)):
+                _read_moment(each, table)
+        return scan_filter(scan, table, _EPOCH)
 
 
 def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:

@@ -16,7 +16,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import parsing
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, READERS, Dimensions, KeyLookup, check_readers
+from iceberg_zorder.workload.nodes import sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -29,6 +31,9 @@ _NOW = re.compile(
 _END = re.compile(r";[ \t]*(?:\r?\n|$)")
 _USE = re.compile(r"\s*use\s", re.IGNORECASE)
 _VIEW = re.compile(r"\bview\b", re.IGNORECASE)
+_BY_VALUE = re.compile(r"\bidentifier\s*\(", re.IGNORECASE)
+"""A table's name that may be a value, and is then not in the text."""
+_CUTS = {TokenType.SELECT, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.TABLE_SAMPLE}
 _READING_NOTHING = ("EXPLAIN", "CALL", "SHOW", "ALTER", "GRANT", "DESCRIBE")
 _READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
 
@@ -147,7 +152,7 @@ class StatementReader:
     def _read(self, statement: _Statement, place: int, views: list[_View], names: set[str], gathered: Gathered) -> None:
         weight = sum(statement.weights.values())
         lower = statement.text.lower()
-        if not any(name in lower for name in names):
+        if not any(name in lower for name in names) and not _BY_VALUE.search(lower):
             gathered.elsewhere += weight
             return
         try:
@@ -238,12 +243,11 @@ class StatementReader:
         return found
 
     def _parsed(self, text: str) -> exp.Expr | None:
-        try:
-            return sqlglot.parse_one(text, dialect=self._dialect) if text else None
-        except SqlglotError as error:
-            raise InvalidInputError(f"it cannot be parsed: {_first_line(error)}") from error
-        except RecursionError as error:
-            raise InvalidInputError("it is nested too deeply") from error
+        if not text:
+            return None
+        with parsing():
+            parsed = sqlglot.parse_one(_with_steps(text, self._dialect), dialect=self._dialect)
+            return _with_plain_names(parsed, self._dialect)
 
     def _used(self, text: str, current: tuple[str, ...]) -> tuple[str, ...]:
         """Return the namespace after USE."""
@@ -293,6 +297,54 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
         yield "\0".join(words), text[start:end]
 
 
+def _with_steps(text: str, dialect: Dialect) -> str:
+    """Add steps to pipe syntax, ``|> SELECT *``, because sqlglot takes a condition for one on what was not cut yet.
+
+    Examples
+    --------
+    >>> _with_steps("FROM t |> LIMIT 3 |> WHERE a = 1", Dialect.get_or_raise(None))
+    'FROM t |> LIMIT 3 |> SELECT * |> WHERE a = 1'
+    """
+    found, done, is_cut = "", 0, [False]
+    for token in dialect.tokenize(text) if "|>" in text else ():
+        if token.token_type == TokenType.L_PAREN:
+            is_cut.append(False)
+        elif token.token_type == TokenType.R_PAREN and len(is_cut) > 1:
+            is_cut.pop()
+        elif token.token_type == TokenType.PIPE_GT and is_cut[-1]:
+            found, done, is_cut[-1] = f"{found}{text[done : token.start]}|> SELECT * ", token.start, False
+        is_cut[-1] = is_cut[-1] or token.token_type in _CUTS
+    return found + text[done:]
+
+
+def _with_plain_names(parsed: exp.Expr, dialect: Dialect) -> exp.Expr:
+    """Put a table's name where it is a text, as in ``IDENTIFIER('db.t')``, and where ``|> AS`` leaves an alias."""
+    for node in list(parsed.find_all(exp.From, exp.Table, exp.TableFromRows)):
+        if isinstance(node, exp.From):
+            if isinstance(node.this, exp.TableAlias):
+                node.set("this", exp.Table(this=node.this.this))
+            continue
+        value = _name_value(node)
+        if value is None:
+            continue
+        if not (isinstance(value, exp.Literal) and value.is_string):
+            raise InvalidInputError(f"it names a table by {sql_of(node.this, dialect)}, whose value is not known")
+        parts = {key: each for key, each in exp.to_table(value.name, dialect=dialect).args.items() if each is not None}
+        node.replace(exp.Table(**{**node.args, **parts}))
+    return parsed
+
+
+def _name_value(node: exp.Expr) -> exp.Expr | None:
+    """Return the value that names a table; None for a plain name and for a function of another kind."""
+    function = node.this
+    if isinstance(node, exp.TableFromRows):
+        return function if isinstance(function, exp.Literal) else None
+    if isinstance(function, exp.Anonymous) and function.name.upper() == "IDENTIFIER":
+        return function.expressions[0] if len(function.expressions) == 1 else None
+    # Snowflake's; older releases of sqlglot lack the class.
+    return function.this if isinstance(function, exp.Expr) and function.key == "dynamicidentifier" else None
+
+
 def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:
     """Return the view of a name: the last definition before a statement, else the first one after it."""
     lower = tuple(part.lower() for part in parts)
@@ -314,11 +366,6 @@ def _ends_alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _first_line(error: Exception) -> str:
-    line = re.sub(r"\x1b\[\d+m", "", str(error)).partition("\n")[0].strip().rstrip(".")
-    return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
 
 
 @contextmanager
