@@ -136,9 +136,12 @@ class _Reader:
         if not has_queries:
             self._read.append(self._conditions(rows, source))
             return
+        is_named = re.compile(rf"(?<!\w){re.escape(self._table.identifier[-1])}(?!\w)", re.IGNORECASE)
         for row in rows:
-            if row.refusal is not None:
-                self._gathered.miss("statement", row.text, row.refusal, 1.0)
+            if row.refusal is not None and not is_named.search(row.text):
+                self._gathered.elsewhere += row.weight
+            elif row.refusal is not None:
+                self._gathered.miss("statement", row.text, row.refusal, row.weight)
             else:
                 self._statements.add_script(row.text, row.weight, namespace=row.namespace, at=row.at)
 

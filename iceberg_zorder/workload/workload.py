@@ -12,6 +12,8 @@ FULL_SCAN = "TRUE"
 """The filter of a full scan."""
 KINDS = ("=", "in", "prefix", "range", "null", "other")
 """Kinds of filters on a column, the narrowest first; ``other`` filters leave most rows, such as ``<>``."""
+FAILED = "its log says that it failed"
+"""The reason for statements that are not counted because they may have read nothing."""
 SHOWN = 500
 """The maximum number of characters that are kept of a text that was not understood."""
 

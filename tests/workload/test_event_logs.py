@@ -105,6 +105,24 @@ def test_a_plan_is_counted_once_for_each_execution() -> None:
     assert added(event(scan("id = 1", table="lake.other.t"))).elsewhere == 1.0
 
 
+def test_executions_that_failed_are_not_counted() -> None:
+    """As Spark 4.1 wrote it: a query, three that failed, one of them a CREATE TABLE AS SELECT, and one of no plan."""
+    found = read_workload([LOGS / "spark-4.1-failed.jsonl"], TABLE)
+    assert filters(found) == {"id = 1": 1.0}
+    failed = {each.text: (each.kind, each.reason, each.weight) for each in found.not_understood}
+    told = ("statement", "its log says that it failed", 1.0)
+    assert failed == {f"id IS NOT NULL, id {each}": told for each in (">= 1", "= 2", "> 0")}
+    assert found.elsewhere == 2.0
+
+
+def test_an_execution_without_an_end_is_counted_and_a_retry_is(tmp_path: Path) -> None:
+    end = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", "executionId": 1}
+    failed, done = (json.dumps({**end, "errorMessage": text}) for text in ("[X] no", ""))
+    assert filters(added(event(scan("id = 1")), failed, event(scan("id = 1"), root=2))) == {"id = 1": 1.0}
+    assert filters(added(event(scan("id = 1")), failed, event(scan("id = 1")), done)) == {"id = 1": 1.0}
+    assert filters(added(event(scan("id = 1")), json.dumps(end))) == {"id = 1": 1.0}, "of Spark before 3.4"
+
+
 def test_what_is_hidden_or_unknown_is_told() -> None:
     lines = (
         event(scan("*********(redacted)")),

@@ -134,6 +134,48 @@ def test_trinos_events_are_counted_once_and_where_they_ran() -> None:
     ]
 
 
+FAILED = {
+    "trino.csv": f"query_id,state,query,error_code\n1,FINISHED,{ONE},\n2,FAILED,{TWO},TABLE_NOT_FOUND\n3,RUNNING,{ONE},\n",
+    "trino.json": [
+        {"metadata": {"queryId": "1", "query": ONE}, "createTime": 1715940000.5},
+        {"metadata": {"queryId": "2", "query": TWO}, "createTime": 1715940000.5},
+        {"metadata": {"queryId": "1", "query": ONE, "queryState": "FINISHED"}, "failureInfo": None},
+        {"metadata": {"queryId": "2", "query": TWO, "queryState": "FAILED"}, "failureInfo": {"failureType": "x"}},
+        {"metadata": {"queryId": "3", "query": ONE}},
+    ],
+    "snowflake.csv": f"QUERY_TEXT,EXECUTION_STATUS\n{ONE},SUCCESS\n{TWO},FAILED_WITH_ERROR\n{ONE},SUCCESS\n",
+    "databricks.json": [
+        {"statement_text": ONE, "execution_status": "FINISHED"},
+        {"statement_text": TWO, "execution_status": "CANCELED"},
+        {"statement_text": ONE, "execution_status": "FINISHED"},
+    ],
+    "redshift.csv": f"query_text,status,error_message\n{ONE},success   ,\n{TWO},failed    ,Division by zero\n{ONE},success,\n",
+    "bigquery.json": [
+        {"query": ONE, "state": "DONE", "error_result": None},
+        {"query": TWO, "state": "DONE", "error_result": {"reason": "invalidQuery", "message": "no"}},
+        {"query": ONE, "state": "DONE"},
+    ],
+    "clickhouse.csv": f"type,query_id,query\nQueryStart,1,{ONE}\nQueryFinish,1,{ONE}\nQueryStart,2,{TWO}\n"
+    f"ExceptionWhileProcessing,2,{TWO}\nQueryStart,3,{ONE}\n",
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_statements_that_failed_are_not_counted(tmp_path: Path, name: str) -> None:
+    content = FAILED[name]
+    found = read(tmp_path / name, content if isinstance(content, str) else json.dumps(content))
+    assert filters(found) == {"a = 1": 2.0}
+    assert [(each.kind, each.text, each.reason, each.weight) for each in found.not_understood] == [
+        ("statement", TWO, "its log says that it failed", 1.0)
+    ]
+
+
+def test_failed_statements_of_other_tables_are_elsewhere(tmp_path: Path) -> None:
+    found = read(tmp_path / "q.csv", f"state,query,count\nFAILED,SELECT * FROM other,3\nFAILED,{ONE},5\n")
+    assert (found.queries, found.elsewhere) == ((), 3.0)
+    assert [each.weight for each in found.not_understood] == [5.0]
+
+
 def test_current_date_is_that_of_the_log_or_the_one_given(tmp_path: Path) -> None:
     rows = (
         'query_id,query,created,state\n20240517_1,"SELECT * FROM t WHERE d = current_date",2024-05-17 10:00:00.000 UTC,FINISHED\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,9 +19,9 @@ from iceberg_zorder.rewrite.predicate import parsing
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
-from iceberg_zorder.workload.workload import Gathered
+from iceberg_zorder.workload.workload import FAILED, Gathered
 
-_START = "SparkListenerSQLExecutionStart"
+_START, _END = "SparkListenerSQLExecutionStart", "SparkListenerSQLExecutionEnd"
 _RUNTIME = r" RuntimeFilters: \[(?P<runtime>.*)\]$"
 _SCANS = (
     # Iceberg 1.11 and newer, and as before.
@@ -41,6 +42,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
 """A text without escapes: a quote ends the text if the filter continues after the quote."""
 _OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
+
+_Scans = list[tuple[Any, str]]
+"""Scans of an execution: the root execution, None for a cached scan, and the text."""
 
 
 class EventLogReader:
@@ -72,31 +76,45 @@ class EventLogReader:
     def add(self, lines: Iterable[str]) -> int:
         """Count the scans of an application.
 
-        Adaptive changes of a running plan are not counted again, and a cached scan is counted once. For copy-on-write
-        deletes and updates, the scan that finds the files is counted.
+        Adaptive changes of a running plan are not counted again, and a cached scan is counted once. Those of failed
+        executions are listed, and not counted. For copy-on-write deletes and updates, the scan that finds the files is
+        counted.
         """
-        seen: set[tuple[Any, str]] = set()
+        seen: set[tuple[Any, ...]] = set()
+        running: dict[Any, list[_Scans]] = {}
         events = 0
         for line in lines:
             events += '"Event":' in line[:20]
-            if _START not in line[:200]:
+            if _START not in line[:200] and _END not in line[:200]:
                 continue
             try:
                 event = json.loads(line)
             except (ValueError, RecursionError):
                 self._gathered.miss("statement", line[:100], "it is not valid JSON", 1.0)
                 continue
-            root = event.get("rootExecutionId", event.get("executionId"))
-            is_elsewhere = True
-            for text, is_cached in _scans(event.get("sparkPlanInfo") or {}):
-                key = (None if is_cached else root), text
-                if key not in seen:
-                    seen.add(key)
-                    is_elsewhere &= not self._scan(text)
-            self._gathered.elsewhere += is_elsewhere
+            execution = event.get("executionId")
+            if _START in line[:200]:
+                root = event.get("rootExecutionId", execution)
+                found = _scans(event.get("sparkPlanInfo") or {})
+                scans = [(None if is_cached else root, text) for text, is_cached in found]
+                running.setdefault(execution, []).append(scans)
+                continue
+            for scans in running.pop(execution, ()):
+                self._add_execution(scans, seen, has_failed=bool(event.get("errorMessage")))
+        for scans in itertools.chain(*running.values()):
+            self._add_execution(scans, seen, has_failed=False)
         return events
 
-    def _scan(self, text: str) -> bool:
+    def _add_execution(self, scans: _Scans, seen: set[tuple[Any, ...]], *, has_failed: bool) -> None:
+        is_elsewhere = True
+        for of, text in scans:
+            key = of, text, has_failed
+            if key not in seen:
+                seen.add(key)
+                is_elsewhere &= not self._scan(text, has_failed=has_failed)
+        self._gathered.elsewhere += is_elsewhere
+
+    def _scan(self, text: str, *, has_failed: bool) -> bool:
         """Count a scan if it reads the table; return whether it does."""
         match = next((found for pattern in _SCANS if (found := pattern.search(text))), None)
         name = text.removeprefix("BatchScan ").partition("[")[0] if match is None else match["name"]
@@ -110,6 +128,9 @@ class EventLogReader:
             return "filters=" in text
         if _OF_FILES.search(match["runtime"]):
             return False
+        if has_failed:
+            self._gathered.miss("statement", match["filters"] or "TRUE", FAILED, 1.0)
+            return True
         lost = [(match["runtime"], "the values that a join finds are not known")] if match["runtime"] else []
         try:
             read = filter_of_scan(match["filters"], self._table)

@@ -8,12 +8,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import as_timestamp
+from iceberg_zorder.workload.workload import FAILED
 
 QUERY = ("query", "querytext", "sql", "sqltext", "statement", "statementtext", "rawquery", "normalizedquery", "message")
 CONDITION = ("filter", "condition", "predicate", "where")
@@ -21,6 +22,11 @@ _COUNT = ("count", "weight", "calls", "executions", "executioncount", "numexecut
 _TIME = ("starttime", "createtime", "querystarttime", "created", "timestamp", "eventtime", "time", "endtime", "ts")
 _NAMESPACE = ("schema", "schemaname", "defaultschema", "databasename", "database", "namespace")
 _ID = ("queryid", "statementid", "executionid")
+_STATE = ("state", "querystate", "status", "executionstatus", "type")
+_FAILED = re.compile("fail|error|incident|cancel|abort|exception", re.IGNORECASE)
+"""How the states of failed statements begin; a ``type`` is ClickHouse's."""
+_ERROR = ("errorresult", "failureinfo")
+"""Objects that are there if a statement failed."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ def _of_line(line: str) -> Any:
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested objects; less deeply nested keys win."""
-    found = {key: inner for key, inner in value.items() if not isinstance(inner, Mapping)}
+    found = {key: inner for key, inner in value.items() if not isinstance(inner, Mapping) or plain(key) in _ERROR}
     for inner in value.values():
         if isinstance(inner, Mapping):
             found = {**_flat(inner), **found}
@@ -107,7 +113,8 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: str) -> Iterator[Row]:
-    seen: set[str] = set()
+    found: dict[object, Row] = {}
+    failed: set[object] = set()
     is_any = is_known = False
     for record in records:
         is_any = True
@@ -117,11 +124,15 @@ def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: s
         # DuckDB logs more than queries.
         if name is None or (name == "message" and fields.get("type") not in (None, "QueryLog")):
             continue
-        identity = next((str(fields[each]) for each in _ID if fields.get(each) not in (None, "")), None)
-        if name == "message" or identity not in seen:
-            yield _row(fields, str(fields[name]))
-        if identity is not None:
-            seen.add(identity)
+        known = next((str(fields[each]) for each in _ID if fields.get(each) not in (None, "")), None)
+        identity = len(found) if known is None or name == "message" else known
+        # Logs have a row when a statement begins, and another one when it ends.
+        if identity not in found:
+            found[identity] = _row(fields, str(fields[name]))
+        if any(_FAILED.match(str(fields.get(each))) for each in _STATE) or any(fields.get(each) for each in _ERROR):
+            failed.add(identity)
+    for key, row in found.items():
+        yield replace(row, refusal=FAILED) if key in failed else row
     if is_any and not is_known:
         raise InvalidInputError(f"{what} has no column named {', '.join(wanted[:-1])} or {wanted[-1]}")
 
