@@ -14,7 +14,7 @@ from iceberg_zorder.advice.compression import Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.box_tree import ADAPTIVE
-from iceberg_zorder.workload.readers.files import Format, sources
+from iceberg_zorder.workload.readers.files import Format, is_pipe, sources
 from iceberg_zorder.workload.workload import NotUnderstood
 
 
@@ -42,9 +42,10 @@ class WorkloadFiles:
     @staticmethod
     def of(paths: Sequence[Path], kind: Format | None = None, **options: str | None) -> WorkloadFiles:
         """Describe files or directories, with the options that read them."""
-        found = [each for path in paths for each in sources(path, kind)]
+        # A pipe has been read, and has nothing more.
+        found = [each for path in paths if not is_pipe(path) for each in sources(path, kind)]
         # Rewrites do not read compressed files, which do not begin with a brace.
-        is_json = len(found) == 1 and found[0].kind == "workload" and _begins_with_brace(found[0].path)
+        is_json = len(paths) == len(found) == 1 and found[0].kind == "workload" and _begins_with_brace(found[0].path)
         read = [each.path for each in found] if is_json else paths
         given = {"format": kind, **options}
         return WorkloadFiles(

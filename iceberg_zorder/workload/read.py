@@ -80,11 +80,11 @@ class _Reader:
             if source.kind == "event-log":
                 self._add_events(source)
             elif source.kind == "sql":
-                self._statements.add_script(text_of(source.path))
+                self._statements.add_script(text_of(source))
             elif source.kind == "workload":
-                self._read.append(self._checked(from_json(text_of(source.path), str(source.path))))
+                self._read.append(self._checked(from_json(text_of(source), str(source.path))))
             else:
-                self._add_rows(text_of(source.path), source)
+                self._add_rows(text_of(source), source)
         except InvalidInputError as error:
             if str(error).startswith("Cannot "):
                 raise
@@ -110,7 +110,7 @@ class _Reader:
         def lines() -> Iterator[str]:
             is_begun = False
             try:
-                for line in lines_of(source.path):
+                for line in lines_of(source):
                     is_begun = True
                     yield line
             except InvalidInputError:

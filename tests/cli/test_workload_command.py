@@ -1,6 +1,7 @@
 """The command ``workload`` in a process of its own, on a real table."""
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,6 +46,20 @@ def test_text_json_and_the_file(home: Path, catalog: Catalog, tmp_path: Path) ->
     assert (told["table"], told["written"], told["scans"], told["queries"]) == ("files.db.events", None, 10.0, 3)
     assert told["columns"][0] == {"name": "`user id`", "weight": 9.0, "how": {"=": 2.0, "in": 7.0}}
     assert [each["kind"] for each in told["not_understood"]] == ["part", "statement"]
+
+
+def test_queries_from_another_command(home: Path, catalog: Catalog) -> None:
+    script = "SELECT * FROM events WHERE `user id` = 5;\n" * 3
+    for command, flag in (("workload", "--from"), ("advise", "--workload")):
+        read, write = os.pipe()
+        os.write(write, script.encode())
+        os.close(write)
+        # As a shell gives it: --from <(command).
+        words = ("db.events", flag, f"/dev/fd/{read}", "--dialect", "spark", "--output", "json")
+        done = run_without_spark(home, *words, command=command)
+        os.close(read)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["scans"] == 3.0
 
 
 def test_joins_are_told_with_their_dimension(home: Path, catalog: Catalog, tmp_path: Path) -> None:

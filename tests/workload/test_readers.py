@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 import random
+import threading
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -219,6 +221,26 @@ def test_compressed_files(tmp_path: Path, codec: str) -> None:
         with pa.CompressedOutputStream(str(path), codec) as stream:
             stream.write(text)
     assert filters(read(path)) == {"a = 1": 1_000.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"{ONE};", None),
+        (f"{ONE};", "sql"),
+        (f"query,count\n{ONE},1\n", None),
+        ("a = 1\n", None),
+        ('{"version": 1, "queries": [{"filter": "a = 1", "weight": 1}]}', None),
+        ((LOGS / "spark-4.1-failed.jsonl").read_text().replace("id", "a"), None),
+    ],
+)
+def test_a_pipe_is_read_once(tmp_path: Path, text: str, kind: Format | None) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    found = read_workload([pipe], TABLE, kind=kind)
+    writer.join()
+    assert filters(found).get("a = 1") == 1.0
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,14 @@ class Source:
         One of :data:`FORMATS`.
     is_guess : bool, optional
         Whether the kind was detected.
+    content : bytes, optional
+        What a pipe had; it can be read only once.
     """
 
     path: Path
     kind: Format
     is_guess: bool = False
+    content: bytes | None = None
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:
@@ -52,21 +55,30 @@ def sources(path: Path, kind: Format | None) -> list[Source]:
     files = files if path.is_dir() else [path]
     if not files:
         raise InvalidInputError(f"Cannot read {path}, because the directory has no files")
-    return [Source(each, kind or _kind_of(each), kind is None) for each in files]
+    contents = [each.read_bytes() if is_pipe(each) else None for each in files]
+    return [
+        Source(each, kind or _kind_of(each, content), kind is None, content)
+        for each, content in zip(files, contents, strict=True)
+    ]
 
 
-def text_of(path: Path) -> str:
+def is_pipe(path: Path) -> bool:
+    """Return whether a path is neither a file nor a directory, such as a shell's ``<(command)``."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def text_of(source: Source) -> str:
     """Return a file's text, decompressed; invalid UTF-8 is replaced."""
-    text = b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
+    text = b"".join(_chunks(source.path, source.content)).decode("utf-8-sig", errors="replace")
     if 10 * len(_NO_TEXT.findall(text)) > len(text):
-        raise InvalidInputError(f"Cannot read {path}, because it is not UTF-8 text")
+        raise InvalidInputError(f"Cannot read {source.path}, because it is not UTF-8 text")
     return text
 
 
-def lines_of(path: Path) -> Iterator[str]:
+def lines_of(source: Source) -> Iterator[str]:
     """Read a file line by line, decompressed; raises as ``text_of``."""
     left = b""
-    for chunk in _chunks(path):
+    for chunk in _chunks(source.path, source.content):
         *lines, left = (left + chunk).split(b"\n")
         for line in lines:
             yield line.decode(errors="replace")
@@ -78,7 +90,10 @@ def _is_beside(path: Path) -> bool:
     return path.name.startswith((".", "_", "appstatus_")) or path.suffix == ".crc"
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
+def _chunks(path: Path, content: bytes | None) -> Iterator[bytes]:
+    if content is not None:
+        yield content
+        return
     suffixes = [each for each in path.suffixes if each != ".inprogress"]
     codec = _CODECS.get(suffixes[-1]) if suffixes else None
     try:
@@ -89,11 +104,11 @@ def _chunks(path: Path) -> Iterator[bytes]:
         raise InvalidInputError(f"Cannot read {path}, because {error}") from error
 
 
-def _kind_of(path: Path) -> Format:
+def _kind_of(path: Path, content: bytes | None) -> Format:
     suffix = next((each for each in reversed(path.suffixes) if each not in _CODECS and each != ".inprogress"), "")
     if suffix == ".sql":
         return "sql"
-    text = _beginning(path)
+    text = _beginning(path, content)
     stripped = text.lstrip("\ufeff \t\r\n")
     if "ScanReport{tableName=" in text or '"report-type"' in text:
         raise InvalidInputError(f"Cannot read {path}, because Iceberg's scan reports hide the values of filters")
@@ -115,9 +130,9 @@ def _kind_of(path: Path) -> Format:
     return "conditions"
 
 
-def _beginning(path: Path) -> str:
+def _beginning(path: Path, content: bytes | None) -> str:
     found = b""
-    for chunk in _chunks(path):
+    for chunk in _chunks(path, content):
         found += chunk
         if len(found) >= _PEEK:
             break
