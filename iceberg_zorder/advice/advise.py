@@ -164,7 +164,7 @@ class _Advisor:
 
     def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
         if not self._choosing:
-            return "no query of the workload has a filter by which engines can skip files"
+            return "no query of the workload has a known filter by which engines can skip files"
         if best is None and self._is_done:
             table = self._facts.table
             files = "one file" if table.files == 1 else f"{table.files:,} files"

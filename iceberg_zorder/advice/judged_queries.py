@@ -30,12 +30,15 @@ class JudgedQuery:
         Boxes of the matching values; a box without ranges matches every row.
     kinds : tuple of (tuple of str, str)
         Filtered columns, each with one of a workload's ``KINDS``.
+    weaker : float, optional
+        Number of these scans whose conditions were understood only in part, in [0, weight].
     """
 
     filter: str
     weight: float
     boxes: tuple[Box, ...]
     kinds: tuple[tuple[Name, str], ...]
+    weaker: float = 0.0
 
     @property
     def is_full_scan(self) -> bool:

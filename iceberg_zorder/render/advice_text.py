@@ -58,12 +58,13 @@ def answer(advice: Mapping[str, Any]) -> str:
     >>> pick = {"kind": "sort", "columns": ["a"], "bytes_per_query": 41e6, "files_per_query": 8.0, "files": 60}
     >>> answer({"pick": pick, "today": today})
     'Sort by a: a query reads 41.0 MB in 8 of 60 files, 86.8% less than the 310.0 MB in 64 of 64 files of today.'
-    >>> answer({"pick": None, "today": today})
+    >>> answer({"pick": None, "today": today, "scans": 9.0})
     'Leave the table as it is: a query reads 310.0 MB in 64 of 64 files.'
     """
     pick, today = advice["pick"], advice["today"]
     if pick is None:
-        return f"Leave the table as it is: a query reads {read_text(today)}."
+        # Without a query whose filter is known, no figure is.
+        return f"Leave the table as it is{f': a query reads {read_text(today)}' if advice['scans'] else ''}."
     name = layout_text(pick)
     verb = {"zorder": "Cluster by ", "workload": "Rewrite with "}.get(pick["kind"], "")
     do = f"{verb}{name}" if verb else f"{name[0].upper()}{name[1:]}"

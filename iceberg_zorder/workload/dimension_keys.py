@@ -36,8 +36,8 @@ class Dimensions(Protocol):
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
 
-    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
-        """Return the distinct values of a column in rows that may match a filter; None if they cannot be looked up."""
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
+        """Return the distinct values of a column in rows that may match a filter, or why they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class KeyLookup:
 
     def condition(
         self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None
-    ) -> tuple[exp.Expr, bool] | None:
+    ) -> tuple[exp.Expr, bool] | str | None:
         """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts.
 
         Parameters
@@ -85,8 +85,8 @@ class KeyLookup:
 
         Returns
         -------
-        tuple of (sqlglot.exp.Expr, bool), or None
-            None if the scan's facts select all rows, or the keys cannot be looked up.
+        tuple of (sqlglot.exp.Expr, bool), str or None
+            None if the scan's facts select all rows; a reason if the keys are not known.
         """
         found = dimension.column((key,))
         if found is None or not _are_equal(found[1], kind):
@@ -98,8 +98,8 @@ class KeyLookup:
         if of_dimension.filter == FULL_SCAN:
             return None
         keys = self.dimensions.keys(dimension, found[0], of_dimension.filter)
-        if keys is None:
-            return None
+        if isinstance(keys, str):
+            return f"its keys are not known: {keys}"
         condition = key_condition(column, keys, self.ranges)
         name = f"{'.'.join(dimension.identifier)}.{column_text(found[0])}"
         condition.meta[JOINED] = JoinKeys(name, of_dimension.filter, len(keys), 0.0)

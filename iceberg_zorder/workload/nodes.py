@@ -14,6 +14,9 @@ ORIGIN = "origin"
 JOINED = "joined"
 """Key under which a condition keeps the join whose keys it has."""
 
+UNKNOWN_KEYS = "unknown keys"
+"""Key under which a join's column keeps the reason why the keys are not known."""
+
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
     """Return the columns of an expression, without those of subqueries.

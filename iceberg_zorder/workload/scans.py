@@ -18,7 +18,7 @@ from sqlglot.schema import MappingSchema
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.workload.constants import TRUNCATIONS
-from iceberg_zorder.workload.nodes import ORIGIN, columns_in, sql_of
+from iceberg_zorder.workload.nodes import ORIGIN, UNKNOWN_KEYS, columns_in, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 
 _TABLE = "\ue000"
@@ -78,7 +78,7 @@ class Lookup(Protocol):
 
     def condition(
         self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None
-    ) -> tuple[exp.Expr, bool] | None:
+    ) -> tuple[exp.Expr, bool] | str | None:
         """Return the condition on a column that equals a dimension's key, and whether it has all facts of its scan."""
 
 
@@ -723,6 +723,9 @@ def _keys_in(
         is_whole = is_whole and of_all
     assert isinstance(own, exp.Column)  # noqa: S101 - of a source
     condition = joins.lookup.condition(dimension, Scan(source, tuple(known)), key, own, kind)
+    if isinstance(condition, str):
+        own.meta[UNKNOWN_KEYS] = condition
+        return None, False
     return (None, False) if condition is None else (condition[0], condition[1] and is_whole)
 
 

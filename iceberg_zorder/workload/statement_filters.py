@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
-from iceberg_zorder.workload.nodes import JOINED, ORIGIN, columns_in, path_of, shown
+from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, path_of, shown
 from iceberg_zorder.workload.normal_form import TRUE
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
@@ -78,7 +78,8 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
         if JOINED in fact.meta and understood.predicate != TRUE:
             joins[fact.meta[JOINED]] = None
         if understood.lost and (is_alone or any(each.table == name for each in columns_in(fact))):
-            missing[fact.meta.get(ORIGIN) or shown(fact), understood.lost[0]] = None
+            reasons = (each.meta[UNKNOWN_KEYS] for each in columns_in(fact) if UNKNOWN_KEYS in each.meta)
+            missing[fact.meta.get(ORIGIN) or shown(fact), next(reasons, understood.lost[0])] = None
     whole = all_understood(found)
     unknown = {column_text(column): kind for column, kind in whole.unknown.items()}
     return ScanFilter(predicate_text(whole.predicate), unknown, tuple(missing), tuple(joins))

@@ -1,5 +1,6 @@
 """The keys of dimensions, looked up in a catalog, and the workloads and the advice that know them."""
 
+import json
 import logging
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.manifest import DataFileContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -14,7 +16,9 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField
 
 from iceberg_zorder.pyiceberg import advise
-from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions
+from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions, with_dimensions
+from iceberg_zorder.render.advice_text import answer
+from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.pyiceberg.committing import commit_files, new_file
 from tests.pyiceberg.lake import table_of
@@ -68,15 +72,15 @@ def test_many_keys_large_tables_and_unreadable_files_are_left_out(
     found = dimensions(catalog)
     many = found.find(("many",), ())
     assert many is not None
-    assert found.keys(many, ("k",), "k >= 0") is None
+    assert found.keys(many, ("k",), "k >= 0") == "more than 10,000 keys of db.many match"
     assert len(found.keys(many, ("k",), "k > 0") or ()) == 10_000
     monkeypatch.setattr("iceberg_zorder.pyiceberg.listing.dimensions._MOST_ROWS", 10_000)
-    assert dimensions(catalog).keys(many, ("k",), "k = 1") is None
+    assert dimensions(catalog).keys(many, ("k",), "k = 1") == "db.many has more than 10,000 rows"
     monkeypatch.undo()
     for file in Path(catalog.load_table("db.many").location().removeprefix("file://")).rglob("*.parquet"):
         file.unlink()
     with caplog.at_level(logging.WARNING, "iceberg_zorder"):
-        assert dimensions(catalog).keys(many, ("k",), "k = 1") is None
+        assert str(dimensions(catalog).keys(many, ("k",), "k = 1")).startswith("db.many cannot be read: ")
     assert "Cannot look up keys in db.many: " in caplog.text
 
 
@@ -88,7 +92,7 @@ def test_a_workload_of_many_joins_ends_its_lookups(
     day = days(catalog, found)
     with caplog.at_level(logging.WARNING, "iceberg_zorder"):
         keys = [found.keys(day, ("day_key",), f"name = 'day {number}'") for number in (0, 1, 2, 3, 0)]
-    assert [each is None for each in keys] == [False, False, True, True, False]
+    assert [each == "2 keys were looked up before" for each in keys] == [False, False, True, True, False]
     assert caplog.text.count("Made 2 lookups of join keys: joins that need another one filter nothing") == 1
 
 
@@ -103,7 +107,7 @@ def test_floating_numbers_of_a_dimension_are_not_compared(catalog: Catalog) -> N
     found = dimensions(catalog)
     scored = found.find(("scored",), ())
     assert scored is not None
-    assert found.keys(scored, ("k",), "score > 5") is None
+    assert found.keys(scored, ("k",), "score > 5") == "a condition on db.scored is on a float or double"
     assert found.keys(scored, ("k",), "k > 1") == [2, 3]
 
 
@@ -155,4 +159,49 @@ def test_advice_is_by_the_keys_of_joins(catalog: Catalog, tmp_path: Path) -> Non
     assert not any(each.kind == "joined" for each in found.warnings)
     other = advise(table, queries, options=options, readers=["other"])
     assert other.pick is None
-    assert other.reason == "no query of the workload has a filter by which engines can skip files"
+    assert other.reason == "no query of the workload has a known filter by which engines can skip files"
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("deletes", "db.days cannot be read: PyIceberg does not yet support equality deletes"),
+        ("totals", "the number of rows of db.days is not known"),
+    ],
+)
+def test_keys_that_cannot_be_looked_up_are_told(catalog: Catalog, tmp_path: Path, what: str, why: str) -> None:
+    table = star(catalog)
+    day = catalog.load_table("db.days")
+    if what == "deletes":
+        schema = day.schema().select("day_key")
+        rows = pa.table({"day_key": pa.array([2_450_001], pa.int32())})
+        content = DataFileContent.EQUALITY_DELETES
+        commit_files(day, new_file(day, rows, schema, content=content, equality_ids=[1]))
+    else:
+        path = Path(str(day.metadata_location).removeprefix("file://"))
+        metadata = json.loads(path.read_text())
+        for each in metadata["snapshots"]:
+            each["summary"] = {"operation": "append"}
+        (tmp_path / "other.metadata.json").write_text(json.dumps(metadata))
+        catalog.drop_table("db.days")
+        catalog.register_table("db.days", f"file://{tmp_path}/other.metadata.json")
+    queries = tmp_path / "q.sql"
+    queries.write_text("SELECT * FROM sales s JOIN days d ON s.day_key = d.day_key WHERE d.year = 2001;\n" * 3)
+    scanned, found = with_dimensions(table, table.name())
+    (lost,) = read_workload([queries], scanned, dimensions=found).not_understood
+    assert (lost.kind, lost.text, lost.weight) == ("part", "s.day_key = d.day_key", 3.0)
+    assert lost.reason.startswith(f"its keys are not known: {why}")
+    advice = advise(table, queries)
+    assert advice.pick is None
+    assert answer(advice.to_dict()) == "Leave the table as it is."
+    assert advice.reason == "no query of the workload has a known filter by which engines can skip files"
+    assert {each.kind for each in advice.warnings} >= {"not-judged"}
+    assert not any("read everything" in each.message for each in advice.warnings)
+
+
+def test_full_scans_read_everything(catalog: Catalog, tmp_path: Path) -> None:
+    table, queries = star(catalog), tmp_path / "q.sql"
+    queries.write_text("SELECT * FROM sales; SELECT * FROM sales WHERE abs(price) = 1;")
+    advice = advise(table, queries)
+    (full,) = [each.message for each in advice.warnings if each.kind == "full-scans"]
+    assert full.startswith("50% of the scans have no filter by which engines can skip files. They read everything")

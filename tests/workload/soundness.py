@@ -50,7 +50,7 @@ class DuckDimensions:
             return None
         return ScannedTable(name, {(column,): iceberg_type(kind) for column, kind, *_ in columns})
 
-    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any]:  # noqa: A002
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
         """Return the distinct values of a column in rows that match a filter."""
         query = f"SELECT DISTINCT {column[0]} FROM {'.'.join(dimension.identifier)} WHERE {in_duckdb(filter)}"
         return [key for (key,) in self._connection.execute(query).fetchall() if key is not None]

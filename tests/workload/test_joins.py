@@ -39,9 +39,9 @@ class Dimensions:
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
         return {"days": DAYS, "items": ITEMS}.get(name[-1])
 
-    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
         self.asked.append((column[0], filter))
-        return KEYS.get(filter)
+        return list(KEYS.get(filter, ())) if filter in KEYS else "too many"
 
 
 def read(*statements: str, readers: Sequence[str] = ("spark",), dimensions: Dimensions | None = None) -> Workload:
@@ -141,7 +141,7 @@ def test_types_are_known_in_derived_tables() -> None:
         def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
             return {"moments": moments}.get(name[-1])
 
-        def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+        def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
             return [datetime(2024, 5, 1, tzinfo=timezone.utc if column == ("tz",) else None)]
 
     def filters(own: str, key: str, source: str) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow.compute as pc
@@ -48,7 +47,7 @@ class CatalogDimensions:
         self._catalog, self._namespace = catalog, namespace
         self._tables: dict[tuple[str, ...], Table | None] = {}
         self._scanned: dict[tuple[str, ...], ScannedTable] = {}
-        self._keys: dict[tuple[tuple[str, ...], Name, str], Sequence[Any] | None] = {}
+        self._keys: dict[tuple[tuple[str, ...], Name, str], list[Any] | str] = {}
         self._is_full = False
 
     def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
@@ -66,14 +65,14 @@ class CatalogDimensions:
                 return self._scanned[identifier]
         return None
 
-    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+    def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
         """Return the distinct values of a column in rows that may match a filter.
 
         Returns
         -------
-        sequence, or None
-            None for more than 10,000 values, for tables of more than 5 million rows, for those that cannot be read, and
-            after 1,000 lookups. An empty sequence means that no row matches.
+        list, or str
+            The reason for more than 10,000 values, for tables of more than 5 million rows, for those that cannot be
+            read, and after 1,000 lookups. An empty list means that no row matches.
         """
         lookup = (dimension.identifier, column, filter)
         if lookup not in self._keys:
@@ -82,34 +81,38 @@ class CatalogDimensions:
                     message = "Made %s lookups of join keys: joins that need another one filter nothing"
                     _LOG.warning(message, f"{_MOST_LOOKUPS:,}")
                 self._is_full = True
-                return None
+                return f"{_MOST_LOOKUPS:,} keys were looked up before"
+            name = ".".join(dimension.identifier)
             try:
-                self._keys[lookup] = self._read(*lookup)
+                self._keys[lookup] = self._read(name, *lookup)
             except Exception as error:  # readers raise errors of many kinds, and the workload needs no dimension
-                _LOG.warning("Cannot look up keys in %s: %s", ".".join(dimension.identifier), error)
-                self._keys[lookup] = None
+                _LOG.warning("Cannot look up keys in %s: %s", name, error)
+                self._keys[lookup] = f"{name} cannot be read: {error}"
         return self._keys[lookup]
 
-    def _read(self, identifier: tuple[str, ...], column: Name, filter: str) -> Sequence[Any] | None:  # noqa: A002
+    def _read(self, name: str, identifier: tuple[str, ...], column: Name, filter: str) -> list[Any] | str:  # noqa: A002
         table = self._table(identifier)
         if table is None:
-            return None
+            return f"{name} cannot be loaded"
         snapshot = table.current_snapshot()
         if snapshot is None:
             return []
-        rows = int((snapshot.summary["total-records"] if snapshot.summary else None) or 0)
-        if rows > _MOST_ROWS:
-            return None
+        rows = snapshot.summary["total-records"] if snapshot.summary else None
+        if rows is None:
+            return f"the number of rows of {name} is not known"
+        if int(rows) > _MOST_ROWS:
+            return f"{name} has more than {_MOST_ROWS:,} rows"
         where = file_filter(table, filter, case_sensitive=False)
         fields = [table.schema().find_field(each) for each in filtered_fields(table.schema(), where, False)]
         if any(isinstance(each.field_type, FloatType | DoubleType) for each in fields):
-            return None  # PyIceberg and Spark differ in where NaN is
+            # PyIceberg and Spark differ in where NaN is.
+            return f"a condition on {name} is on a float or double"
         key = table.schema().find_field(".".join(column), case_sensitive=False)
         # PyIceberg takes a partition's column that files lack for NULL, unless it is selected.
         names = [table.schema().find_column_name(each.field_id) or "" for each in (key, *fields)]
         found = table.scan(where, selected_fields=tuple(names), case_sensitive=False).to_arrow()
         keys = pc.unique(found.column(names[0])).drop_null()
-        return None if len(keys) > MOST_KEYS else keys.to_pylist()
+        return f"more than {MOST_KEYS:,} keys of {name} match" if len(keys) > MOST_KEYS else keys.to_pylist()
 
     def _table(self, identifier: tuple[str, ...]) -> Table | None:
         if identifier not in self._tables:

@@ -301,7 +301,7 @@ def queries_today(
     left = asked.may_match(files)
     return QueriesToday(
         tuple(
-            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
+            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types), query.weaker)
             for query, boxes, condition in zip(queries, asked.boxes, asked.conditions, strict=True)
         ),
         np.asarray(left @ np.array([file.file_size_in_bytes for file in files], np.float64), np.float64),
