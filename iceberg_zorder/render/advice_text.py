@@ -109,7 +109,9 @@ def basis(advice: Mapping[str, Any]) -> list[str]:
 
 
 def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the layouts to show: today's, the pick, the best of each kind and of each number of columns."""
+    """Return the layouts to show: today's, the pick, the best of each kind and size; none without queries."""
+    if not advice["scans"]:
+        return []
     candidates: Sequence[Mapping[str, Any]] = advice["candidates"]
     shown = [advice["pick"]] if advice["pick"] else []
     seen: set[tuple[str, int]] = set()

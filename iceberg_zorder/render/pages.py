@@ -143,14 +143,14 @@ def _counts(names: Sequence[str], sides: Sequence[Sequence[int]]) -> list[list[B
 def advice_page(advice: Mapping[str, Any]) -> str:
     """Write a page."""
     shown = shown_layouts(advice)
-    most = max(each["bytes_per_query"] for each in shown) or 1
+    most = max((each["bytes_per_query"] for each in shown), default=0) or 1
     page = template("advice_page.html").render(
         advice=advice,
         answer=advised(advice),
         basis=basis(advice),
         cost=cost_text(advice) if advice["cost"] else "",
         whole=max(1, advice["table_bytes"]),
-        layouts=[{**each, "name": layout_text(each)} for each in (advice["today"], *advice["candidates"])],
+        layouts=[{**each, "name": layout_text(each)} for each in [*shown[:1], *advice["candidates"]]],
         bars=[
             Bar(
                 layout_text(each),

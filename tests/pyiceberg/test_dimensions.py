@@ -18,6 +18,8 @@ from pyiceberg.types import IntegerType, NestedField
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.listing.dimensions import CatalogDimensions, with_dimensions
 from iceberg_zorder.render.advice_text import answer
+from iceberg_zorder.render.fragments import advice_fragment
+from iceberg_zorder.render.pages import advice_page
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.pyiceberg.committing import commit_files, new_file
@@ -194,6 +196,7 @@ def test_keys_that_cannot_be_looked_up_are_told(catalog: Catalog, tmp_path: Path
     advice = advise(table, queries)
     assert advice.pick is None
     assert answer(advice.to_dict()) == "Leave the table as it is."
+    assert not any("0 of 8 files" in page(advice.to_dict()) for page in (advice_page, advice_fragment))
     assert advice.reason == "no query of the workload has a known filter by which engines can skip files"
     assert {each.kind for each in advice.warnings} >= {"not-judged"}
     assert not any("read everything" in each.message for each in advice.warnings)
