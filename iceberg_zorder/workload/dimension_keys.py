@@ -15,7 +15,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.nodes import JOINED, columns_in
 from iceberg_zorder.workload.predicate_text import column_text
-from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.scanned_table import ScannedTable, with_namespace
 from iceberg_zorder.workload.scans import Scan, holds_for_equals
 from iceberg_zorder.workload.statement_filters import scan_filter
 from iceberg_zorder.workload.workload import FULL_SCAN, JoinKeys
@@ -33,7 +33,7 @@ _KEY_TYPES = ("int", "long", "date", "timestamp", "timestamptz", "string", "deci
 class Dimensions(Protocol):
     """The tables that a table is joined with, by the names of a statement."""
 
-    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
 
     def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
@@ -54,16 +54,24 @@ class KeyLookup:
         Time of the statement, with a time zone.
     ranges : int
         The most ranges of keys by which the reading engine skips files, at least 1.
+    catalogs : frozenset of str, optional
+        What statements call the catalog of the dimensions, in small letters.
+    levels : int, optional
+        The number of parts of the catalog's namespaces.
     """
 
     dimensions: Dimensions
     namespace: tuple[str, ...]
     now: datetime
     ranges: int
+    catalogs: frozenset[str] = frozenset()
+    levels: int = 1
 
     def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
-        return self.dimensions.find(name, self.namespace)
+        full = with_namespace(name, self.namespace, self.levels)
+        is_own = len(full) > self.levels + 1 and full[0].lower() in self.catalogs
+        return self.dimensions.find(full[1:] if is_own else full)
 
     def condition(
         self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None

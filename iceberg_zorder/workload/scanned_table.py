@@ -40,13 +40,27 @@ class ScannedTable:
         The catalog does not count, because each engine has its own name for it. Spark's names of branches and tags,
         such as ``db.t.branch_x``, are the table's.
         """
+        given = self._given(parts, namespace)
+        shared = min(len(given), len(self._own))
+        return bool(given) and given[-shared:] == self._own[-shared:]
+
+    def catalog_of(self, parts: Sequence[str], namespace: Sequence[str] = ()) -> str | None:
+        """Return what a query calls the table's catalog, in small letters; None if the name is another or has none.
+
+        Examples
+        --------
+        >>> table = ScannedTable(("db", "t"), {})
+        >>> [table.catalog_of(name, ("hive", "db")) for name in (("Lake", "db", "t"), ("t",), ("lake", "db", "u"))]
+        ['lake', 'hive', None]
+        """
+        given = self._given(with_namespace(parts, namespace, len(self._own) - 1), ())
+        return given[-len(self._own) - 1] if len(given) > len(self._own) and self.is_named(given) else None
+
+    def _given(self, parts: Sequence[str], namespace: Sequence[str]) -> Name:
         given = tuple(part.lower() for part in parts)
         if len(given) > 1 and given[-1].startswith(("branch_", "tag_")):
             given = given[:-1]
-        if len(given) < len(self._own):
-            given = (*(part.lower() for part in namespace), *given)
-        shared = min(len(given), len(self._own))
-        return bool(given) and given[-shared:] == self._own[-shared:]
+        return (*(part.lower() for part in namespace), *given) if len(given) < len(self._own) else given
 
     def is_at(self, path: str) -> bool:
         """Return whether a path is that of the table, or of its metadata."""
@@ -75,6 +89,20 @@ class ScannedTable:
     @cached_property
     def _by_lower(self) -> dict[Name, Name]:
         return {tuple(part.lower() for part in name): name for name in self.columns}
+
+
+def with_namespace(name: Sequence[str], namespace: Sequence[str], levels: int) -> Name:
+    """Return a name with the namespace that a query uses, or with its catalog; a catalog's namespaces have ``levels``.
+
+    Examples
+    --------
+    >>> [with_namespace(name, ("hive", "db"), 1) for name in (("t",), ("public", "t"), ("lake", "public", "t"))]
+    [('hive', 'db', 't'), ('hive', 'public', 't'), ('lake', 'public', 't')]
+    """
+    if len(name) == 1:
+        return (*namespace, *name)
+    catalog = namespace[:-levels] if len(name) == levels + 1 else ()
+    return (*catalog, *name)
 
 
 def _without_scheme(path: str) -> str:

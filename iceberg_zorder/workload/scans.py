@@ -146,6 +146,12 @@ def find_scans(
     return found
 
 
+def catalogs_in(statement: exp.Expr, table: ScannedTable, namespace: Sequence[str]) -> frozenset[str]:
+    """Return what a statement calls the catalog of a table that it names, in small letters."""
+    names = ([part.name for part in each.parts] for each in statement.find_all(exp.Table))
+    return frozenset(found for each in names if (found := table.catalog_of(each, namespace)) is not None)
+
+
 def qualified_condition(condition: exp.Expr, table: ScannedTable, dialect: Dialect) -> Scan:
     """Return a bare condition as a scan; raises as ``find_scans``."""
     *namespace, name = table.identifier

@@ -40,23 +40,75 @@ def dimensions(catalog: Catalog) -> CatalogDimensions:
 
 def days(catalog: Catalog, found: CatalogDimensions) -> ScannedTable:
     table_of(catalog, DAYS, files=3, name="db.days")
-    day = found.find(("days",), ())
+    day = found.find(("days",))
     assert day is not None
     return day
 
 
 def test_names_are_those_of_engines(catalog: Catalog) -> None:
     found = dimensions(catalog)
-    names = [("days",), ("db", "days"), ("hive", "db", "days")]
+    names = [("days",), ("db", "days"), ("lake", "db", "days"), ("LAKE", "db", "days"), ("DB", "Days"), ("DAYS",)]
     days(catalog, found)
-    assert [each.identifier for name in names if (each := found.find(name, ()))] == [("db", "days")] * 3
-    assert [each.identifier for name in names if (each := found.find(name, ("lake", "db")))] == [("db", "days")] * 3
-    assert [each.identifier for each in (found.find((name,), ("DB",)) for name in ("Days", "DAYS")) if each] == [
-        ("db", "days")
-    ] * 2
+    assert [each.identifier for name in names if (each := found.find(name))] == [("db", "days")] * len(names)
     # An engine would not look there.
-    assert found.find(("days",), ("elsewhere",)) is None
-    assert found.find(("none",), ()) is found.find(("other", "days"), ()) is None
+    for name in (("none",), ("other", "days"), ("elsewhere", "days"), ("hive", "db", "days")):
+        assert found.find(name) is None, name
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_looked_up"),
+    [
+        ("sales s JOIN days d", True),
+        ("db.sales s JOIN db.days d", True),
+        ("lake.db.sales s JOIN lake.db.days d", True),
+        ("db.sales s JOIN LAKE.db.days d", True),
+        # As the engine names the catalog of the large table.
+        ("hive.db.sales s JOIN Hive.db.days d", True),
+        ("hive.db.days d JOIN hive.db.sales s", True),
+        ("(SELECT * FROM hive.db.sales) s JOIN hive.db.days d", True),
+        ("v s JOIN hive.db.days d", True),
+        ("db.sales s JOIN postgres.db.days d", False),
+        ("lake.db.sales s JOIN postgres.db.days d", False),
+        ("hive.db.sales s JOIN postgres.db.days d", False),
+        ("sales s JOIN other.days d", False),
+    ],
+)
+def test_names_of_another_catalog_are_not_looked_up(
+    catalog: Catalog, tmp_path: Path, statement: str, is_looked_up: bool
+) -> None:
+    assert (KEYS_OF_2001 in filters(star(catalog), tmp_path, statement)) == is_looked_up
+
+
+@pytest.mark.parametrize(
+    ("use", "statement", "is_looked_up"),
+    [
+        ("hive.db", "sales s JOIN days d", True),
+        ("hive.db", "db.sales s JOIN db.days d", True),
+        ("hive.db", "sales s JOIN hive.db.days d", True),
+        ("hive.db", "sales s JOIN postgres.db.days d", False),
+        ("postgres.db", "lake.db.sales s JOIN days d", False),
+        ("postgres.db", "hive.db.sales s JOIN db.days d", False),
+        ("postgres.db", "hive.db.sales s JOIN hive.db.days d", True),
+        ("postgres.db", "hive.db.sales s JOIN lake.db.days d", True),
+    ],
+)
+def test_the_catalog_of_use_counts(
+    catalog: Catalog, tmp_path: Path, use: str, statement: str, is_looked_up: bool
+) -> None:
+    assert (KEYS_OF_2001 in filters(star(catalog), tmp_path, statement, use)) == is_looked_up
+
+
+KEYS_OF_2001 = "day_key >= 2450200 AND day_key <= 2450399"
+
+
+def filters(table: Table, directory: Path, sources: str, use: str | None = None) -> list[str]:
+    """The filters of a join of a year's days with sales."""
+    view = "CREATE VIEW v AS SELECT * FROM hive.db.sales;\n" if "v s " in sources else ""
+    of = f"USE {use};\n" if use else ""
+    text = f"{view}{of}SELECT * FROM {sources} ON s.day_key = d.day_key WHERE d.year = 2001;\n"
+    (directory / "q.sql").write_text(text)
+    scanned, found = with_dimensions(table, table.name())
+    return [each.filter for each in read_workload([directory / "q.sql"], scanned, dimensions=found).queries]
 
 
 def test_keys_are_those_of_rows_that_match(catalog: Catalog) -> None:
@@ -72,7 +124,7 @@ def test_many_keys_large_tables_and_unreadable_files_are_left_out(
 ) -> None:
     table_of(catalog, pa.table({"k": pa.array(range(10_001), pa.int64())}), files=1, name="db.many")
     found = dimensions(catalog)
-    many = found.find(("many",), ())
+    many = found.find(("many",))
     assert many is not None
     assert found.keys(many, ("k",), "k >= 0") == "more than 10,000 keys of db.many match"
     assert len(found.keys(many, ("k",), "k > 0") or ()) == 10_000
@@ -107,7 +159,7 @@ def test_floating_numbers_of_a_dimension_are_not_compared(catalog: Catalog) -> N
         name="db.scored",
     )
     found = dimensions(catalog)
-    scored = found.find(("scored",), ())
+    scored = found.find(("scored",))
     assert scored is not None
     assert found.keys(scored, ("k",), "score > 5") == "a condition on db.scored is on a float or double"
     assert found.keys(scored, ("k",), "k > 1") == [2, 3]
@@ -125,7 +177,7 @@ def test_a_partitions_value_is_known_where_files_lack_the_column(catalog: Catalo
         rows = pa.table({"k": pa.array([year - 1995, year - 1990], pa.int32())})
         commit_files(table, new_file(table, rows, Schema(key), partition=[year]))
     found = dimensions(catalog)
-    migrated = found.find(("migrated",), ())
+    migrated = found.find(("migrated",))
     assert migrated is not None
     assert sorted(found.keys(migrated, ("k",), "year = 2001") or ()) == [6, 11]
 

@@ -42,7 +42,7 @@ class DuckDimensions:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         """Return a table; None if there is none of this name."""
         try:
             columns = self._connection.execute(f"DESCRIBE {'.'.join(name)}").fetchall()

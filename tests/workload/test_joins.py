@@ -36,7 +36,7 @@ class Dimensions:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         return {"days": DAYS, "items": ITEMS}.get(name[-1])
 
     def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
@@ -138,7 +138,7 @@ def test_types_are_known_in_derived_tables() -> None:
     moments = ScannedTable(("db", "moments"), {("ts",): "timestamp", ("tz",): "timestamptz", ("z",): "int"})
 
     class Moments(Dimensions):
-        def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+        def find(self, name: tuple[str, ...]) -> ScannedTable | None:
             return {"moments": moments}.get(name[-1])
 
         def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002

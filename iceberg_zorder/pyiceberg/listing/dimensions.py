@@ -33,7 +33,7 @@ def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedT
 class CatalogDimensions:
     """Dimensions in a table's catalog, each loaded once.
 
-    Names without a namespace are looked up in that of the statement, or, if it has none, of the large table.
+    Names without a namespace are looked up in that of the large table.
 
     Parameters
     ----------
@@ -50,11 +50,12 @@ class CatalogDimensions:
         self._keys: dict[tuple[tuple[str, ...], Name, str], list[Any] | str] = {}
         self._is_full = False
 
-    def find(self, name: tuple[str, ...], namespace: tuple[str, ...]) -> ScannedTable | None:
+    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
-        full = (*(namespace or self._namespace), *name) if len(name) == 1 else name
-        # The first of three parts may be an engine's own name for the catalog.
-        candidates = [full, full[1:]] if len(full) > 2 else [full]
+        full = (*self._namespace, *name) if len(name) == 1 else name
+        # In front may be the catalog's name. Another one is of a catalog whose tables are not known here.
+        is_own = len(full) > 2 and full[0].lower() == self._catalog.name.lower()
+        candidates = [full, full[1:]] if is_own else [full]
         # Catalogs tell small letters from capital ones, and engines do not.
         for identifier in (*candidates, *(tuple(part.lower() for part in each) for each in candidates)):
             table = self._table(identifier)

@@ -20,7 +20,7 @@ from iceberg_zorder.rewrite.predicate import parsing
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, READERS, Dimensions, KeyLookup, check_readers
 from iceberg_zorder.workload.nodes import sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans import View, find_scans
+from iceberg_zorder.workload.scans import View, catalogs_in, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import Gathered, Workload
 
@@ -122,6 +122,7 @@ class StatementReader:
         self._dimensions = dimensions
         self._ranges = Counter(0 if dimensions is None else READERS[each] for each in check_readers(readers))
         self._statements: dict[str, _Statement] = {}
+        self._catalogs_of_views: frozenset[str] = frozenset()
 
     def add_script(
         self, text: str, weight: float = 1.0, *, namespace: Sequence[str] = (), at: datetime | None = None
@@ -142,6 +143,8 @@ class StatementReader:
         statements = list(self._statements.values())
         with _quiet():
             views = self._views(statements)
+            found = [catalogs_in(view.definition.query, self._table, ()) for view in views]
+            self._catalogs_of_views = frozenset().union(*found)
             names = {self._table.identifier[-1].lower(), *(view.name[-1].lower() for view in views)}
             if self._table.location is not None:
                 names.add("iceberg_scan")
@@ -193,7 +196,9 @@ class StatementReader:
             for ranges, readers in self._ranges.items():
                 lookup = None
                 if ranges and self._dimensions is not None:
-                    lookup = KeyLookup(self._dimensions, namespace, now, ranges)
+                    catalogs = self._catalogs_of_views | catalogs_in(parsed, self._table, namespace)
+                    levels = len(self._table.identifier) - 1
+                    lookup = KeyLookup(self._dimensions, namespace, now, ranges, catalogs, levels)
                 share = weight * readers / self._ranges.total()
                 try:
                     scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
