@@ -215,6 +215,7 @@ def test_what_stands_before_the_table_is_the_table_for_spark(star: SparkSession)
         (plain,) = scans(star.sql(sql))
     (served,) = scans(star.sql(sql))
     assert served.table().getClass() != plain.table().getClass()
+    assert star._jvm is not None
     told = set()
     for name in ("Table", "SupportsRead", "SupportsMetadataColumns"):
         for method in star._jvm.java.lang.Class.forName(f"org.apache.spark.sql.connector.catalog.{name}").getMethods():

@@ -324,30 +324,22 @@ def _with_steps(text: str, dialect: Dialect) -> str:
 
 def _with_plain_names(parsed: exp.Expr, dialect: Dialect) -> exp.Expr:
     """Put a table's name where it is a text, as in ``IDENTIFIER('db.t')``, and where ``|> AS`` leaves an alias."""
-    for node in list(parsed.find_all(exp.From, exp.Table, exp.TableFromRows)):
-        if isinstance(node, exp.From):
-            if isinstance(node.this, exp.TableAlias):
-                node.set("this", exp.Table(this=node.this.this))
-            continue
-        value = _name_value(node)
-        if value is None:
+    for node in list(parsed.find_all(exp.From)):
+        if isinstance(node.this, exp.TableAlias):
+            node.set("this", exp.Table(this=node.this.this))
+    for named in list(parsed.find_all(exp.Table)):
+        function = named.this
+        if isinstance(function, exp.Anonymous) and function.name.upper() == "IDENTIFIER":
+            value = function.expressions[0] if len(function.expressions) == 1 else None
+        elif isinstance(function, exp.Expr) and function.key == "dynamicidentifier":  # Snowflake's
+            value = function.this
+        else:
             continue
         if not (isinstance(value, exp.Literal) and value.is_string):
-            raise InvalidInputError(f"it names a table by {sql_of(node.this, dialect)}, whose value is not known")
+            raise InvalidInputError(f"it names a table by {sql_of(function, dialect)}, whose value is not known")
         parts = {key: each for key, each in exp.to_table(value.name, dialect=dialect).args.items() if each is not None}
-        node.replace(exp.Table(**{**node.args, **parts}))
+        named.replace(exp.Table(**{**named.args, **parts}))
     return parsed
-
-
-def _name_value(node: exp.Expr) -> exp.Expr | None:
-    """Return the value that names a table; None for a plain name and for a function of another kind."""
-    function = node.this
-    if isinstance(node, exp.TableFromRows):
-        return function if isinstance(function, exp.Literal) else None
-    if isinstance(function, exp.Anonymous) and function.name.upper() == "IDENTIFIER":
-        return function.expressions[0] if len(function.expressions) == 1 else None
-    # Snowflake's; older releases of sqlglot lack the class.
-    return function.this if isinstance(function, exp.Expr) and function.key == "dynamicidentifier" else None
 
 
 def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:

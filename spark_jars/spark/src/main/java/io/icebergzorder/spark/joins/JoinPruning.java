@@ -18,7 +18,6 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -44,9 +43,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     try {
-      return hasTable(plan) && isOn() && takesKeys() && readsOnly(plan)
-          ? (LogicalPlan) plan.transformDown(new WithPrunableTable(new ComparedColumns(plan)))
-          : plan;
+      return isOn() && takesKeys() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable(plan)) : plan;
     } catch (RuntimeException | LinkageError e) {
       warnOnce("Joins skip no files, because the plan of a query cannot be changed", e);
       return plan;
@@ -83,16 +80,6 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && SparkInternals.planOfExecution(session).stream().noneMatch(SupportsSubquery.class::isInstance);
   }
 
-  private static boolean hasTable(LogicalPlan plan) {
-    return plan.exists(
-        new AbstractFunction1<LogicalPlan, Object>() {
-          @Override
-          public Object apply(LogicalPlan each) {
-            return isTable(each);
-          }
-        });
-  }
-
   /** Whether a node reads a table of Iceberg's. Subclasses (tables of staged rewrites among them) read in ways of their own. */
   private static boolean isTable(LogicalPlan plan) {
     return plan instanceof DataSourceV2Relation relation
@@ -101,10 +88,11 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   }
 
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
-    private final ComparedColumns compared;
+    private final LogicalPlan root;
+    private ComparedColumns compared;
 
-    WithPrunableTable(ComparedColumns compared) {
-      this.compared = compared;
+    WithPrunableTable(LogicalPlan root) {
+      this.root = root;
     }
 
     @Override
@@ -114,6 +102,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
+      compared = compared == null ? new ComparedColumns(root) : compared;
       DataSourceV2Relation relation = (DataSourceV2Relation) plan;
       return SparkInternals.withTable(
           relation, PrunableTable.before((SparkTable) relation.table(), compared.inExpressionsOnly(relation)));

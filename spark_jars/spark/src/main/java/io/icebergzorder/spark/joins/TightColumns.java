@@ -1,16 +1,13 @@
 package io.icebergzorder.spark.joins;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.Collections;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -35,22 +32,15 @@ final class TightColumns {
   /** Columns are not offered if a value lies, on average, in a larger share of the files. */
   private static final double LARGEST_SHARE = 0.5;
 
-  /** As many files of as many manifests are measured, chosen evenly, so that measuring takes no longer than planning a scan. */
   private static final int MOST_FILES = 4096;
 
+  /** The largest ones are measured, so that this takes no longer than planning a scan. */
   private static final int MOST_MANIFESTS = 32;
 
   private static final int MOST_TABLES = 200;
 
-  /** What was measured of each table; the least recently used one goes first. */
-  private static final Map<String, Measured> MEASURED =
-      Collections.synchronizedMap(
-          new LinkedHashMap<>(16, 0.75f, true) {
-            @Override
-            protected boolean removeEldestEntry(Map.Entry<String, Measured> eldest) {
-              return size() > MOST_TABLES;
-            }
-          });
+  /** What was measured of each table; all goes when there is too much. */
+  private static final Map<String, Measured> MEASURED = new ConcurrentHashMap<>();
 
   /** A table's tight columns, by field id. */
   private record Measured(long lastRewrite, long files, Set<Integer> tight) {
@@ -69,6 +59,9 @@ final class TightColumns {
     }
     long lastRewrite = lastRewrite(table, snapshot);
     long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
+    if (MEASURED.size() > MOST_TABLES) {
+      MEASURED.clear();
+    }
     return MEASURED
         .compute(
             table.uuid() + " " + table.location(),
@@ -88,7 +81,11 @@ final class TightColumns {
 
   private static Set<Integer> measure(Table table, Snapshot snapshot) {
     List<Types.NestedField> fields = table.schema().columns().stream().filter(each -> TrustedBounds.serves(each.type())).toList();
-    List<ManifestFile> manifests = someOf(snapshot.dataManifests(table.io()));
+    List<ManifestFile> manifests =
+        snapshot.dataManifests(table.io()).stream()
+            .sorted(Comparator.comparingLong(TightColumns::files).reversed())
+            .limit(MOST_MANIFESTS)
+            .toList();
     Queue<DataFile> files = new ConcurrentLinkedQueue<>();
     // Neighbours in a manifest are often neighbours in the table, so that the first ones tell little.
     long step = manifests.stream().mapToLong(TightColumns::files).sum() / MOST_FILES + 1;
@@ -97,22 +94,6 @@ final class TightColumns {
         .filter(field -> share(files, field) <= LARGEST_SHARE)
         .map(Types.NestedField::fieldId)
         .collect(Collectors.toUnmodifiableSet());
-  }
-
-  /** Manifests of files at even distances, so that those with many files are among them. */
-  private static List<ManifestFile> someOf(List<ManifestFile> manifests) {
-    if (manifests.size() <= MOST_MANIFESTS) {
-      return manifests;
-    }
-    long[] ends = new long[manifests.size()];
-    Arrays.setAll(ends, i -> files(manifests.get(i)));
-    Arrays.parallelPrefix(ends, Long::sum);
-    Set<ManifestFile> some = new LinkedHashSet<>();
-    for (int i = 0; i < MOST_MANIFESTS; i++) {
-      int place = Arrays.binarySearch(ends, ends[ends.length - 1] * (2 * i + 1) / (2 * MOST_MANIFESTS));
-      some.add(manifests.get(Math.min(place < 0 ? -place - 1 : place + 1, ends.length - 1)));
-    }
-    return new ArrayList<>(some);
   }
 
   private static long files(ManifestFile manifest) {
