@@ -3,7 +3,6 @@ package io.icebergzorder.spark.joins;
 import io.icebergzorder.spark.internals.PlannedTasks;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -25,37 +24,37 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 
 /**
- * Iceberg's scan, which takes the keys of joins on every column in which the files' bounds are tight.
+ * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns.
  *
- * <p>Keys of partition columns go to Iceberg's own filter. Keys of other columns drop whole files from those that Iceberg has planned, by
- * the bounds of each. They become no filter: nothing that reads a file knows them.
+ * <p>Keys of partition columns go to Iceberg's own filter. Keys of tight columns drop planned files by the files' own bounds. They do not
+ * filter row groups or rows.
  *
- * <p>Spark calls {@code filter} with the keys, then {@code toBatch} and {@code reportDriverMetrics}, all in one thread. What {@code
- * filter} finds is handed to these two calls alone. Iceberg's scan stays as it was but for its own filter, so that other queries that
- * share it read what they should.
+ * <p>Spark calls {@code toBatch} once before the keys arrive; then {@code filter}, {@code toBatch} and {@code reportDriverMetrics} in one
+ * thread. What {@code filter} finds is handed to the next two calls of that thread. Keys of tight columns leave no state in Iceberg's
+ * scan, which other queries may share. Partition keys do, as without the jar.
  */
 final class PrunableScan extends StandIn {
-  private static final String FILES_READ = "resultDataFiles";
-  private static final String BYTES_READ = "totalDataFileSize";
+  private static final String RESULT_DATA_FILES = "resultDataFiles";
+  private static final String TOTAL_DATA_FILE_SIZE = "totalDataFileSize";
 
-  private final SupportsRuntimeV2Filtering iceberg;
+  private final SupportsRuntimeV2Filtering icebergScan;
   private final Table table;
-  private final Set<String> withheld;
+  private final Set<String> inExpressionsOnly;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = new ThreadLocal<>();
 
-  private PrunableScan(SupportsRuntimeV2Filtering iceberg, Table table, Set<String> withheld) {
-    super(iceberg);
-    this.iceberg = iceberg;
+  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> inExpressionsOnly) {
+    super(icebergScan);
+    this.icebergScan = icebergScan;
     this.table = table;
-    this.withheld = withheld;
+    this.inExpressionsOnly = inExpressionsOnly;
   }
 
-  static Scan before(Scan iceberg, Table table, Set<String> withheld) {
-    return new PrunableScan((SupportsRuntimeV2Filtering) iceberg, table, withheld).as(Scan.class);
+  static Scan wrap(Scan scan, Table table, Set<String> inExpressionsOnly) {
+    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, inExpressionsOnly).as(Scan.class);
   }
 
-  /** One call at a time: while a batch of some files is made, the scan's files are those. */
+  /** Synchronized, because making a batch of some files replaces the scan's tasks for a moment. */
   @Override
   synchronized Object answer(Method method, Object[] arguments) throws Throwable {
     switch (method.getName()) {
@@ -69,7 +68,7 @@ final class PrunableScan extends StandIn {
         nextBatch.remove();
         return next == null ? passOn(method, arguments) : next;
       case "supportedCustomMetrics":
-        return with((CustomMetric[]) passOn(method, arguments), new FilesSkippedByJoins());
+        return append((CustomMetric[]) passOn(method, arguments), new FilesSkippedByJoins());
       case "reportDriverMetrics":
         return metrics((CustomTaskMetric[]) passOn(method, arguments));
       default:
@@ -77,91 +76,98 @@ final class PrunableScan extends StandIn {
     }
   }
 
-  private static <T> T[] with(T[] some, T another) {
-    T[] all = Arrays.copyOf(some, some.length + 1);
-    all[some.length] = another;
+  private static <T> T[] append(T[] array, T element) {
+    T[] all = Arrays.copyOf(array, array.length + 1);
+    all[array.length] = element;
     return all;
   }
 
-  /** Iceberg's metrics, with the files that are read in the place of those that it planned. */
+  /** Iceberg's metrics; the number of files and their size are those after join pruning. */
   private CustomTaskMetric[] metrics(CustomTaskMetric[] planned) {
-    Map<String, Long> read = Optional.ofNullable(nextMetrics.get()).orElse(Map.of());
+    Map<String, Long> pruned = Optional.ofNullable(nextMetrics.get()).orElse(Map.of());
     nextMetrics.remove();
-    CustomTaskMetric[] all = with(planned, new Metric(FilesSkippedByJoins.NAME, 0));
-    Arrays.setAll(all, i -> read.containsKey(all[i].name()) ? new Metric(all[i].name(), read.get(all[i].name())) : all[i]);
+    CustomTaskMetric[] all = append(planned, new Metric(FilesSkippedByJoins.NAME, 0));
+    Arrays.setAll(all, i -> pruned.containsKey(all[i].name()) ? new Metric(all[i].name(), pruned.get(all[i].name())) : all[i]);
     return all;
   }
 
   private NamedReference[] filterAttributes() {
-    NamedReference[] ofPartitions = iceberg.filterAttributes();
+    NamedReference[] partitionColumns = icebergScan.filterAttributes();
     try {
-      BatchScan scan = PlannedTasks.scan(iceberg);
-      if (scan == null || scan.snapshot() == null) {
-        return ofPartitions;
+      BatchScan scan = PlannedTasks.scan(icebergScan);
+      if (scan == null || scan.snapshot() == null) { // an empty table, or an incremental read
+        return partitionColumns;
       }
       Set<Integer> tight = TightColumns.of(table);
-      Set<String> partitions = names(ofPartitions);
+      Set<String> ofPartitions = names(partitionColumns);
       Stream<NamedReference> others =
           scan.schema().columns().stream()
-              .filter(each -> tight.contains(each.fieldId()) && !withheld.contains(each.name()))
+              .filter(each -> tight.contains(each.fieldId()) && !inExpressionsOnly.contains(each.name()))
               .map(each -> Expressions.column(SparkInternals.quoted(each.name())))
-              .filter(each -> !partitions.contains(each.toString()));
-      return Stream.concat(Arrays.stream(ofPartitions), others).toArray(NamedReference[]::new);
+              .filter(each -> !ofPartitions.contains(each.toString()));
+      return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
     } catch (RuntimeException | LinkageError e) {
-      JoinPruning.warnOnce("Joins skip no files, because the bounds of a table's files cannot be read", e);
-      return ofPartitions;
+      warn(e);
+      return partitionColumns;
     }
   }
 
+  /** References have no equality of their own in all versions of Spark. */
   private static Set<String> names(NamedReference[] columns) {
     return Arrays.stream(columns).map(Object::toString).collect(Collectors.toSet());
+  }
+
+  private void warn(Throwable cause) {
+    JoinPruning.warnOnce("Joins skip files of %s by partitions only, because its bounds cannot be read".formatted(table.name()), cause);
   }
 
   private void filter(Predicate[] predicates) {
     nextBatch.remove();
     nextMetrics.remove();
-    Set<String> partitions = names(iceberg.filterAttributes());
-    List<Predicate> ofPartitions = new ArrayList<>();
-    List<Predicate> others = new ArrayList<>();
-    for (Predicate each : predicates) {
-      boolean isOfPartition = each.children().length > 0 && partitions.contains(each.children()[0].toString());
-      (isOfPartition ? ofPartitions : others).add(each);
+    Set<String> ofPartitions = names(icebergScan.filterAttributes());
+    Map<Boolean, List<Predicate>> parted =
+        Arrays.stream(predicates)
+            .collect(Collectors.partitioningBy(each -> each.children().length > 0 && ofPartitions.contains(each.children()[0].toString())));
+    long planned = 0;
+    try {
+      planned = PlannedTasks.tasks(icebergScan).size();
+    } catch (RuntimeException | LinkageError e) {
+      warn(e);
     }
-    int planned = PlannedTasks.tasks(iceberg).size();
-    if (!ofPartitions.isEmpty()) {
-      iceberg.filter(ofPartitions.toArray(Predicate[]::new));
+    if (!parted.get(true).isEmpty()) {
+      icebergScan.filter(parted.get(true).toArray(Predicate[]::new));
     }
     try {
-      List<FileScanTask> left = PlannedTasks.tasks(iceberg).stream().map(FileScanTask.class::cast).toList();
-      List<FileScanTask> read = withKeys(left, others);
-      if (read.size() < left.size()) {
-        nextBatch.set(PlannedTasks.batch(iceberg, read));
+      List<FileScanTask> files = PlannedTasks.tasks(icebergScan).stream().map(FileScanTask.class::cast).toList();
+      List<FileScanTask> kept = filesWithKeys(files, parted.get(false));
+      if (kept.size() < files.size()) {
+        nextBatch.set(PlannedTasks.batch(icebergScan, kept));
       }
       nextMetrics.set(
           Map.of(
               FilesSkippedByJoins.NAME,
-              (long) planned - read.size(),
-              FILES_READ,
-              (long) read.size(),
-              BYTES_READ,
-              read.stream().mapToLong(each -> each.file().fileSizeInBytes()).sum()));
+              planned - kept.size(),
+              RESULT_DATA_FILES,
+              (long) kept.size(),
+              TOTAL_DATA_FILE_SIZE,
+              kept.stream().mapToLong(each -> each.file().fileSizeInBytes()).sum()));
     } catch (RuntimeException | LinkageError e) {
-      JoinPruning.warnOnce("Joins skip no files, because the bounds of a table's files cannot be read", e);
+      warn(e);
     }
   }
 
-  /** The files that may hold the keys of all predicates. */
-  private List<FileScanTask> withKeys(List<FileScanTask> files, List<Predicate> predicates) {
-    BatchScan scan = PlannedTasks.scan(iceberg);
+  /** Files whose bounds may contain at least one key of each predicate. */
+  private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
+    BatchScan scan = PlannedTasks.scan(icebergScan);
     List<ColumnKeys> keys = predicates.stream().map(each -> ColumnKeys.from(each, scan.schema())).flatMap(Optional::stream).toList();
     if (keys.isEmpty() || files.isEmpty()) {
       return files;
     }
-    Set<String> without = BoundsReader.filesWithout(table, scan, files, keys);
-    return files.stream().filter(each -> !without.contains(each.file().location())).toList();
+    Set<String> dropped = BoundsReader.filesWithout(table, scan, files, keys);
+    return files.stream().filter(each -> !dropped.contains(each.file().location())).toList();
   }
 
-  /** The metric in Spark's plans. Spark makes it by its name, so that it is public. */
+  /** The metric in Spark's plans. Public, because Spark instantiates it by the name of its class. */
   public static final class FilesSkippedByJoins extends CustomSumMetric {
     static final String NAME = "filesSkippedByJoins";
 

@@ -12,24 +12,24 @@ import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 /** Iceberg's scan builder, whose scans take the keys of joins, unless Spark relies on which files they read. */
 final class PrunableScanBuilder extends StandIn {
   private final Table table;
-  private final Set<String> withheld;
+  private final Set<String> inExpressionsOnly;
   private boolean hasLimit;
 
-  private PrunableScanBuilder(ScanBuilder iceberg, Table table, Set<String> withheld) {
+  private PrunableScanBuilder(ScanBuilder iceberg, Table table, Set<String> inExpressionsOnly) {
     super(iceberg);
     this.table = table;
-    this.withheld = withheld;
+    this.inExpressionsOnly = inExpressionsOnly;
   }
 
-  static ScanBuilder before(ScanBuilder iceberg, Table table, Set<String> withheld) {
-    return new PrunableScanBuilder(iceberg, table, withheld).as(ScanBuilder.class);
+  static ScanBuilder wrap(ScanBuilder iceberg, Table table, Set<String> inExpressionsOnly) {
+    return new PrunableScanBuilder(iceberg, table, inExpressionsOnly).as(ScanBuilder.class);
   }
 
   @Override
   Object answer(Method method, Object[] arguments) throws Throwable {
     Object answer = passOn(method, arguments);
     hasLimit |= method.getName().equals("pushLimit") && Boolean.TRUE.equals(answer);
-    return answer instanceof Scan scan && isServed(scan) ? PrunableScan.before(scan, table, withheld) : answer;
+    return answer instanceof Scan scan && isServed(scan) ? PrunableScan.wrap(scan, table, inExpressionsOnly) : answer;
   }
 
   private boolean isServed(Scan scan) {

@@ -9,22 +9,22 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 /** Iceberg's table for reading, with scans that take the keys of joins. */
 final class PrunableTable extends StandIn {
   private final SparkTable iceberg;
-  private final Set<String> withheld;
+  private final Set<String> inExpressionsOnly;
 
-  private PrunableTable(SparkTable iceberg, Set<String> withheld) {
+  private PrunableTable(SparkTable iceberg, Set<String> inExpressionsOnly) {
     super(iceberg);
     this.iceberg = iceberg;
-    this.withheld = withheld;
+    this.inExpressionsOnly = inExpressionsOnly;
   }
 
-  /** The table for a plan; {@code withheld} are columns whose keys Spark could not hand on. */
-  static Table before(SparkTable iceberg, Set<String> withheld) {
-    return new PrunableTable(iceberg, withheld).as(Table.class);
+  /** The table for a plan; {@code inExpressionsOnly} are columns whose keys Spark could not hand on. */
+  static Table wrap(SparkTable iceberg, Set<String> inExpressionsOnly) {
+    return new PrunableTable(iceberg, inExpressionsOnly).as(Table.class);
   }
 
   @Override
   Object answer(Method method, Object[] arguments) throws Throwable {
     Object answer = passOn(method, arguments);
-    return answer instanceof ScanBuilder builder ? PrunableScanBuilder.before(builder, iceberg.table(), withheld) : answer;
+    return answer instanceof ScanBuilder builder ? PrunableScanBuilder.wrap(builder, iceberg.table(), inExpressionsOnly) : answer;
   }
 }
