@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark.tables import ICEBERG, local_path, settings
 
 SETTING = "spark.iceberg-zorder.join-pruning"
+THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 FILES = 32
 GROUPS = 8
 
@@ -49,7 +50,9 @@ def star(spark: SparkSession) -> Iterator[SparkSession]:
         f"CREATE TABLE lake.db.dim USING iceberg AS SELECT id, {keys}, pmod(hash(id), 100) AS r,"
         f" cast(id DIV {6400 // GROUPS} AS int) AS g FROM range(0, 6400, 10)"
     )
-    yield spark
+    # Spark broadcasts 640 rows, and may not broadcast 6,400.
+    with settings(spark, {THRESHOLD: "50000"}):
+        yield spark
     for name in ("fact", "dim"):
         spark.sql(f"DROP TABLE lake.db.{name} PURGE")
 
@@ -233,6 +236,29 @@ def told_by(value: Any) -> Any:
     if isinstance(value, JavaArray | JavaSet):
         return sorted(str(each.name() if hasattr(each, "name") else each.toString()) for each in value)
     return value.toString() if isinstance(value, JavaObject) else value
+
+
+@pytest.mark.parametrize("hint", ["", "/*+ BROADCAST(d) */"])
+def test_a_small_table_that_comes_first_takes_no_keys(star: SparkSession, hint: str) -> None:
+    """Of each join Spark prunes one side, the left one if it can: the large table would read all of its partitions."""
+    star.sql(
+        "CREATE TABLE lake.db.parted USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('write.distribution-mode' = 'none') AS"
+        " SELECT i, r, i DIV 800 AS p FROM lake.db.fact ORDER BY p"
+    )
+    star.sql(
+        "CREATE TABLE lake.db.small USING iceberg TBLPROPERTIES ('write.distribution-mode' = 'none') AS"
+        " SELECT /*+ REPARTITION_BY_RANGE(4, p) */ cast(id AS int) AS p, id % 4 AS g FROM range(8)"
+    )
+    try:
+        with settings(star, {THRESHOLD: "50000" if not hint else "100"}):
+            for large, key, expected in (("parted", "p", 6), ("fact", "i", FILES - 1)):
+                sql = f"SELECT {hint} count(*) FROM lake.db.small d JOIN lake.db.{large} f ON d.p = f.{key} WHERE d.g = 1 AND f.r < 90"
+                query = check(star, sql)
+                assert skipped(query, "small") == ([None] if hint else [0]), large
+                assert skipped(query, large) == [expected], large
+    finally:
+        for name in ("parted", "small"):
+            star.sql(f"DROP TABLE lake.db.{name} PURGE")
 
 
 def test_gaps_between_keys_are_worth_nothing_outside_of_the_tables_values(star: SparkSession) -> None:
@@ -434,6 +460,7 @@ def test_floating_numbers_and_expressions_are_not_offered(star: SparkSession) ->
     star.sql(
         "CREATE TABLE lake.db.zeros USING iceberg AS SELECT * FROM VALUES (0.0D, 1), (double('NaN'), 2), (12.3D, 3) AS t(d, g)"
     )
+    star.conf.set(THRESHOLD, "1000")
     try:
         for group in (1, 2, 3):
             query = check(star, f"SELECT n FROM lake.db.floats JOIN lake.db.zeros USING (d) WHERE g = {group}")
@@ -446,6 +473,7 @@ def test_floating_numbers_and_expressions_are_not_offered(star: SparkSession) ->
             check(star, "SELECT n FROM lake.db.floats JOIN lake.db.zeros ON n - 1 = g WHERE g = 3"), "floats"
         ) == [0]
     finally:
+        star.conf.set(THRESHOLD, "50000")
         star.sql("DROP TABLE lake.db.floats PURGE")
         star.sql("DROP TABLE lake.db.zeros PURGE")
 

@@ -21,7 +21,9 @@ import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns.
@@ -36,6 +38,9 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 final class PrunableScan extends StandIn {
   private static final String RESULT_DATA_FILES = "resultDataFiles";
   private static final String TOTAL_DATA_FILE_SIZE = "totalDataFileSize";
+
+  /** As Spark estimates a row of one key. */
+  private static final long LEAST_BYTES_OF_A_ROW = 16;
 
   private final SupportsRuntimeV2Filtering icebergScan;
   private final Table table;
@@ -95,7 +100,7 @@ final class PrunableScan extends StandIn {
     NamedReference[] partitionColumns = icebergScan.filterAttributes();
     try {
       BatchScan scan = PlannedTasks.scan(icebergScan);
-      if (scan == null || scan.snapshot() == null) { // an empty table, or an incremental read
+      if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an empty table, an incremental read
         return partitionColumns;
       }
       Set<Integer> tight = TightColumns.of(table);
@@ -110,6 +115,15 @@ final class PrunableScan extends StandIn {
       warn(e);
       return partitionColumns;
     }
+  }
+
+  /**
+   * Whether Spark may broadcast the rows of this scan. Of each join it prunes one side only, the left one if it can: a small table that
+   * takes keys would keep the large one from taking its keys.
+   */
+  private boolean mayBeBroadcast() {
+    long rows = ((SupportsReportStatistics) icebergScan).estimateStatistics().numRows().orElse(Long.MAX_VALUE);
+    return rows <= SQLConf.get().autoBroadcastJoinThreshold() / LEAST_BYTES_OF_A_ROW;
   }
 
   /** References have no equality of their own in all versions of Spark. */

@@ -6,6 +6,7 @@ import org.apache.iceberg.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 
@@ -35,6 +36,7 @@ final class PrunableScanBuilder extends StandIn {
   private boolean isServed(Scan scan) {
     return !hasLimit
         && scan instanceof SupportsRuntimeV2Filtering
+        && scan instanceof SupportsReportStatistics
         && scan instanceof SupportsReportPartitioning partitioned
         && !(partitioned.outputPartitioning() instanceof KeyGroupedPartitioning);
   }

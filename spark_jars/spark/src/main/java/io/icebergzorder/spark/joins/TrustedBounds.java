@@ -76,12 +76,15 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
     return -MAY_BE_MILLISECONDS < micros && micros < MAY_BE_MILLISECONDS ? null : micros;
   }
 
-  /** Iceberg writes U+FFFD for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. */
+  /**
+   * Iceberg writes U+FFFD for bytes that are not UTF-8, and a file's rows may then lie outside of its bounds. If it cuts an upper bound
+   * behind this character, it writes the next one, U+FFFE.
+   */
   private static UTF8String text(ByteBuffer bound) {
     try {
       // A new decoder reports what is malformed.
       String text = StandardCharsets.UTF_8.newDecoder().decode(bound.duplicate()).toString();
-      return text.indexOf('\uFFFD') < 0 ? UTF8String.fromBytes(bytes(bound)) : null;
+      return text.indexOf('\uFFFD') < 0 && text.indexOf('\uFFFE') < 0 ? UTF8String.fromBytes(bytes(bound)) : null;
     } catch (CharacterCodingException e) {
       return null;
     }

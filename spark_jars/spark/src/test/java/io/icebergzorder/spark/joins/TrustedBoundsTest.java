@@ -130,7 +130,7 @@ class TrustedBoundsTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"4D, EFBFBD41", "EFBFBD, F09F9880", "C0, C3A9", "4D, 4DC041", "4D, EDA080", "4D, F0"})
+  @CsvSource({"4D, EFBFBD41", "EFBFBD, F09F9880", "C0, C3A9", "4D, 4DC041", "4D, EDA080", "4D, F0", "4D, 4DEFBFBE"})
   void areNotTrustedIfTextIsNotUtf8OrWasReplaced(String lower, String upper) {
     assertNull(ofText(HexFormat.of().parseHex(lower), HexFormat.of().parseHex(upper)));
   }
