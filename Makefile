@@ -87,11 +87,12 @@ dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as 
 
 test-lines: $(LINES:%=test-line/%) ## All Spark tests on every other pair of Spark and Iceberg, hours
 
-test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15; 4,000 random statements, 3
+test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15; joins of 1,000, 20; 4,000 statements, 3
 	@ZORDER_FUZZ_SEEDS=1000:2000 $(BIN)/python -m pytest tests/fuzz/test_pyiceberg.py & second=$$!; \
 	  ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest tests/fuzz && wait $$second
 	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random.py
-	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random_stars.py
+	@ZORDER_FUZZ_SEEDS=500:1000 $(BIN)/python -m pytest -m full tests/spark/test_random_joins.py & second=$$!; \
+	  ZORDER_FUZZ_SEEDS=0:500 $(BIN)/python -m pytest -m full tests/spark/test_random_joins.py && wait $$second
 	ZORDER_FUZZ_SEEDS=0:200 $(BIN)/python -m pytest tests/workload/test_soundness.py -k random
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes; soak kills PyIceberg
