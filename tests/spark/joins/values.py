@@ -75,36 +75,31 @@ def scale(rng: random.Random, of: str, transform: str) -> Scale:
         of_bytes = of in ("string", "binary")
         transform = f"truncate[{rng.choice([1, 3]) if of_bytes else step * rng.choice([5, 15])}]"
     # JSON has no infinity, and what is truncated may have more digits than its type.
-    has_edges = not (
-        is_floating(of) and transform == "identity" or of.startswith("decimal") and "truncate" in transform
-    )
-    return Scale(step, numbers, transform, edges=has_edges and rng.random() < 0.2)
+    without_edges = is_floating(of) if transform == "identity" else of.startswith("decimal") and "truncate" in transform
+    return Scale(step, numbers, transform, edges=not without_edges and rng.random() < 0.2)
 
 
 def value(of: str, number: int, by: Scale) -> Any:
     """A value as ``tests.fuzz.types`` has them; numbers outside of the scale have values, too."""
     if by.edges and number in (by.low, by.high) and (edge := _edge(of, number == by.high)) is not None:
         return edge
-    spread = number * by.step
+    spread, place = number * by.step, number - by.low
     if of == "boolean":
         return number % 2 == 0
-    if of in ("int", "long"):
-        return spread
     if is_floating(of):
         return {-1: -0.0, 7: float("nan")}.get(number, spread / 4)
     if of.startswith("decimal"):
-        _, digits = decimal_of(of)
-        return Decimal(f"{spread}E-{digits}")
-    if of == "date":
-        return spread
+        return Decimal(f"{spread}E-{decimal_of(of)[1]}")
     if of in ("timestamp", "timestamptz"):
         return spread * 1_000_000 + number % 3 * 1000
     if of == "string":
-        place = number - by.low
         return _TEXTS[place] if 0 <= place < len(_TEXTS) else f"zz {number:05}"
     if of == "binary":
-        place = number - by.low
         return _BLOBS[place] if 0 <= place < len(_BLOBS) else b"zz" + (number + 10_000).to_bytes(3, "big")
+    return _bytes(of, number, by) if of == "uuid" or of.startswith("fixed") else spread
+
+
+def _bytes(of: str, number: int, by: Scale) -> bytes:
     if of == "uuid" and by.step != 1:
         return hashlib.md5(str(number).encode()).digest()
     # Half of them have the first bit, which makes signed numbers negative.
