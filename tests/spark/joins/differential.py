@@ -96,6 +96,8 @@ class Comparison:
         """Run a query in both settings."""
         chosen = self._settings()
         sql = self._format(QUERIES[kind], source)
+        if self.rng.random() < 0.5:
+            sql = re.sub(r"^SELECT|(?<=^WITH part AS \()SELECT", "SELECT /*+ BROADCAST(d) */", sql)
         found = {}
         with settings(self.spark, chosen):
             for setting in ("off", "auto"):
