@@ -94,4 +94,4 @@ def _writers(of: str, version: int) -> list[str]:
         left_out |= {"equality deletes", "equality deletes with wrong values", "position deletes"}
     found = [each for each in WRITERS if each not in left_out]
     # What only some types have comes more often.
-    return found + [each for each in found if each in ("text that is not UTF-8", "milliseconds")] * 3
+    return found + ["text that is not UTF-8"] * 8 * (of == "string") + ["milliseconds"] * 2 * ("timestamp" in of)

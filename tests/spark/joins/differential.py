@@ -18,7 +18,7 @@ from tests.fuzz.types import Struct
 from tests.spark.joins import other_writers, values
 from tests.spark.joins.cases import Case
 from tests.spark.joins.random_table import RandomTable, Source, small_side
-from tests.spark.joins.statements import CHANGES_SQL, QUERIES
+from tests.spark.joins.statements import BY_OTHER_COLUMNS, CHANGES_SQL, QUERIES
 from tests.spark.joins.tables import IcebergTable
 from tests.spark.tables import settings
 
@@ -51,7 +51,7 @@ class Tally:
 
 
 def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list[str]:
-    """Make the case's table and compare; returns what is wrong."""
+    """Make the case's table and compare some queries, the first ones always; returns what is wrong."""
     rng = random.Random(f"{case.seed} run")
     unique = uuid.uuid4().hex[:6]
     fact = IcebergTable(spark, f"t_{case.seed}_{unique}")
@@ -68,7 +68,8 @@ def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list
                 comparison.compare("inner", made.sources[-1])
                 for writer in case.writers:
                     other_writers.write(made, writer, "side" if case.branch else "main")
-            for kind in ["inner", *rng.sample(sorted(QUERIES), queries)][:queries]:
+            kinds = ["inner", rng.choice(BY_OTHER_COLUMNS), *rng.sample(sorted(QUERIES), queries)]
+            for kind in kinds[:queries]:
                 comparison.compare(kind, rng.choice(made.sources))
             if case.change:
                 comparison.compare_change(case.change)

@@ -144,8 +144,9 @@ class RandomTable:
         rng = self.rng
         nulls = rng.choice([0, 0, 0.1, 0.4])
         found = []
-        for _ in range(count):
-            number = rng.choice(numbers or range(by.low, by.high + 1))
+        drawn = rng.choices(numbers or range(by.low, by.high + 1), k=count)
+        # Ids rise with the keys, as they do where rows come in the order of a date.
+        for number in sorted(drawn) if self.case.clustered else drawn:
             value = None if rng.random() < nulls else values.value(of, number, by)
             found.append((number, self.row(key, value, (number - by.low) // 4)))
         return found
@@ -208,15 +209,14 @@ def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
     table.create(columns, [], {"format-version": "2"})
     known = range(by.low, by.high + 1)
     start = rng.choice(known)
-    wanted = rng.choice(
-        [
-            range(start, start + rng.randint(1, 6)),
-            rng.sample(known, rng.randint(1, 6)),
-            [by.low, by.high, by.high + 50],
-            range(by.low - 150, by.high + 150),
-            [],
-        ]
-    )
+    some = [
+        range(start, start + rng.randint(1, 6)),
+        rng.sample(known, rng.randint(1, 6)),
+        [by.low, by.high, by.high + 50],
+        range(by.low - 150, by.high + 150),
+        [],
+    ]
+    (wanted,) = rng.choices(some, [3, 3, 1, 1.5, 0.5])
     groups = [(0, each) for each in wanted] + [(rng.randint(1, 3), each) for each in rng.sample(known, 10)]
     keys: dict[Any, tuple[Any, int, int]] = {}
     for group, number in groups:
@@ -224,7 +224,7 @@ def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
         keys.setdefault(
             values.joined(case.type, key), (values.converted(key, case.type, of), (number - by.low) // 4, group)
         )
-    if of == "string":
+    if case.type == "string":
         keys |= {text: (text, 1, 0) for text in rng.choice([(), (), ("Mé",), ("Mé", BAD_TEXT)])}
     rows = [(*told, place * 7) for place, told in enumerate(keys.values(), 1)]
     rows += [(None, 1, group, -1) for group in rng.choice([(), (1,), (0, 1)])]

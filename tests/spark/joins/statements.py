@@ -27,6 +27,9 @@ QUERIES = {
     "grouped": "SELECT f.id, d.w FROM {f} JOIN (SELECT d.k, max(d.w) AS w FROM {d} d WHERE {g} GROUP BY d.k) d ON {k} = d.k",
 }
 
+BY_OTHER_COLUMNS = ("two keys", "two small sides", "another key")
+"""Those whose keys are of columns that no table of the fuzzer is partitioned by."""
+
 _SOURCE = "(SELECT d.k, d.m, d.w FROM {d} d WHERE {g}) s"
 
 CHANGES_SQL = {

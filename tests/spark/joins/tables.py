@@ -16,7 +16,7 @@ from tests.fuzz.transforms import apply
 from tests.fuzz.types import Leaf, Struct, leaves, parse
 from tests.fuzz.writing import Written
 from tests.spark.joins.values import in_partition
-from tests.spark.tables import CATALOG
+from tests.spark.tables import CATALOG, ICEBERG
 
 _CONTENTS = ("data", "position-deletes", "equality-deletes")
 _COUNTS = ("value_counts", "null_value_counts", "nan_value_counts")
@@ -121,14 +121,17 @@ class IcebergTable:
         self.commit(update if branch == "main" else update.toBranch(branch))
 
     def _content_file(self, table: JavaObject, file: Written) -> JavaObject:
-        spec = table.specs().get(file.spec_id)
-        record, types = file.record, self._partition_types(table, spec)
+        spec, record = table.specs().get(file.spec_id), file.record
+        content, partition = _CONTENTS[file.content], _partition(spec, file.partition)
+        if ICEBERG < (1, 11):
+            content = content.upper().replace("-", "_")
         found = {
             "spec-id": file.spec_id,
-            "content": _CONTENTS[file.content],
+            "content": content,
             "file-path": file.path,
             "file-format": "parquet",
-            "partition": [in_partition(value, of) for value, of in zip(file.partition, types, strict=True)],
+            # Iceberg 1.10 has an object where later releases have an array.
+            "partition": partition if ICEBERG < (1, 11) else list(partition.values()),
             "file-size-in-bytes": record["file_size_in_bytes"],
             "record-count": record["record_count"],
         }
@@ -137,17 +140,11 @@ class IcebergTable:
                 found[name.replace("_", "-")] = {"keys": list(counts), "values": list(counts.values())}
         for name in ("lower_bounds", "upper_bounds"):
             if bounds := record.get(name):
-                found[name.replace("_", "-")] = {
-                    "keys": list(bounds),
-                    "values": [each.hex().upper() for each in bounds.values()],
-                }
+                in_hexadecimal = [each.hex().upper() for each in bounds.values()]
+                found[name.replace("_", "-")] = {"keys": list(bounds), "values": in_hexadecimal}
         if record.get("equality_ids"):
             found["equality-ids"] = record["equality_ids"]
         return self.iceberg.ContentFileParser.fromJson(self._mapper.readTree(json.dumps(found)), spec)
-
-    def _partition_types(self, table: JavaObject, spec: JavaObject) -> list[str]:
-        fields = spec.partitionType().fields()
-        return [str(fields[place].type().toString()).replace(" ", "") for place in range(fields.size())]
 
     def partition_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The partition in which a row of the current schema belongs by the current spec."""
@@ -190,6 +187,15 @@ class IcebergTable:
     def refs(self) -> JavaObject:
         """Branches and tags, to be changed."""
         return self.java().manageSnapshots()
+
+
+def _partition(spec: JavaObject, values: Sequence[Any]) -> dict[str, Any]:
+    """A partition in JSON, by the ids of its fields."""
+    fields = spec.partitionType().fields()
+    found = [fields[place] for place in range(fields.size())]
+    types = [str(each.type().toString()).replace(" ", "") for each in found]
+    ids = [str(each.fieldId()) for each in found]
+    return {id_: in_partition(value, of) for id_, value, of in zip(ids, values, types, strict=True)}
 
 
 def _transformed(transform: str, of: str, value: Any) -> Any:
