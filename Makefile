@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-fuzz-lines test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ test: $(INSTALLED) $(JAR) ## Run every check, and the tests that need this machi
 
 test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed .venv-readers/.installed ## Run all there is: other servers, versions, random tables, kills; hours
 	$(BIN)/python -m pytest
-	@$(MAKE) --no-print-directory test-airflow test-iceberg test-lines test-fuzz test-kills soak
+	@$(MAKE) --no-print-directory test-airflow test-iceberg test-lines test-fuzz test-fuzz-lines test-kills soak
 
 test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, Sparks of their own, about 8 minutes
 	$(BIN)/python -m pytest -m way
@@ -87,12 +87,14 @@ dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as 
 
 test-lines: $(LINES:%=test-line/%) ## All Spark tests on every other pair of Spark and Iceberg, hours
 
-test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15; 4,000 random statements, 3
+test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15; joins of 1,000, 20; 4,000 statements, 3
 	@ZORDER_FUZZ_SEEDS=1000:2000 $(BIN)/python -m pytest tests/fuzz/test_pyiceberg.py & second=$$!; \
 	  ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest tests/fuzz && wait $$second
 	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random.py
-	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random_stars.py
+	ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest -m full --numprocesses 2 tests/spark/test_random_joins.py
 	ZORDER_FUZZ_SEEDS=0:200 $(BIN)/python -m pytest tests/workload/test_soundness.py -k random
+
+test-fuzz-lines: $(LINES:%=test-fuzz-line/%) ## Joins of 200 random tables on every other pair of Spark and Iceberg, about half an hour
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes; soak kills PyIceberg
 	$(BIN)/python -m tests.soak.kills
@@ -111,6 +113,12 @@ test-line/%:
 	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not way' --numprocesses 2 --dist loadscope tests/spark
+
+test-fuzz-line/%:
+	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
+	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && ZORDER_FUZZ_SEEDS=0:200 \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m full --numprocesses 2 tests/spark/test_random_joins.py
 
 test-version/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed

@@ -252,6 +252,10 @@ def to_arrow(values: Sequence[Any], of: Type) -> pa.Array:
         return pa.array(values, pa.int64()).cast(target)
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, pa.array(values, target.storage_type))
+    if of == "string":
+        # Text that is not UTF-8 has its bytes escaped, as Python has them.
+        raw = [None if value is None else value.encode("utf-8", "surrogateescape") for value in values]
+        return pa.array(raw, pa.binary()).view(target)
     return pa.array(values, target)
 
 
@@ -364,7 +368,7 @@ def to_bytes(value: Any, of: str) -> bytes:
         return struct.pack(_FORMATS[of], value)
     if of.startswith("decimal"):
         return unscaled_bytes(unscaled(value, of))
-    return value.encode() if isinstance(value, str) else bytes(value)
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
 
 
 def unscaled(value: Decimal, of: str) -> int:

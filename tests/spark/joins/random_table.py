@@ -1,0 +1,232 @@
+"""A random table as a case has it, and the small side of its joins."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.fuzz import types as ty
+from tests.fuzz.model import DATA
+from tests.fuzz.types import Field, Leaf, Struct, identity
+from tests.fuzz.writing import Style, Written, write_file
+from tests.spark.joins import values
+from tests.spark.joins.cases import Case
+from tests.spark.joins.tables import IcebergTable, PartitionField
+from tests.spark.joins.values import BAD_TEXT
+
+Row = tuple[Any, ...]
+FILES = 12
+ROWS = 160
+
+
+@dataclass(frozen=True)
+class Source:
+    """A state of the table that queries can read, with what its key is called there."""
+
+    relation: str
+    key: str
+
+
+@dataclass
+class RandomTable:
+    """The large side of the joins, and its history."""
+
+    table: IcebergTable
+    case: Case
+    rng: random.Random
+    log: list[str] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    written: list[tuple[Written, Struct, list[Row]]] = field(default_factory=list)
+    ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def make(self) -> None:
+        """Create the table with its files, some before the key's column became what it is, and some after."""
+        case, by = self.case, self.case.scale
+        evolution = case.evolution
+        first_type = values.NARROWER[case.type] if evolution == "promote" else case.type
+        if evolution == "drop and add":
+            first_type = self.rng.choice([case.type, self.rng.choice(values.TYPES)])
+        first_name = None if evolution in ("added", "default") else "old" if evolution == "rename" else "k"
+        transform = "none" if evolution in ("drop and add", "added", "default", "new spec") else by.transform
+        self.table.create(*self._columns(first_name, first_type, transform), self._properties())
+        self.log.append(f"created with {first_name} {first_type} by {transform}")
+        others = values.scale(self.rng, first_type, "none") if evolution == "drop and add" else by
+        self.table.add(
+            self.files(self.numbered_rows(first_type, others, first_name), FILES if evolution == "none" else FILES // 2)
+        )
+        if evolution != "none" or self.rng.random() < 0.3:
+            self._remember(first_name if first_type == case.type or evolution == "promote" else None)
+        if evolution != "none":
+            self._evolve(evolution)
+            self.table.add(self.files(self.numbered_rows(case.type, by, "k"), FILES - FILES // 2))
+        self.sources += [Source(f"{self.table.sql_name} f", self._sql("k"))] * 4
+        if case.branch:
+            # The branch's snapshot has the table's current schema: Iceberg 1.12 fails on keys of an older one's partitions.
+            self.table.commit(self.table.refs().createBranch("side", self.table.head()))
+            self.sources += [Source(f"{self.table.on('side')} f", self._sql("k"))] * 6
+
+    def _remember(self, key: str | None) -> None:
+        """Have queries of the table as it is now, later on."""
+        head = self.table.head()
+        self.table.commit(self.table.refs().createTag("start", head))
+        if key:
+            version = self.rng.choice(["'start'", head])
+            self.sources.append(Source(f"{self.table.sql_name} VERSION AS OF {version} f", self._sql(key)))
+
+    def _columns(self, key: str | None, of: str, transform: str) -> tuple[Struct, list[PartitionField]]:
+        """The first schema, with ids as Iceberg gives them: those inside a struct come last."""
+        keys = [] if key is None else [Field(0, key, of)]
+        others = [Field(0, "m", "int"), Field(0, "v", "int")]
+        if self.case.nested:
+            inner = Struct(
+                tuple(replace(each, id=5 + place) for place, each in enumerate([Field(0, "x", "int"), *keys]))
+            )
+            columns, key_id = [Field(0, "id", "long"), Field(0, "st", inner), *others], 6
+        else:
+            columns, key_id = [Field(0, "id", "long"), *keys, *others], 2
+        schema = Struct(tuple(replace(each, id=place) for place, each in enumerate(columns, 1)))
+        return schema, [] if transform == "none" else [PartitionField("p", transform, key_id)]
+
+    def _properties(self) -> dict[str, str]:
+        mode = self.case.mode
+        return {
+            "format-version": str(self.case.version),
+            **{f"write.{each}.mode": mode for each in ("delete", "update", "merge")},
+            "write.distribution-mode": "none",
+            "write.spark.fanout.enabled": "true",
+            "read.parquet.vectorization.enabled": str(self.case.vectorized).lower(),
+            "commit.retry.min-wait-ms": "1",
+        }
+
+    def _path(self, name: str) -> tuple[str, ...]:
+        return ("st", name) if self.case.nested else (name,)
+
+    def _sql(self, name: str) -> str:
+        return ".".join(("f", *self._path(name)))
+
+    def _evolve(self, evolution: str) -> None:
+        case, table, key = self.case, self.table, ".".join(self._path("k"))
+        parent = ("st",) if case.nested else ()
+        added = ("addColumn", *parent, "k", table.type_of(case.type))
+        if evolution == "rename":
+            table.evolve(("renameColumn", ".".join(self._path("old")), "k"))
+        elif evolution == "promote":
+            table.evolve(("updateColumn", key, table.type_of(case.type)))
+        elif evolution == "drop and add":
+            table.evolve(("deleteColumn", key))
+            table.evolve(added)
+        elif evolution == "added":
+            table.evolve(added)
+        elif evolution == "default":
+            number = self.rng.randint(case.scale.low, case.scale.high)
+            default = values.value(case.type, number, case.scale)
+            if not ty.is_nan(default):
+                added = (*added, table.default_of(default, case.type))
+            table.evolve(added)
+        if evolution in ("drop and add", "added", "default", "new spec"):
+            if evolution == "new spec":
+                table.partition_by("m", "bucket[2]", "q")
+                self.table.add(self.files(self.numbered_rows(case.type, case.scale, "k", 20), 2))
+            table.partition_by(key, case.transform, "p")
+        self.log.append(evolution)
+
+    def key(self) -> Leaf:
+        """The key's column."""
+        return self.table.leaf(self._path("k"))
+
+    def numbered_rows(
+        self, of: str, by: values.Scale, key: str | None, count: int = ROWS, numbers: Sequence[int] = ()
+    ) -> list[tuple[int, Row]]:
+        """Draw rows, each with the number of its key."""
+        rng = self.rng
+        nulls = rng.choice([0, 0, 0.1, 0.4])
+        found = []
+        drawn = rng.choices(numbers or range(by.low, by.high + 1), k=count)
+        # Ids rise with the keys, as they do where rows come in the order of a date.
+        for number in sorted(drawn) if self.case.clustered else drawn:
+            value = None if rng.random() < nulls else values.value(of, number, by)
+            found.append((number, self.row(key, value, (number - by.low) // 4)))
+        return found
+
+    def some_rows(self, count: int = 12) -> list[tuple[int, Row]]:
+        """Draw a few rows of neighbouring keys."""
+        by = self.case.scale
+        start = self.rng.randint(by.low, by.high)
+        return self.numbered_rows(self.case.type, by, "k", count, range(start, min(start + 5, by.high) + 1))
+
+    def row(self, key: str | None, value: Any, m: int) -> Row:
+        """A row of the current schema."""
+        held = {"id": next(self.ids), "m": m, "v": self.rng.randrange(100), key: value, "x": 1}
+        return tuple(
+            tuple(held[inner.name] for inner in each.type.fields) if isinstance(each.type, Struct) else held[each.name]
+            for each in self.table.schema().fields
+        )
+
+    def files(self, numbered: list[tuple[int, Row]], count: int, **how: Any) -> list[Written]:
+        """Write rows to files, each of one partition and, if the case says so, of neighbouring keys."""
+        parts: dict[Any, tuple[Row, list[tuple[int, Row]]]] = {}
+        for number, row in numbered:
+            partition = self.table.partition_of(row)
+            parts.setdefault(identity(partition), (partition, []))[1].append((number, row))
+        each_part = max(1, round(count / len(parts)))
+        written = []
+        for partition, part in parts.values():
+            if self.case.clustered:
+                part.sort(key=lambda pair: pair[0])
+            size = -(-len(part) // each_part)
+            cuts = [part[start : start + size] for start in range(0, len(part), size)]
+            written += [self.file([row for _, row in cut], partition, **how) for cut in cuts]
+        return written
+
+    def file(self, rows: list[Row], partition: Row, style: Style | None = None, **how: Any) -> Written:
+        """Write a file by the current schema and spec."""
+        style = style or Style.draw(self.rng, len(rows))
+        style = replace(style, nanoseconds=None, bounds="truncated" if style.bounds == "none" else style.bounds)
+        schema, spec_id = self.table.schema(), self.table.spec_id()
+        file = write_file(self.table.location(), schema, rows, style, spec_id=spec_id, partition=partition, **how)
+        if file.content == DATA:
+            self.written.append((file, schema, rows))
+        return file
+
+    def current_rows(self) -> list[Row]:
+        """The rows of files that were written by the current schema and spec."""
+        schema, spec_id = self.table.schema(), self.table.spec_id()
+        return [row for file, then, rows in self.written if then == schema and file.spec_id == spec_id for row in rows]
+
+    def rows_of(self, file: Written) -> list[Row]:
+        """The rows of a file."""
+        return next(rows for each, _, rows in self.written if each is file)
+
+
+def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
+    """Make a table of keys, each once: group 0 has few of them, or many, or neighbours; returns the type of the keys."""
+    of = values.WIDER.get(case.type, case.type) if rng.random() < 0.15 else case.type
+    by = case.scale
+    columns = Struct((Field(1, "k", of), Field(2, "m", "int"), Field(3, "g", "int"), Field(4, "w", "long")))
+    table.create(columns, [], {"format-version": "2"})
+    known = range(by.low, by.high + 1)
+    start = rng.choice(known)
+    some = [
+        range(start, start + rng.randint(1, 6)),
+        rng.sample(known, rng.randint(1, 6)),
+        [by.low, by.high, by.high + 50],
+        range(by.low - 150, by.high + 150),
+        [],
+    ]
+    (wanted,) = rng.choices(some, [3, 3, 1, 1.5, 0.5])
+    groups = [(0, each) for each in wanted] + [(rng.randint(1, 3), each) for each in rng.sample(known, 10)]
+    keys: dict[Any, tuple[Any, int, int]] = {}
+    for group, number in groups:
+        key = values.value(case.type, number, by)
+        keys.setdefault(
+            values.joined(case.type, key), (values.converted(key, case.type, of), (number - by.low) // 4, group)
+        )
+    if case.type == "string":
+        keys |= {text: (text, 1, 0) for text in rng.choice([(), (), ("Mé",), ("Mé", BAD_TEXT)])}
+    rows = [(*told, place * 7) for place, told in enumerate(keys.values(), 1)]
+    rows += [(None, 1, group, -1) for group in rng.choice([(), (1,), (0, 1)])]
+    table.add([write_file(table.location(), columns, rows, Style())])
+    return of

@@ -1,0 +1,212 @@
+"""Tables whose bounds do not tell what a join may skip: each of these queries lost or doubled rows once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from py4j.java_gateway import JavaObject
+from pyspark.sql import SparkSession
+
+from tests.fuzz.model import EQUALITY_DELETES
+from tests.fuzz.types import Field, Struct
+from tests.fuzz.writing import Style, write_file
+from tests.spark.joins.tables import IcebergTable, PartitionField
+from tests.spark.tables import settings
+from tests.spark.test_join_pruning import check, metric, skipped
+
+UUID = "concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), substr(h, 13, 4), substr(h, 17, 4), substr(h, 21, 12))"
+"""A UUID of a row, any bits, from its hash in hexadecimal numbers."""
+
+
+@contextmanager
+def dropped(spark: SparkSession, *names: str) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for name in names:
+            spark.sql(f"DROP TABLE IF EXISTS lake.db.{name} PURGE")
+
+
+@pytest.fixture(scope="module")
+def uuids(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session with a table of 2,000 UUIDs, and their keys: group 1 has 250 of them, group 2 has 200 and 50 others."""
+    hashed = "SELECT id, md5(cast(id AS string)) AS h FROM range({})"
+    with dropped(spark, "uuids", "uuid_keys"):
+        schema = Struct((Field(1, "id", "long"), Field(2, "u", "uuid"), Field(3, "n", "int")))
+        partitions = [PartitionField("u_bucket", "bucket[4]", 2)]
+        IcebergTable(spark, "uuids").create(schema, partitions, {"write.distribution-mode": "hash"})
+        spark.sql(f"INSERT INTO lake.db.uuids SELECT id, {UUID}, 0 FROM ({hashed.format(2000)})")
+        spark.sql(
+            f"CREATE TABLE lake.db.uuid_keys USING iceberg AS SELECT {UUID} AS k, CASE WHEN id % 8 = 0 AND id < 2000 THEN 1"
+            f" WHEN id % 8 = 1 AND id < 1600 OR id >= 2000 THEN 2 ELSE 0 END AS g FROM ({hashed.format(2050)})"
+        )
+        yield spark
+
+
+class TestUuidsInBuckets:
+    """Iceberg 1.12 compares bounds of UUIDs as signed numbers, and they are written as unsigned ones."""
+
+    def test_a_join_finds_all_rows(self, uuids: SparkSession) -> None:
+        sql = "SELECT t.* FROM lake.db.uuids t JOIN lake.db.uuid_keys d ON t.u = d.k WHERE g = 1"
+        assert check(uuids, sql).count() == 250
+
+    @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+    @pytest.mark.parametrize(
+        ("statement", "left"),
+        [
+            (
+                "MERGE INTO {t} t USING (SELECT k FROM lake.db.uuid_keys WHERE g = 2) d ON t.u = d.k"
+                " WHEN MATCHED THEN UPDATE SET t.n = 1 WHEN NOT MATCHED THEN INSERT (id, u, n) VALUES (-1, d.k, 2)",
+                {0: 1800, 1: 200, 2: 50},
+            ),
+            (
+                "UPDATE {t} SET n = 1 WHERE u IN (SELECT k FROM lake.db.uuid_keys WHERE g = 1)",
+                {0: 1750, 1: 250},
+            ),
+            (
+                "DELETE FROM {t} t WHERE EXISTS (SELECT 1 FROM lake.db.uuid_keys d WHERE d.k = t.u AND g = 1)",
+                {0: 1750},
+            ),
+        ],
+        ids=["merge", "update", "delete"],
+    )
+    def test_statements_change_all_rows(
+        self, uuids: SparkSession, statement: str, left: dict[int, int], mode: str
+    ) -> None:
+        modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+        uuids.sql(f"ALTER TABLE lake.db.uuids SET TBLPROPERTIES ({modes})")
+        table = IcebergTable(uuids, "uuids")
+        head = table.head()
+        try:
+            uuids.sql(statement.format(t="lake.db.uuids"))
+            assert dict(uuids.table("lake.db.uuids").groupBy("n").count().collect()) == left
+        finally:
+            table.commit(table.refs().rollbackTo(head))
+
+
+class TestTextThatIsNotUtf8:
+    """The bound of 'M\\xC0A' has U+FFFD for what is not UTF-8, and so lies above 'Mé', which is greater than the text."""
+
+    BAD = "SELECT /*+ COALESCE(1) */ s FROM VALUES (cast(X'4DC041' AS string)), ('Mé') AS t(s)"
+    JOIN = "SELECT t.s FROM {t} t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+
+    @pytest.fixture
+    def texts(self, spark: SparkSession) -> Iterator[SparkSession]:
+        with dropped(spark, "bad_texts", "texts"):
+            spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('Mé', 1), ('x', 2) AS t(k, g)")
+            yield spark
+
+    @staticmethod
+    def create(spark: SparkSession, partitioned: str) -> None:
+        """Twelve files whose text is UTF-8, and which lie apart."""
+        spark.sql(
+            f"CREATE TABLE lake.db.bad_texts (s string) USING iceberg {partitioned}"
+            " TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true')"
+        )
+        letters = "SELECT concat(substr('abcdefghijkl', cast(id AS int) + 1, 1), 'z') AS s FROM range(12)"
+        spark.sql(f"INSERT INTO lake.db.bad_texts SELECT /*+ REPARTITION_BY_RANGE(12, s) */ s FROM ({letters})")
+        assert len(spark.table("lake.db.bad_texts.files").collect()) == 12
+
+    def test_it_may_be_the_source_of_a_partition(self, texts: SparkSession) -> None:
+        self.create(texts, "PARTITIONED BY (truncate(1, s))")
+        texts.sql(f"INSERT INTO lake.db.bad_texts {self.BAD}")
+        assert check(texts, self.JOIN.format(t="lake.db.bad_texts")).count() == 1
+
+    def test_it_may_be_on_a_branch(self, texts: SparkSession) -> None:
+        self.create(texts, "")
+        texts.sql("ALTER TABLE lake.db.bad_texts CREATE BRANCH side")
+        texts.sql(f"INSERT INTO lake.db.bad_texts.branch_side {self.BAD}")
+        assert check(texts, self.JOIN.format(t="lake.db.bad_texts.branch_side")).count() == 1
+
+    def test_it_may_come_after_a_query(self, texts: SparkSession) -> None:
+        self.create(texts, "")
+        query = check(texts, self.JOIN.format(t="lake.db.bad_texts"))
+        assert (query.count(), skipped(query, "bad_texts")) == (0, [12])
+        texts.sql(f"INSERT INTO lake.db.bad_texts {self.BAD}")
+        assert check(texts, self.JOIN.format(t="lake.db.bad_texts")).count() == 1
+
+
+def test_equality_deletes_with_wrong_values_in_other_columns(spark: SparkSession) -> None:
+    """Only what they delete by need be right in their files, as the rows are read."""
+    table = IcebergTable(spark, "wrong_deletes")
+    schema = Struct((Field(1, "id", "long"), Field(2, "k", "int")))
+    with dropped(spark, "wrong_deletes", "some_keys"):
+        spark.sql(
+            "CREATE TABLE lake.db.some_keys USING iceberg AS SELECT cast(id AS int) AS k, id DIV 20 AS g FROM range(40)"
+        )
+        table.create(schema, [], {"format-version": "2"})
+        files = [[(place, place) for place in range(start, start + 10)] for start in range(0, 80, 10)]
+        table.add([write_file(table.location(), schema, each, Style()) for each in files])
+        deleted = [(id_, 1000) for id_ in (3, 5, 15)]
+        table.add([write_file(table.location(), schema, deleted, Style(), content=EQUALITY_DELETES, equality_ids=[1])])
+        sql = "SELECT t.* FROM lake.db.wrong_deletes t JOIN lake.db.some_keys d ON t.k = d.k WHERE g = 0"
+        assert check(spark, sql).count() == 17
+
+
+def every_scan(plan: JavaObject) -> Iterator[JavaObject]:
+    """All scans of an executed plan: those of a command, of finished stages, and of subqueries, which find a statement's files."""
+    name = plan.getClass().getSimpleName()
+    if name == "CommandResultExec":
+        yield from every_scan(plan.commandPhysicalPlan())
+    elif name == "AdaptiveSparkPlanExec":
+        yield from every_scan(plan.executedPlan())
+    elif name.endswith("QueryStageExec"):
+        yield from every_scan(plan.plan())
+    elif name == "BatchScanExec":
+        yield plan
+    for others in (plan.children(), plan.subqueries()):
+        for place in range(others.size()):
+            yield from every_scan(others.apply(place))
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE INTO lake.db.changing t USING (SELECT i FROM lake.db.few WHERE g = 3) d ON t.i = d.i WHEN MATCHED THEN UPDATE SET t.r = -1",
+        "UPDATE lake.db.changing SET r = -1 WHERE i IN (SELECT i FROM lake.db.few WHERE g = 3)",
+        "DELETE FROM lake.db.changing t WHERE EXISTS (SELECT 1 FROM lake.db.few d WHERE d.i = t.i AND g = 3)",
+    ],
+    ids=["merge", "update", "delete"],
+)
+def test_statements_that_change_a_table_are_left_alone(spark: SparkSession, statement: str, mode: str) -> None:
+    """A scan that takes keys has a metric more; the search for the files of a copy-on-write statement is a query of its own."""
+    with dropped(spark, "changing", "few"):
+        modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+        spark.sql(
+            f"CREATE TABLE lake.db.changing USING iceberg TBLPROPERTIES ({modes}) AS"
+            " SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, 0 AS r FROM (SELECT cast(id AS int) AS i FROM range(800))"
+        )
+        spark.sql(
+            "CREATE TABLE lake.db.few USING iceberg AS SELECT cast(id AS int) AS i, id DIV 100 AS g FROM range(0, 800, 10)"
+        )
+        done = spark.sql(statement)
+        scans = [
+            scan
+            for scan in every_scan(done._jdf.queryExecution().executedPlan())
+            if str(scan.table().name()).endswith(".changing")
+        ]
+        assert scans
+        assert [metric(scan, "filesSkippedByJoins") for scan in scans] == [None] * len(scans)
+
+
+def test_imported_timestamps_of_milliseconds(spark: SparkSession, tmp_path: Path) -> None:
+    """Iceberg takes the bounds of an imported file for microseconds, so that a filter loses its rows; a join must not."""
+    times = "SELECT timestamp_seconds(1577836800 + id * 86400) AS t, id FROM range({})"
+    with dropped(spark, "times", "some_times"):
+        sorted_ = f"SELECT /*+ REPARTITION_BY_RANGE(12, t) */ t FROM ({times.format(120)})"
+        spark.sql(f"CREATE TABLE lake.db.times USING iceberg AS {sorted_}")
+        spark.sql(
+            f"CREATE TABLE lake.db.some_times USING iceberg AS SELECT t, id DIV 10 AS g FROM ({times.format(400)})"
+        )
+        with settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+            imported = spark.sql(f"SELECT t FROM ({times.format(210)}) WHERE id >= 200").coalesce(1)
+            imported.write.parquet(str(tmp_path / "imported"))
+        source = f"`parquet`.`{tmp_path / 'imported'}`"
+        spark.sql(f"CALL lake.system.add_files(table => 'db.times', source_table => '{source}')")
+        assert len(spark.table("lake.db.times.files").collect()) == 13
+        sql = "SELECT /*+ BROADCAST(d) */ t.t FROM lake.db.times t JOIN lake.db.some_times d ON t.t = d.t WHERE g = 20"
+        assert check(spark, sql).count() == 10
