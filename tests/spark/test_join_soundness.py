@@ -15,10 +15,17 @@ from tests.fuzz.types import Field, Struct
 from tests.fuzz.writing import Style, write_file
 from tests.spark.joins.tables import IcebergTable, PartitionField
 from tests.spark.tables import settings
-from tests.spark.test_join_pruning import check, metric, skipped
+from tests.spark.test_join_pruning import THRESHOLD, check, metric, skipped
 
 UUID = "concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), substr(h, 13, 4), substr(h, 17, 4), substr(h, 21, 12))"
 """A UUID of a row, any bits, from its hash in hexadecimal numbers."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_table_is_small(spark: SparkSession) -> Iterator[None]:
+    """Tables that Spark may broadcast take no keys; hints broadcast the other sides."""
+    with settings(spark, {THRESHOLD: "100"}):
+        yield
 
 
 @contextmanager
@@ -50,7 +57,7 @@ class TestUuidsInBuckets:
     """Iceberg 1.12 compares bounds of UUIDs as signed numbers, and they are written as unsigned ones."""
 
     def test_a_join_finds_all_rows(self, uuids: SparkSession) -> None:
-        sql = "SELECT t.* FROM lake.db.uuids t JOIN lake.db.uuid_keys d ON t.u = d.k WHERE g = 1"
+        sql = "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.uuids t JOIN lake.db.uuid_keys d ON t.u = d.k WHERE g = 1"
         assert check(uuids, sql).count() == 250
 
     @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
@@ -91,7 +98,7 @@ class TestTextThatIsNotUtf8:
     """The bound of 'M\\xC0A' has U+FFFD for what is not UTF-8, and so lies above 'Mé', which is greater than the text."""
 
     BAD = "SELECT /*+ COALESCE(1) */ s FROM VALUES (cast(X'4DC041' AS string)), ('Mé') AS t(s)"
-    JOIN = "SELECT t.s FROM {t} t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+    JOIN = "SELECT /*+ BROADCAST(d) */ t.s FROM {t} t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
 
     @pytest.fixture
     def texts(self, spark: SparkSession) -> Iterator[SparkSession]:
@@ -121,6 +128,17 @@ class TestTextThatIsNotUtf8:
         texts.sql(f"INSERT INTO lake.db.bad_texts.branch_side {self.BAD}")
         assert check(texts, self.JOIN.format(t="lake.db.bad_texts.branch_side")).count() == 1
 
+    def test_a_bound_may_be_cut_behind_it(self, texts: SparkSession) -> None:
+        """Iceberg then raises the last character of the bound, so that it is no U+FFFD any more."""
+        self.create(texts, "")
+        cut = "concat(repeat('a', 15), cast(X'FF41' AS string))"
+        texts.sql(
+            f"INSERT INTO lake.db.bad_texts SELECT /*+ COALESCE(1) */ s FROM VALUES (repeat('a', 16)), (concat(repeat('a', 15), '😀x')), ({cut}) AS t(s)"
+        )
+        texts.sql("INSERT INTO lake.db.texts VALUES (concat(repeat('a', 15), '😀x'), 1)")
+        query = check(texts, self.JOIN.format(t="lake.db.bad_texts"))
+        assert (query.count(), skipped(query, "bad_texts")) == (1, [12])
+
     def test_it_may_come_after_a_query(self, texts: SparkSession) -> None:
         self.create(texts, "")
         query = check(texts, self.JOIN.format(t="lake.db.bad_texts"))
@@ -142,7 +160,7 @@ def test_equality_deletes_with_wrong_values_in_other_columns(spark: SparkSession
         table.add([write_file(table.location(), schema, each, Style()) for each in files])
         deleted = [(id_, 1000) for id_ in (3, 5, 15)]
         table.add([write_file(table.location(), schema, deleted, Style(), content=EQUALITY_DELETES, equality_ids=[1])])
-        sql = "SELECT t.* FROM lake.db.wrong_deletes t JOIN lake.db.some_keys d ON t.k = d.k WHERE g = 0"
+        sql = "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.wrong_deletes t JOIN lake.db.some_keys d ON t.k = d.k WHERE g = 0"
         assert check(spark, sql).count() == 17
 
 

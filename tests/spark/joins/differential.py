@@ -157,6 +157,8 @@ class Comparison:
         rng = self.rng
         drawn = {
             "spark.sql.adaptive.enabled": rng.choice(["true", "false"]),
+            # A table that Spark may broadcast takes no keys; the small side has fewer rows than this.
+            "spark.sql.autoBroadcastJoinThreshold": "2000",
             "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": rng.choice(["true", "true", "false"]),
         }
         if rng.random() < 0.1:
