@@ -225,7 +225,7 @@ def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
             values.joined(case.type, key), (values.converted(key, case.type, of), (number - by.low) // 4, group)
         )
     if case.type == "string":
-        keys |= {text: (text, 1, 0) for text in rng.choice([(), (), ("Mé",), ("Mé", BAD_TEXT)])}
+        keys |= {text: (text, 1, 0) for text in rng.choice([("Mé",), ("Mé",), ("Mé", BAD_TEXT)])}
     rows = [(*told, place * 7) for place, told in enumerate(keys.values(), 1)]
     rows += [(None, 1, group, -1) for group in rng.choice([(), (1,), (0, 1)])]
     table.add([write_file(table.location(), columns, rows, Style())])

@@ -154,8 +154,10 @@ def literal(key: Any, of: str) -> str | None:
 
 def in_partition(key: Any, of: str) -> Any:
     """A partition's value as Iceberg's JSON of files has it."""
-    if key is None or of in ("boolean", "int", "long", "float", "double", "string"):
+    if key is None or of in ("boolean", "int", "long", "float", "double"):
         return key
+    if of == "string":
+        return key.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if of == "date":
         return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=key))
     if of in ("timestamp", "timestamptz"):
