@@ -178,6 +178,7 @@ def test_many_keys_become_ranges_outside_of_the_plans_text(star: SparkSession) -
         "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.l WHERE g = 3",
         "SELECT count(*) FROM (SELECT cast(da AS string) AS day FROM lake.db.fact) JOIN lake.db.dim ON day = dim.s WHERE g = 3",
         "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i + 1 = dim.i WHERE g = 3",
+        "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.l WHERE g = 3 AND fact.i > 5 AND fact.i <> 7",
         "SELECT id FROM lake.db.fact WHERE i IN (SELECT l FROM lake.db.dim WHERE g = 3)",
         "SELECT id FROM lake.db.fact WHERE EXISTS (SELECT 1 FROM lake.db.dim WHERE dim.l = fact.i AND g = 3)",
     ],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
@@ -228,3 +231,47 @@ def test_imported_timestamps_of_milliseconds(spark: SparkSession, tmp_path: Path
         assert len(spark.table("lake.db.times.files").collect()) == 13
         sql = "SELECT /*+ BROADCAST(d) */ t.t FROM lake.db.times t JOIN lake.db.some_times d ON t.t = d.t WHERE g = 20"
         assert check(spark, sql).count() == 10
+
+
+def test_imported_text_of_which_one_row_group_has_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    """Arrow writes no bounds of long text, and Iceberg takes those of the other row groups for the file's."""
+    column = pa.schema([("s", pa.string())])
+    with dropped(spark, "imported_texts", "texts"):
+        spark.sql(
+            "CREATE TABLE lake.db.imported_texts USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, s) */"
+            " concat('a', id) AS s FROM range(8)"
+        )
+        (tmp_path / "imported").mkdir()
+        with pq.ParquetWriter(tmp_path / "imported" / "a.parquet", column, use_dictionary=False) as writer:
+            writer.write_table(pa.table({"s": ["m1", "m2", "m3"]}, schema=column))
+            writer.write_table(pa.table({"s": ["zebra", "zz" * 3000]}, schema=column))
+        source = f"`parquet`.`{tmp_path / 'imported'}`"
+        spark.sql(f"CALL lake.system.add_files(table => 'db.imported_texts', source_table => '{source}')")
+        spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a3', 1) AS t(k, g)")
+        sql = (
+            "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.imported_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+        )
+        query = check(spark, sql)
+        assert (query.count(), skipped(query, "imported_texts")) == (2, [7])
+
+
+def test_imported_decimals_of_another_scale(spark: SparkSession, tmp_path: Path) -> None:
+    """Iceberg takes their unscaled bounds for ones of the column's scale."""
+    column = pa.schema([("x", pa.decimal128(9, 2))])
+    with dropped(spark, "imported_decimals", "decimals"):
+        spark.sql(
+            "CREATE TABLE lake.db.imported_decimals USING iceberg TBLPROPERTIES ('read.parquet.vectorization.enabled' = 'false') AS"
+            " SELECT /*+ REPARTITION_BY_RANGE(8, x) */ cast(id * 100 AS decimal(12, 4)) AS x FROM range(8)"
+        )
+        (tmp_path / "imported").mkdir()
+        pq.write_table(
+            pa.table({"x": [Decimal("1.25"), Decimal("77.50")]}, schema=column), tmp_path / "imported" / "a.parquet"
+        )
+        source = f"`parquet`.`{tmp_path / 'imported'}`"
+        spark.sql(f"CALL lake.system.add_files(table => 'db.imported_decimals', source_table => '{source}')")
+        spark.sql(
+            "CREATE TABLE lake.db.decimals USING iceberg AS SELECT cast(k AS decimal(12, 4)) AS k, 1 AS g FROM VALUES (77.5), (300) AS t(k)"
+        )
+        sql = "SELECT /*+ BROADCAST(d) */ t.x FROM lake.db.imported_decimals t JOIN lake.db.decimals d ON t.x = d.k WHERE g = 1"
+        query = check(spark, sql)
+        assert (query.count(), skipped(query, "imported_decimals")) == (2, [7])

@@ -10,7 +10,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
@@ -35,8 +36,11 @@ final class ComparedColumns {
           public boolean isDefinedAt(Expression each) {
             if (each instanceof Alias alias) {
               aliases.put(alias.exprId(), alias.child());
-            } else if (each instanceof BinaryComparison || each instanceof InSubquery) {
-              compared.addAll(SparkInternals.children(each));
+            } else if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
+              List<Expression> sides = SparkInternals.children(each);
+              if (sides.stream().noneMatch(Expression::foldable)) {
+                compared.addAll(sides);
+              }
             }
             return false;
           }

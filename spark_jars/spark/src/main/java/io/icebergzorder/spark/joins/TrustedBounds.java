@@ -17,10 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * unscaled decimals or text, ordered as Spark orders the values.
  */
 record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
-  /**
-   * Microseconds of 8.9 years. Iceberg imports the bounds of Parquet's milliseconds as they are, which makes them microseconds of 1970:
-   * timestamps nearer to 1970 than this may be such bounds.
-   */
+  /** Microseconds of 8.9 years. Timestamps nearer to 1970 may be bounds in milliseconds, whoever has imported their file. */
   private static final long MAY_BE_MILLISECONDS = 1L << 48;
 
   /** Types whose bounds are ordered as Spark compares their values. Spark normalizes floats and doubles in joins, so they are no columns. */
@@ -31,11 +28,15 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
     };
   }
 
-  /** The bounds of a file; null if one is missing, if one cannot be what it seems, or if they are inverted. */
+  /**
+   * The bounds of a file; null if one is missing, if one cannot be what it seems, or if they are inverted, and of files without split
+   * offsets. Those were imported: Iceberg takes their bounds from the footer as they are there, in milliseconds, of another scale, or of
+   * some row groups only. All writers of Iceberg's set the offsets.
+   */
   static TrustedBounds from(DataFile file, Types.NestedField field) {
     ByteBuffer least = bound(file.lowerBounds(), field);
     ByteBuffer greatest = bound(file.upperBounds(), field);
-    if (least == null || greatest == null || !greatest.hasRemaining()) {
+    if (least == null || greatest == null || !greatest.hasRemaining() || file.splitOffsets() == null) {
       return null;
     }
     Comparable<Object> lower = value(field.type(), least);

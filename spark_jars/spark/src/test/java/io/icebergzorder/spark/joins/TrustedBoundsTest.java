@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -37,9 +38,14 @@ class TrustedBoundsTest {
   }
 
   private static DataFile file(ByteBuffer lower, ByteBuffer upper) {
+    return file(lower, upper, List.of(4L));
+  }
+
+  private static DataFile file(ByteBuffer lower, ByteBuffer upper, List<Long> splitOffsets) {
     return DataFiles.builder(PartitionSpec.unpartitioned())
         .withPath("file:///a.parquet")
         .withFileSizeInBytes(10)
+        .withSplitOffsets(splitOffsets)
         .withMetrics(new Metrics(5L, Map.of(), Map.of(), Map.of(), Map.of(), bounds(lower), bounds(upper)))
         .build();
   }
@@ -111,6 +117,13 @@ class TrustedBoundsTest {
     assertNull(ofText("b".getBytes(StandardCharsets.UTF_8), "a".getBytes(StandardCharsets.UTF_8)));
     assertNull(ofText(new byte[0], new byte[0]));
     assertNotNull(ofText(new byte[0], "a".getBytes(StandardCharsets.UTF_8)));
+  }
+
+  @Test
+  void areNotTrustedOfImportedFiles() {
+    ByteBuffer seven = Conversions.toByteBuffer(Types.LongType.get(), 7L);
+    assertNotNull(TrustedBounds.from(file(seven, seven, List.of(4L, 8L)), field(Types.LongType.get())));
+    assertNull(TrustedBounds.from(file(seven, seven, null), field(Types.LongType.get())));
   }
 
   @ParameterizedTest
