@@ -3,9 +3,11 @@ package io.icebergzorder.spark.joins;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
@@ -25,7 +27,15 @@ final class BoundsReader {
   /** For more partitions, finding the manifests takes longer than reading them all. */
   private static final int MOST_PARTITIONS = 10_000;
 
+  /** Reading more entries for each planned file takes longer than reading the files. */
+  private static final long MOST_ENTRIES_FOR_A_FILE = 1000;
+
   private BoundsReader() {}
+
+  /** The number of data files in a manifest; 0 if unknown. */
+  static long files(ManifestFile manifest) {
+    return Stream.of(manifest.addedFilesCount(), manifest.existingFilesCount()).filter(Objects::nonNull).mapToLong(each -> each).sum();
+  }
 
   /**
    * The data files among a scan's tasks whose bounds hold none of the keys of one column. It reads each manifest of the scan's snapshot
@@ -40,6 +50,9 @@ final class BoundsReader {
                 each ->
                     partitions.size() > MOST_PARTITIONS || ManifestFileUtil.canContainAny(each, partitions, table.specs()))
             .toList();
+    if (manifests.stream().mapToLong(BoundsReader::files).sum() > MOST_ENTRIES_FOR_A_FILE * tasks.size()) {
+      return Set.of();
+    }
     Set<String> found = ConcurrentHashMap.newKeySet();
     visit(
         table,

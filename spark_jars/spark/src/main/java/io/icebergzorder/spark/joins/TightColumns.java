@@ -10,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.ManifestFile;
@@ -83,21 +82,17 @@ final class TightColumns {
     List<Types.NestedField> fields = table.schema().columns().stream().filter(each -> TrustedBounds.serves(each.type())).toList();
     List<ManifestFile> manifests =
         snapshot.dataManifests(table.io()).stream()
-            .sorted(Comparator.comparingLong(TightColumns::files).reversed())
+            .sorted(Comparator.comparingLong(BoundsReader::files).reversed())
             .limit(MOST_MANIFESTS)
             .toList();
     Queue<DataFile> files = new ConcurrentLinkedQueue<>();
     // Neighbours in a manifest are often neighbours in the table, so that the first ones tell little.
-    long step = manifests.stream().mapToLong(TightColumns::files).sum() / MOST_FILES + 1;
+    long step = manifests.stream().mapToLong(BoundsReader::files).sum() / MOST_FILES + 1;
     BoundsReader.visit(table, manifests, null, step, files::add);
     return fields.stream()
         .filter(field -> share(files, field) <= LARGEST_SHARE)
         .map(Types.NestedField::fieldId)
         .collect(Collectors.toUnmodifiableSet());
-  }
-
-  private static long files(ManifestFile manifest) {
-    return Stream.of(manifest.addedFilesCount(), manifest.existingFilesCount()).filter(Objects::nonNull).mapToLong(each -> each).sum();
   }
 
   /** In which share of the files a value lies, on average over all bounds; a file without bounds may hold every value. */
