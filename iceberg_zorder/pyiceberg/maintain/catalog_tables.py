@@ -58,15 +58,15 @@ class FileLocations:
         self._roots: dict[Identifier, tuple[str, ...]] | None = None
 
     def check_alone(self, table: Table) -> None:
-        """Refuse a table if another table of the catalog may have files in its location."""
+        """Refuse a table if its location holds another table of the catalog, or lies in one."""
         if self._roots is None:
             self._roots = {name: self._of(name) for name in list_tables(self._catalog, lambda _: True)}
         here = plain_path(table.location())
         for name, roots in self._roots.items():
-            if name != table.name() and any(root.startswith(here) for root in roots):
+            if name != table.name() and any(root.startswith(here) or here.startswith(root) for root in roots):
                 mine, theirs = ".".join(table.name()), ".".join(name)
                 raise InvalidInputError(
-                    f"Cannot remove orphan files of {mine}, because {theirs} has files inside its location "
+                    f"Cannot remove orphan files of {mine}, because {theirs} may have files inside its location "
                     f"{table.location()}, which would be deleted"
                 )
 
