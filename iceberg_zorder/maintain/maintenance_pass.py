@@ -70,9 +70,6 @@ class Tables(Protocol):
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Store the last advice on its queries in a table; may raise any error."""
 
-    def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files that killed maintainers left, once they are old enough; may raise any error."""
-
 
 class MaintenancePass:
     """Runs passes over the tables of a policy.
@@ -126,7 +123,6 @@ class MaintenancePass:
             if not dry_run:
                 note = partial(self._tables.note, decision.table, settings[decision.table])
                 self._noted(decision.table, "what its queries need", note)
-                report = self._cleaned(report, settings[decision.table])
             reports.append(report)
         failed = [report for report, _ in found if report.observation is None]
         for report in failed:
@@ -182,17 +178,6 @@ class MaintenancePass:
             return TableReport(name, observation=self._tables.observe(name, settings, now)), settings
         except Exception as error:  # the other tables go on
             return TableReport(name, error=self._policy.masked(f"{name}: {_text(error)}")), TableSettings()
-
-    def _cleaned(self, report: TableReport, settings: TableSettings) -> TableReport:
-        """Clean up, within allowed hours."""
-        if report.observation is None or report.observation.snapshot_id is None or report.error is not None:
-            return report
-        try:
-            self._tables.clean_up(report.table, settings)
-        except Exception as error:  # the other tables go on
-            text = self._policy.masked(f"{report.table}: {_text(error)}")
-            return replace(report, error=text, is_conflict=False)
-        return report
 
     def _acted(
         self, report: TableReport, settings: TableSettings, began: datetime, stop: Callable[[], bool]

@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 NOTES = "zorder.maintenance"
 """The table property, as JSON."""
-
-
-@dataclass(frozen=True)
-class AbandonedWrite:
-    """A write whose process is gone.
-
-    The catalog may still accept its pending commit, until another commit makes that impossible.
-    """
-
-    since: AwareDatetime
-    """Time of the note, with a time zone."""
-    commit: int | None = None
-    """The table's :func:`last commit <iceberg_zorder.pyiceberg.maintain.lease.last_commit>` when the write could no
-    longer ask for anything; None if not yet observed."""
-
-    def seen(self, commit: int) -> AbandonedWrite:
-        """Record the table's last commit, unless it is recorded already."""
-        return self if self.commit is not None else replace(self, commit=commit)
 
 
 @dataclass(frozen=True)
@@ -51,8 +33,6 @@ class Notes:
     (True, '')
     """
 
-    abandoned: dict[str, AbandonedWrite] = field(default_factory=dict)
-    """Writes that may have left files, by id."""
     conflicts: Conflicts | None = None
     last_rewrite_ms: int | None = None
     """Time of the last rewrite by maintenance, in milliseconds since 1970; outlives the expiry of its snapshot."""

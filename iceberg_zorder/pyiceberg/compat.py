@@ -19,7 +19,6 @@ from operator import methodcaller
 from typing import Any, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
-import pyarrow.fs as pa_fs
 from pyiceberg.avro.codecs import CODEC_MAPPING_ICEBERG_TO_AVRO, KNOWN_CODECS, AvroCompressionCodec
 from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.file import AvroFile, AvroOutputFile
@@ -40,8 +39,7 @@ from pyiceberg.expressions.visitors import (
     visit,
 )
 from pyiceberg.io import FileIO, OutputFile
-from pyiceberg.io.fsspec import FsspecFileIO
-from pyiceberg.io.pyarrow import PyArrowFileIO, schema_to_pyarrow
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
@@ -419,23 +417,6 @@ def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
     if CODEC_MAPPING_ICEBERG_TO_AVRO.get(known, known) not in KNOWN_CODECS:
         raise InvalidInputError(f"Cannot set {_AVRO_CODEC} to '{codec}', because PyIceberg has no such codec")
     return cast(AvroCompressionCodec, known)
-
-
-def list_files(io: FileIO, root: str) -> Iterator[str]:
-    """Yield the files under a location."""
-    scheme, netloc, path = PyArrowFileIO.parse_location(root, io.properties)
-    if isinstance(io, PyArrowFileIO):
-        filesystem = cast(Any, io.fs_by_scheme)(scheme, netloc)
-        selector = pa_fs.FileSelector(path, recursive=True, allow_not_found=True)
-        for info in filesystem.get_file_info(selector):
-            if info.type == pa_fs.FileType.File:
-                yield root + info.path[len(path) :]
-    elif isinstance(io, FsspecFileIO):
-        found = cast(Any, io.get_fs(scheme))
-        for name in found.find(root) if found.exists(root) else ():
-            yield root + name[name.index(path) + len(path) :]
-    else:
-        raise InvalidInputError(f"Cannot list the files under {root}, because {type(io).__name__} cannot list files")
 
 
 def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callable[[Any], Any] | None:

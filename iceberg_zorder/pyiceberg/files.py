@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import struct
 import uuid
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -178,20 +177,9 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
     )
 
 
-def new_file_name(stem: str, write_id: str, ending: str) -> str:
-    """Return a unique file name, which :func:`is_of_write` can attribute to its write."""
-    return f"{stem}-{write_id}{'-' if write_id else ''}{uuid.uuid4()}{ending}"
-
-
-def is_of_write(name: str, write_ids: Collection[str]) -> bool:
-    """Return whether a file belongs to one of these writes, by its name."""
-    found = _OF_WRITE.fullmatch(name)
-    return found is not None and found["id"] in write_ids
-
-
-def new_write_id(address: str) -> str:
-    """Return a unique id for a write of the table at an address of 8 hexadecimal digits."""
-    return f"w{address}{uuid.uuid4().hex}"
+def new_write_id() -> str:
+    """Return a unique id for a rewrite by maintenance."""
+    return f"w{uuid.uuid4().hex}"
 
 
 def is_leased(write_id: str) -> bool:
@@ -199,15 +187,10 @@ def is_leased(write_id: str) -> bool:
 
     Examples
     --------
-    >>> is_leased(new_write_id("0badf00d")), is_leased("f00dfeedf00dfeed")
+    >>> is_leased(new_write_id()), is_leased("f00dfeedf00dfeed")
     (True, False)
     """
     return write_id.startswith("w")
-
-
-def is_written_at(write_id: str, address: str) -> bool:
-    """Return whether a write belongs to the table at an address."""
-    return re.fullmatch(f"w{re.escape(address)}[0-9a-f]{{32}}", write_id) is not None
 
 
 def delete_files(table: Table, paths: Iterable[str]) -> None:
@@ -219,10 +202,6 @@ def delete_files(table: Table, paths: Iterable[str]) -> None:
             continue
         except Exception:
             _LOG.warning("Cannot delete unneeded file %s: run remove_orphan_files", path, exc_info=True)
-
-
-_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_OF_WRITE = re.compile(rf".*-(?P<id>\w+)-{_UUID}(?:-zorder\.parquet|\.avro)")
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,7 +88,6 @@ class RewriteContext:
     progress: Progress = silent
     threads: int = 1  # for one file group, or for all in `_rewrite_groups`
     stopped: Event = field(default_factory=Event)  # when set, every file group stops
-    write_id: str = ""  # part of the name of every new file
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
@@ -257,7 +256,6 @@ class _GroupRewrite:
             spec_id=self._group.spec_id,
             partition=Record() if record is None else record,
             name=f"{file:05d}-{partition}",
-            write_id=self._context.write_id,
             roll_at=roll_at,
             row_group_rows=row_group_rows,
             row_width=codecs.width,
@@ -387,7 +385,6 @@ class RewriteRun:
             self._options.spill_directory,
             self.progress,
             available_cores(),
-            write_id=properties[REWRITE_ID],
         )
         commit = partial(self._commit, planned_snapshot(self.table, plan), properties, self._measure)
         most = self._options.max_concurrent_file_group_rewrites

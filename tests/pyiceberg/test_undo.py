@@ -235,7 +235,7 @@ def test_the_removal_of_dangling_deletes_is_of_the_rewrite(catalog: Unclear) -> 
 def test_the_removal_of_dangling_deletes_needs_the_lease(catalog: Unclear) -> None:
     table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
     commit_files(table, equality_deletes(table, [9], spec_id=table.spec().spec_id, partition=["b"]))
-    write_id = new_write_id("0badf00d")
+    write_id = new_write_id()
     with table.transaction() as change:
         change.set_properties({"zorder.maintained-by": f"host 1 2 3 4 {write_id} 2099-01-01T00:00:00Z"})
 

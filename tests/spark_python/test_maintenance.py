@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
-from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
@@ -111,7 +110,6 @@ def test_what_pyiceberg_cannot_do_spark_does(
     assert spark.table(FULL).count() == 8000
     properties = catalog.load_table(f"kept.{NAME}").properties
     assert LEASE not in properties
-    assert not Notes.of(properties).abandoned
     assert not [key for key, _ in spark.conf.getAll.items() if key.startswith("spark.sql.iceberg.snapshot-property.")]
 
 

@@ -138,8 +138,6 @@ class Conflicts:
     """Longest back-off; the default is at least back-off."""
     lease: written.Flag = True
     """Make maintainers take turns at a table, by its property zorder.maintained-by."""
-    abandoned_files_older_than: written.AbandonedAge = timedelta(days=1)
-    """Age at which files that a killed maintainer left are deleted; at least 1 hour."""
 
     @field_validator("max_back_off")
     @classmethod

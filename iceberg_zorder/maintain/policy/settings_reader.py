@@ -37,7 +37,7 @@ _FORMS = {
     "rewrite-manifests": "false or {}",
     "expire-snapshots": "false, or a mapping with older-than and retain-last",
     "remove-orphan-files": "false, or a mapping with older-than",
-    "conflicts": "a mapping with markers, back-off, max-back-off, lease and abandoned-files-older-than",
+    "conflicts": "a mapping with markers, back-off, max-back-off and lease",
     "": "a policy: keys such as version, catalogs and tables, each with a value",
 }
 _FILE = TypeAdapter(PolicyFile)

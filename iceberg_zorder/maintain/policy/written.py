@@ -190,7 +190,6 @@ _CATALOGS = "the name of a catalog, or a list of names"
 _SORT_ORDER = "a sort order such as zorder(user_id, ts), or a list of columns"
 _HOURS = "hours, such as 22:00-06:00 or sat,sun 00:00-24:00, or a list of these"
 _ORPHAN = "1 day: files of commits under way are no orphans"
-_ABANDONED = "1 hour: a rewrite under way may not have committed such files"
 
 _CATALOGS_SECTION = "a mapping of one catalog or more, by name"
 _CATALOG = "a mapping of PyIceberg's properties, or {}"
@@ -226,7 +225,6 @@ Size = Annotated[int | None, Written(_SIZE, _measured(size), optional=True)]
 Interval = Annotated[timedelta | None, Written(_DURATION, _duration(), optional=True)]
 Duration = Annotated[timedelta, Written(_DURATION, _duration())]
 OrphanAge = Annotated[timedelta, Written(_DURATION, _duration(timedelta(days=1), _ORPHAN))]
-AbandonedAge = Annotated[timedelta, Written(_DURATION, _duration(timedelta(hours=1), _ABANDONED))]
 Minutes = Annotated[
     float | None, Written("a number above 0, of a year at most", _number(0, True, 525_600), optional=True)
 ]

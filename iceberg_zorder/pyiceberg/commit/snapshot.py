@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
+from uuid import uuid4
 
 from pyiceberg.manifest import (
     DataFile,
@@ -36,7 +37,6 @@ from iceberg_zorder.pyiceberg.files import (
     display_name,
     is_leased,
     is_unpartitioned,
-    new_file_name,
     partition_of,
     sequence_number,
     single_path,
@@ -98,7 +98,7 @@ def check_format(table: Table) -> None:
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
-    """Refuse a write whose maintainer lost the table's lease, because its new files may be deleted as abandoned."""
+    """Refuse a write whose maintainer lost the table's lease, because another one does the same work."""
     if is_leased(write_id) and write_id not in metadata.properties.get(LEASE, "").split():
         raise TakenOverError(
             f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
@@ -241,8 +241,7 @@ class SnapshotWriter:
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
 
     def _new_path(self, stem: str) -> str:
-        name = new_file_name(stem, self.write_id, ".avro")
-        path = self._table.location_provider().new_metadata_location(name)
+        path = self._table.location_provider().new_metadata_location(f"{stem}-{uuid4()}.avro")
         self.written.append(path)
         return path
 

@@ -1,1 +1,1 @@
-"""Scheduled maintenance of tables in PyIceberg catalogs: listing, observing, leases, clean-up, rewrites."""
+"""Scheduled maintenance of tables in PyIceberg catalogs: listing, observing, leases, rewrites."""

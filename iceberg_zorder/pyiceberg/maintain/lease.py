@@ -1,8 +1,8 @@
-"""The lease of a table: one maintainer at a time rewrites it, and the next one cleans up after a killed one.
+"""The lease of a table: one maintainer at a time rewrites it.
 
-A lease is a table property, so schedulers need no other shared state. Concurrent rewrites are safe without a lease. It
-avoids wasted work, and keeps a maintainer that was considered dead from committing files that were cleaned up. A
-catalog may let the later of two writers win, so a lease counts only if it is still there a moment later.
+A lease is a table property, so schedulers need no other shared state. Concurrent rewrites are safe without a lease,
+which only avoids wasted work. A catalog may let the later of two writers win, so a lease counts only if it is still
+there a moment later.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
-from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
+from iceberg_zorder.maintain.notes import NOTES, Notes
 from iceberg_zorder.pyiceberg.catalog import load, refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
-from iceberg_zorder.pyiceberg.files import display_name, is_written_at, new_write_id
+from iceberg_zorder.pyiceberg.files import display_name, new_write_id
 from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
@@ -40,7 +37,6 @@ _LEAST = timedelta(minutes=2)
 _BYTES_A_SECOND = 4_000_000
 _LEAST_PAUSE = 0.2
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-_WHERE = ("type", "warehouse", "prefix", "glue.id", "glue.region", "client.region")
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Lease:
 
     holder: Maintainer
     write_id: str
-    """Common part of the names of the files that it writes."""
+    """Id of its rewrite, also in the summaries of its snapshots."""
     until: datetime
     """End of the lease in UTC, to the second."""
 
@@ -141,11 +137,8 @@ class Leases:
         found, now = Lease.of(table.properties), self._clock().astimezone(timezone.utc)
         self._check_is_free(found, now)
         until = now + max(_LEAST, timedelta(seconds=size / _BYTES_A_SECOND))
-        address = table_address(table)
-        mine = Lease(self._holder, new_write_id(address), until.replace(microsecond=0))
-        # The lease was not released. A lease with another address came with copied metadata.
-        left = {found.write_id: AbandonedWrite(now)} if found and is_written_at(found.write_id, address) else {}
-        change_notes(table, lambda notes: replace(notes, abandoned=notes.abandoned | left), {LEASE: str(mine)})
+        mine = Lease(self._holder, new_write_id(), until.replace(microsecond=0))
+        change_properties(table, {LEASE: str(mine)})
         # A maintainer that saw the table before has written its lease by now.
         self._sleep(max(_LEAST_PAUSE, 2 * (time.monotonic() - began)))
         refresh(table)
@@ -153,9 +146,6 @@ class Leases:
         if there != mine:
             self._check_is_free(there, now)
             raise LeftForNowError("another maintainer took and released the table at the same time")
-        if left:
-            # From here on, the killed maintainer's write cannot commit.
-            change_notes(table, partial(_seen, commit=last_commit(table.metadata)))
         return mine
 
     @contextmanager
@@ -186,20 +176,17 @@ class Leases:
             # The next attempt may succeed.
             _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)
 
-    def give_back(self, table: Table, lease: Lease, *, is_clean: bool) -> None:
+    def give_back(self, table: Table, lease: Lease) -> None:
         """Release the lease of a table, if it is still held."""
         refresh(table)
         there = Lease.of(table.properties)
         is_still_there = there is not None and there.write_id == lease.write_id
         history = ancestors_of(table.current_snapshot(), table.metadata)
         own = [each.timestamp_ms for each in history if _write_of(each) == lease.write_id]
-        left = {} if is_clean else {lease.write_id: AbandonedWrite(self._clock())}
         change_notes(
             table,
-            lambda notes: replace(
-                notes, abandoned=notes.abandoned | left, last_rewrite_ms=max(own, default=notes.last_rewrite_ms)
-            ),
-            removed=[LEASE] if is_still_there else [],
+            lambda notes: replace(notes, last_rewrite_ms=max(own, default=notes.last_rewrite_ms)),
+            [LEASE] if is_still_there else [],
         )
 
     def _check_is_free(self, found: Lease | None, now: datetime) -> None:
@@ -212,44 +199,15 @@ class Leases:
             )
 
 
-def _seen(notes: Notes, commit: int) -> Notes:
-    return replace(notes, abandoned={key: each.seen(commit) for key, each in notes.abandoned.items()})
-
-
 def _write_of(snapshot: Snapshot) -> str | None:
     return snapshot.summary.additional_properties.get(REWRITE_ID) if snapshot.summary else None
 
 
-def table_address(table: Table) -> str:
-    """Return a hash of a table's name, its catalog and the catalog's address.
+def change_notes(table: Table, change: Callable[[Notes], Notes], removed: Collection[str] = ()) -> None:
+    """Change a table's notes, and remove other properties in the same commit.
 
-    It differs for copies of the metadata under other names or in other catalogs, which share the table's files.
-    """
-    catalog = table.catalog
-    uri = urlsplit(catalog.properties.get("uri", ""))
-    host = uri.netloc.rpartition("@")[2]
-    known = [catalog.name, *table.name(), host, uri.path, *(catalog.properties.get(key, "") for key in _WHERE)]
-    return hashlib.sha256("\0".join(known).encode()).hexdigest()[:8]
-
-
-def change_notes(
-    table: Table, change: Callable[[Notes], Notes], others: Mapping[str, str] = {}, removed: Collection[str] = ()
-) -> None:
-    """Change a table's notes, and other properties in the same commit.
-
-    One of two concurrent changes may be lost. That is safe: some files are not deleted, or a back-off is missing.
+    One of two concurrent changes may be lost. That is safe: a back-off or a time is missing.
     """
     refresh(table)
     text = change(Notes.of(table.properties)).text
-    change_properties(table, {**others, **({NOTES: text} if text else {})}, [*removed, *([] if text else [NOTES])])
-
-
-def last_commit(metadata: TableMetadata) -> int:
-    """Return a number that grows with every commit; a pending commit made at a lower number can no longer succeed.
-
-    It is the last sequence number, or in format version 1 the time of the head, which a commit requires unchanged.
-    """
-    if not isinstance(metadata, TableMetadataV1):
-        return metadata.last_sequence_number
-    head = metadata.current_snapshot()
-    return 0 if head is None else head.timestamp_ms
+    change_properties(table, {NOTES: text} if text else {}, [*removed, *([] if text else [NOTES])])

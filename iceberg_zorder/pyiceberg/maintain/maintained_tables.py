@@ -21,7 +21,6 @@ from iceberg_zorder.errors import (
     RewriteFailedError,
     StalePlanError,
     TakenOverError,
-    UnknownOutcomeError,
 )
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
@@ -39,7 +38,6 @@ from iceberg_zorder.pyiceberg.compat import configured, load_catalog
 from iceberg_zorder.pyiceberg.files import FileGroup, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
-from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
 from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer, change_notes
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
 from iceberg_zorder.pyiceberg.plan.planner import current
@@ -192,20 +190,14 @@ class PyIcebergTables:
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
             return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
-        lease, is_clean = self._leases.take(table, decision.size), True
+        lease = self._leases.take(table, decision.size)
         try:
             with self._leases.kept(table, lease):
                 done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
             return self._followed_up(done, decision, settings)
-        except PartlyDoneError as error:
-            is_clean = not isinstance(error.cause, UnknownOutcomeError)
-            raise
-        except UnknownOutcomeError:
-            is_clean = False
-            raise
         finally:
             try:
-                self._leases.give_back(table, lease, is_clean=is_clean)
+                self._leases.give_back(table, lease)
             except Exception:
                 # The lease expires by itself, and the rewrite is committed.
                 _LOG.warning("Cannot release the lease of %s", display_name(table), exc_info=True)
@@ -230,10 +222,6 @@ class PyIcebergTables:
         table, now = self._loaded[name], self._clock()
         if self._new_layouts.asked(name, now) and self._may_note(table, settings):
             change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
-
-    def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files of abandoned writes, once they can no longer be committed."""
-        clean_up(self._loaded[name], self._clock(), settings.conflicts.abandoned_files_older_than)
 
     def _rewrite(
         self,

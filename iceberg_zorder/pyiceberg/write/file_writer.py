@@ -25,7 +25,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.compat import partition_path, sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, new_file_name, silent
+from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, silent
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 
 _LOG = logging.getLogger(__name__)
@@ -232,7 +232,6 @@ class FileSettings:
     spec_id: int
     partition: Record
     name: str  # prefix of the file names, which are made unique
-    write_id: str  # common part of the names of all files of a write; may be empty
     roll_at: int  # bytes after which the next row group starts a new file
     row_group_rows: int  # at most
     row_width: int  # approximate bytes of a row in memory
@@ -295,7 +294,7 @@ class FileWriter:
                 abandoned.writer.close()
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
-        name = new_file_name(self._settings.name, self._settings.write_id, "-zorder.parquet")
+        name = f"{self._settings.name}-{uuid4()}-zorder.parquet"
         provider = self._table.location_provider()
         partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
         key = partition_path(spec, partition, self._table.schema()) if len(partition) else None

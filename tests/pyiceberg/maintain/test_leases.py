@@ -1,5 +1,6 @@
-"""Maintainers that take turns at a table, are killed, and clean up after one another."""
+"""Maintainers that take turns at a table, and are killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -18,12 +19,10 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import UnknownOutcomeError
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass
-from iceberg_zorder.maintain.notes import NOTES, AbandonedWrite, Notes
+from iceberg_zorder.maintain.notes import NOTES, Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.pyiceberg import compat
 from iceberg_zorder.pyiceberg import run as rewriting
-from iceberg_zorder.pyiceberg.commit import replacement
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE, MARKERS
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
@@ -75,30 +74,27 @@ def test_one_at_a_time(catalog: Catalog, table: Table) -> None:
         f"another maintainer is rewriting it (process {os.getpid()} on {HERE.host}), until "
         f"{mine.until:%Y-%m-%d %H:%M:%SZ} at the latest"
     )
-    leases().give_back(table, mine, is_clean=True)
+    leases().give_back(table, mine)
     theirs = leases(THERE).take(loaded(catalog), 4_000_000 * 3600)
     assert theirs.until == NOW + timedelta(hours=1)
-    assert not Notes.of(loaded(catalog).properties).abandoned
 
 
-def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalog, table: Table) -> None:
+def test_a_lease_that_has_run_out_is_free(catalog: Catalog, table: Table) -> None:
     theirs = leases(THERE).take(table, 0)
     late = NOW + timedelta(minutes=2)
     mine = leases(now=late).take(loaded(catalog), 0)
-    properties = loaded(catalog).properties
-    assert Lease.of(properties) == mine
-    assert Notes.of(properties).abandoned == {theirs.write_id: AbandonedWrite(late, 1)}
+    assert Lease.of(loaded(catalog).properties) == mine
     # Whose time was up does not take away what is another's.
-    leases(THERE).give_back(loaded(catalog), theirs, is_clean=True)
+    leases(THERE).give_back(loaded(catalog), theirs)
     assert Lease.of(loaded(catalog).properties) == mine
 
 
 def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    theirs = leases(replace(HERE, process=ended.pid, run="other", own="one")).take(table, 10**12)
-    leases().take(loaded(catalog), 0)
-    assert list(Notes.of(loaded(catalog).properties).abandoned) == [theirs.write_id]
+    leases(replace(HERE, process=ended.pid, run="other", own="one")).take(table, 10**12)
+    mine = leases().take(loaded(catalog), 0)
+    assert Lease.of(loaded(catalog).properties) == mine
 
 
 @pytest.mark.parametrize("process", [1, None, 2**22], ids=["first", "own", "none"])
@@ -136,14 +132,11 @@ def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_pa
     assert not MARKERS.keys() & summary_of(table.refresh()).keys()
 
 
-def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, table: Table, tmp_path: Path) -> None:
+def test_a_pass_gives_it_back(catalog: Catalog, table: Table, tmp_path: Path) -> None:
     run(policy_of(tmp_path))
     made = loaded(catalog)
     assert LEASE not in made.properties
-    assert not Notes.of(made.properties).abandoned
-    write_id = summary_of(made)["zorder.rewrite-id"]
-    paths = [*made.inspect.files()["file_path"].to_pylist(), head_of(made).manifest_list]
-    assert all(f"-{write_id}-" in path for path in paths)
+    assert Notes.of(made.properties).last_rewrite_ms == head_of(made).timestamp_ms
 
 
 def test_a_rewrite_that_a_catalog_has_rolled_back_for_a_writer_is_made_again(
@@ -221,8 +214,30 @@ run(policy_of(Path(sys.argv[1])), datetime.now(timezone.utc))
 """
 
 
+def test_notes_delete_no_files_of_a_maintainer_at_work(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may set properties notes its write as abandoned, as earlier builds did of killed ones."""
+    write = rewriting._GroupRewrite.write
+
+    def noted(*args: Any) -> Any:
+        written = write(*args)
+        lease = present(Lease.of(loaded(catalog).properties))
+        text = json.dumps({"abandoned": {lease.write_id: {"since": "2000-01-01T00:00:00Z", "commit": 0}}})
+        loaded(catalog).transaction().set_properties({NOTES: text}).commit_transaction()
+        before = files(tmp_path)
+        run(policy_of(tmp_path), maintainer=THERE)
+        assert files(tmp_path) == before
+        return written
+
+    monkeypatch.setattr(rewriting._GroupRewrite, "write", noted)
+    (report,) = run(policy_of(tmp_path)).tables
+    assert (report.error, present(report.done).rewritten_files) == (None, 8)
+    assert loaded(catalog).scan().to_arrow().num_rows == 16_000
+
+
 @pytest.mark.parametrize("after", ["data files", "manifests"])
-def test_what_a_killed_maintainer_has_left_is_cleaned_up(
+def test_after_a_killed_maintainer_others_go_on_and_delete_nothing(
     catalog: Catalog, table: Table, tmp_path: Path, after: str
 ) -> None:
     policy = policy_of(tmp_path)
@@ -231,27 +246,16 @@ def test_what_a_killed_maintainer_has_left_is_cleaned_up(
     left = files(tmp_path) - known(loaded(catalog))
     assert any(name.endswith(".parquet") for name in left)
     assert any(name.endswith(".avro") for name in left) == (after == "manifests")
-    foreign = tmp_path / "warehouse" / "db" / "t" / "data" / next(iter(left)).replace("-w", "-v")
-    foreign.write_bytes(b"")
-
-    # Nobody waits for it, and what it may still be committing is left alone.
     (report,) = run(policy).tables
-    assert report.done is not None
-    assert report.done.rewritten_files == 8
-    assert files(tmp_path) - known(loaded(catalog)) == {*left, foreign.name}
-    (report,) = run(policy, NOW + LATER, dry_run=True).tables
-    assert files(tmp_path) - known(loaded(catalog)) == {*left, foreign.name}
-
-    (report,) = run(policy, NOW + LATER).tables
-    assert (report.error, report.done) == (None, None)
-    assert files(tmp_path) - known(loaded(catalog)) == {foreign.name}
-    assert not Notes.of(loaded(catalog).properties).abandoned
-    assert loaded(catalog).scan().count() == 16_000
+    assert present(report.done).rewritten_files == 8
+    loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
+    run(policy, NOW + LATER)
+    assert files(tmp_path) - known(loaded(catalog)) == left
+    assert loaded(catalog).scan().count() == 16_001
 
 
-@pytest.mark.parametrize("is_cleaned", [False, True])
-def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_have_cleaned(
-    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_cleaned: bool
+def test_a_maintainer_that_was_stopped_for_long_commits_nothing(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with SIGSTOP, or with a machine that is suspended."""
     write = rewriting._GroupRewrite.write
@@ -260,52 +264,28 @@ def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_
         written = write(*args)
         assert any(name.endswith("zorder.parquet") for name in files(tmp_path))
         theirs = leases(THERE, NOW + timedelta(hours=3)).take(loaded(catalog), 0)
-        leases(THERE, NOW + timedelta(hours=3)).give_back(loaded(catalog), theirs, is_clean=True)
-        if is_cleaned:
-            loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
-            idle = policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
-            (report,) = run(idle, NOW + LATER, THERE).tables
-            assert (report.error, report.done) == (None, None)
-            assert not any(name.endswith("zorder.parquet") for name in files(tmp_path))
+        leases(THERE, NOW + timedelta(hours=3)).give_back(loaded(catalog), theirs)
         return written
 
     monkeypatch.setattr(rewriting._GroupRewrite, "write", stopped)
     (report,) = run(policy_of(tmp_path)).tables
     assert (report.error, report.done) == (None, None)
     assert "because another maintainer has taken the table over" in present(report.decision).reason
-    assert loaded(catalog).scan().count() == 16_000 + is_cleaned
+    assert loaded(catalog).scan().count() == 16_000
     assert files(tmp_path) == known(loaded(catalog))
 
 
-@pytest.mark.parametrize("is_other_commit", [False, True])
-def test_what_the_catalog_may_still_grant_is_not_cleaned_up(
-    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_other_commit: bool
+def test_a_lease_is_given_back_after_an_unknown_outcome(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A maintainer is stopped when it has looked at its lease, and before the catalog gets what it asks for."""
-    submit, idle = compat.submit, policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
+    def silent(*args: Any, **named: Any) -> None:
+        execute_with(*args, **named)
+        raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    def stopped(*args: Any) -> None:
-        if not is_other_commit or "stopped" not in asked:
-            asked.append("stopped")
-            late = NOW + timedelta(hours=3)
-            theirs = leases(THERE, late).take(loaded(catalog), 0)
-            leases(THERE, late).give_back(loaded(catalog), theirs, is_clean=True)
-            if is_other_commit:
-                loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
-            for days in (3, 6):
-                (report,) = run(idle, NOW + timedelta(days=days), THERE).tables
-                assert (report.error, report.done) == (None, None)
-            left = files(tmp_path) - known(loaded(catalog))
-            assert any(name.endswith("zorder.parquet") for name in left) is not is_other_commit
-        submit(*args)
-
-    asked: list[str] = []
-    monkeypatch.setattr(replacement, "submit", stopped)
-    (report,) = run(policy_of(tmp_path)).tables
-    assert (report.done is not None) is not is_other_commit
-    assert report.error is None
+    monkeypatch.setattr(maintained_tables, "execute_with", silent)
+    assert run(policy_of(tmp_path)).has_failed
+    assert LEASE not in loaded(catalog).properties
     assert known(loaded(catalog)) <= files(tmp_path)
-    assert loaded(catalog).scan().count() == 16_000 + is_other_commit
 
 
 def test_a_lease_is_prolonged_while_work_is_done_and_not_once_it_has_run_out(catalog: Catalog, table: Table) -> None:
@@ -320,67 +300,5 @@ def test_a_lease_is_prolonged_while_work_is_done_and_not_once_it_has_run_out(cat
     times.append(NOW + timedelta(seconds=231))
     mine._prolong(table, lease, timedelta(minutes=2))
     assert Lease.of(loaded(catalog).properties) == now
-    mine.give_back(table, lease, is_clean=True)
+    mine.give_back(table, lease)
     assert LEASE not in loaded(catalog).properties
-
-
-@pytest.mark.parametrize("is_noted", [False, True])
-def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_from(
-    catalog: Catalog,
-    table: Table,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    is_noted: bool,
-) -> None:
-    """As registered in another catalog while a maintainer is at work, or after one was killed."""
-    place = {"uri": f"sqlite:///{tmp_path}/other.db", "warehouse": f"file://{tmp_path}/warehouse"}
-    other = load_catalog("lake", type="sql", **place)
-    other.create_namespace("db")
-    copied: list[Table] = []
-
-    def copy(*_: Any) -> None:
-        while not copied:
-            made = loaded(catalog)
-            if is_noted:
-                lease = present(Lease.of(made.properties))
-                with made.transaction() as transaction:
-                    transaction.set_properties({NOTES: Notes({lease.write_id: AbandonedWrite(NOW - LATER)}).text})
-            copied.append(other.register_table("db.t", made.metadata_location))
-
-    policy = policy_of(tmp_path)
-    tables = PyIcebergTables(policy, lambda: NOW, HERE)
-    (report,) = MaintenancePass(policy, tables, lambda: NOW, work=copy).run().tables
-    assert report.done is not None
-    assert report.done.rewritten_files == 8
-
-    theirs = policy_of(tmp_path, database="other.db")
-    for days in (2, 4, 6):
-        other.load_table("db.t").append(pa.table({"x": [days], "y": [days]}))
-        (report,) = run(theirs, NOW + timedelta(days=days), THERE).tables
-        assert report.error is None
-    there = files(tmp_path)
-    assert known(loaded(catalog)) | known(other.load_table("db.t")) <= there
-    assert (loaded(catalog).scan().count(), other.load_table("db.t").scan().count()) == (16_000, 16_003)
-    other.close()
-
-
-def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
-    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy = policy_of(tmp_path)
-
-    def silent(*args: Any, **named: Any) -> None:
-        execute_with(*args, **named)
-        raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
-
-    monkeypatch.setattr(maintained_tables, "execute_with", silent)
-    assert run(policy).has_failed
-    monkeypatch.undo()
-    assert [each.since for each in Notes.of(loaded(catalog).properties).abandoned.values()] == [NOW]
-    run(policy, NOW)
-    loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
-    there = files(tmp_path)
-    run(policy, NOW + LATER)
-    assert files(tmp_path) == there
-    assert not Notes.of(loaded(catalog).properties).abandoned
