@@ -231,6 +231,7 @@ _Evaluations: Any = type(
 
 
 _T = TypeVar("_T")
+_File = TypeVar("_File", ManifestFile, DataFile)
 _AVRO_CODEC = "write.avro.compression-codec"
 # The fields of a DataFile record in the newest format, in their order. Once a release supports referenced_data_file in
 # version 2, and equality ids as ints, this can be removed.
@@ -330,12 +331,12 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
         ]
 
 
-def read_in_threads(read: Callable[[ManifestFile], _T], manifests: Iterable[ManifestFile]) -> list[_T]:
-    """Read manifests in PyIceberg's thread pool, whose size is its ``max-workers``.
+def read_in_threads(read: Callable[[_File], _T], files: Iterable[_File]) -> list[_T]:
+    """Read files in PyIceberg's thread pool, whose size is its ``max-workers``.
 
     If a release moves ``ExecutorFactory``, use a pool of a few threads.
     """
-    return list(ExecutorFactory.get_or_create().map(read, manifests))
+    return list(ExecutorFactory.get_or_create().map(read, files))
 
 
 def referenced_data_file(delete_file: DataFile) -> str | None:

@@ -50,6 +50,7 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     check_format,
     check_history,
     check_lease,
+    check_new_files,
     is_overtaken,
     partition_summary_limit,
 )
@@ -279,6 +280,7 @@ def commit_replacement(
             start,
             use_starting_sequence_number=use_starting_sequence_number,
         )
+        check_new_files(name, table.io, replacement.added)
         number = (start.sequence_number or 0) if use_starting_sequence_number else None
         new_files = number if replacement.added else None
         return writer.write(head, released_deletes(head, metadata.specs(), new_files), number)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from uuid import uuid4
 
+from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -29,10 +30,10 @@ from pyiceberg.table.snapshots import (
     update_snapshot_summaries,
 )
 
-from iceberg_zorder.errors import InvalidInputError, TakenOverError
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError, TakenOverError
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.commit.head import EntryKey, Head, entry_key
-from iceberg_zorder.pyiceberg.compat import write_entries, write_list
+from iceberg_zorder.pyiceberg.compat import read_in_threads, write_entries, write_list
 from iceberg_zorder.pyiceberg.files import (
     display_name,
     is_leased,
@@ -139,6 +140,25 @@ def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> N
         raise ConflictError(f"data file {missing[0]}{more} was removed")
     if twice := sorted(Counter(entry.data_file.file_path for entry in head.removed) - wanted):
         raise ConflictError(f"data file {twice[0]} is in the table more than once")
+
+
+def check_new_files(name: str, io: FileIO, added: Sequence[DataFile]) -> None:
+    """Check that the new files are there in full, because a commit without them would lose their rows."""
+    for file, size in zip(added, read_in_threads(partial(_size, io), added), strict=True):
+        if size != file.file_size_in_bytes:
+            found = "is gone" if size is None else f"has {size:,} bytes instead of {file.file_size_in_bytes:,}"
+            raise RewriteFailedError(
+                f"Cannot commit rewrite of {name}, because new data file {file.file_path} {found}: something else, such"
+                " as a removal of orphan files, deletes or changes files that are not yet committed. These file groups"
+                " were not rewritten, and their new files were deleted. Stop it, and run the rewrite again."
+            )
+
+
+def _size(io: FileIO, file: DataFile) -> int | None:
+    try:
+        return len(io.new_input(file.file_path))
+    except FileNotFoundError:
+        return None
 
 
 def check_deletes(

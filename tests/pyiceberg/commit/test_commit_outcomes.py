@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import pytest
 import requests
@@ -16,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
 from pyiceberg.table import CommitTableResponse, Table
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, is_not_committed, is_transient, load_table
 from tests.pyiceberg.committing import (
     avro_files,
@@ -104,6 +105,21 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     yield made
     made.honest.close()
     made.faulty.close()
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_new_files_that_others_have_deleted_or_cut_are_not_committed(lake: Lake, is_gone: bool) -> None:
+    (file,) = lake.replacement.added
+    path = Path(urlparse(file.file_path).path)
+    size = path.stat().st_size
+    path.unlink() if is_gone else path.write_bytes(path.read_bytes()[:-4])
+    found = "is gone" if is_gone else f"has {size - 4:,} bytes instead of {size:,}"
+    with pytest.raises(RewriteFailedError) as failure:
+        lake.commit()
+    assert f"Cannot commit rewrite of lake.db.t, because new data file {file.file_path} {found}: " in str(failure.value)
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
+    assert lake.faulty.commits == 0
 
 
 UNCLEAR = pytest.mark.parametrize(
