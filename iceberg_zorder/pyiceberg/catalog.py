@@ -43,6 +43,7 @@ from iceberg_zorder.errors import CatalogUnreachedError, InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.compat import (
     CatalogType,
+    check_loaded,
     configured,
     infer_catalog_type,
     load_catalog,
@@ -361,8 +362,11 @@ def load_first(load: Callable[[], _T]) -> _T:
 
 
 def load(table: Table) -> Table:
-    """Reload a table from its catalog, with retries."""
-    return retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
+    """Reload a table from its catalog, with retries; refuses properties that choose where its files are."""
+    check_loaded(table)
+    fresh = retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
+    check_loaded(fresh)
+    return fresh
 
 
 def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:

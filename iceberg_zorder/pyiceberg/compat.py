@@ -1,7 +1,7 @@
 """All private names of PyIceberg that we use: only this module can break with a new release.
 
-In this order: catalog configuration and the commit request; filter evaluators; manifests and manifest lists; Arrow
-schemas, column names in files, transforms and partition paths.
+In this order: catalog configuration, properties that choose storage, and the commit request; filter evaluators;
+manifests and manifest lists; Arrow schemas, column names in files, transforms and partition paths.
 
 Tested with PyIceberg 0.12. For a new release, run the tests: a moved name fails on import, and each name here documents
 its purpose and its replacement. ``tests/test_private_names.py`` keeps the other modules to public names.
@@ -10,8 +10,9 @@ its purpose and its replacement. ``tests/test_private_names.py`` keeps the other
 from __future__ import annotations
 
 import copy
+import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,7 +83,6 @@ __all__ = [
     "configured",
     "infer_catalog_type",
     "is_rest",
-    "load_catalog",
     "merge_config",
     "partition_path",
     "sanitize_column_names",
@@ -107,7 +107,8 @@ def _reading_the_configuration() -> Iterator[None]:
 
 with _reading_the_configuration():
     # Importing PyIceberg's module reads the configuration.
-    from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+    from pyiceberg import catalog as catalogs
+    from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type
     from pyiceberg.catalog.rest import RestCatalog
 
 
@@ -125,6 +126,63 @@ def configured(name: str | None) -> Configured:
         config = Config()
         chosen = config.get_default_catalog_name() if name is None else name
         return Configured(chosen, config.get_catalog_config(chosen), config.get_known_catalogs())
+
+
+_CHOOSING = re.compile(
+    r"py-io-impl|write\.py-location-provider\.impl|uri|token|auth\.manager|warehouse|DEFAULT_SCHEME|DEFAULT_NETLOC"
+    r"|(s3|gcs|adls|client|hdfs|hf|header)\..*",
+    re.DOTALL,
+)
+"""Properties by which PyIceberg's FileIOs and location providers choose code, servers, signers or credentials."""
+
+
+def _check_choices(where: str | None, properties: Mapping[str, str], trusted: Mapping[str, Any]) -> None:
+    """Refuse a table's properties that would replace trusted ones."""
+    chosen = (name for name, value in properties.items() if _CHOOSING.fullmatch(name) and trusted.get(name) != value)
+    if name := min(chosen, default=None):
+        # The value may be a secret.
+        raise InvalidInputError(
+            f"Cannot use the table of {where}, because its property {name} would choose the code, the server or the "
+            "credentials for its files, which only the catalog may: unset the property, or set the same value in the "
+            "catalog's properties"
+        )
+
+
+def load_catalog(name: str, **properties: str) -> Catalog:
+    """Load a catalog that refuses such tables before PyIceberg follows their properties.
+
+    It replaces methods of the catalog in which PyIceberg merges a table's properties with those for its FileIO.
+    """
+    catalog = catalogs.load_catalog(name, **properties)
+    replaced = vars(catalog)
+    if isinstance(catalog, RestCatalog):
+        to_table, credentials = catalog._response_to_table, catalog._resolve_storage_credentials
+
+        def checked_table(identifier: tuple[str, ...], response: Any) -> Table:
+            where, own = response.metadata_location, response.metadata.properties
+            vended = {**response.config, **credentials(response.storage_credentials, where)}
+            kept = {key: value for key, value in own.items() if key not in vended}
+            _check_choices(where, kept, catalog.properties)
+            return to_table(identifier, response)
+
+        replaced["_response_to_table"] = checked_table
+    else:
+        load_file_io = catalog._load_file_io
+
+        def checked_io(properties: Mapping[str, str] = {}, location: str | None = None) -> FileIO:
+            _check_choices(location, properties, catalog.properties)
+            return load_file_io(dict(properties), location)
+
+        replaced["_load_file_io"] = checked_io
+    return catalog
+
+
+def check_loaded(table: Table) -> None:
+    """Refuse such a table if another catalog object loaded it, such as the caller's."""
+    if not vars(table.catalog).keys() & {"_response_to_table", "_load_file_io"}:
+        io, own = table.io.properties, table.properties
+        followed = {name: value for name, value in own.items() if io.get(name, value) == value}
+        _check_choices(table.metadata_location, followed, {**table.catalog.properties, **table.config})
 
 
 def is_rest(catalog: Catalog) -> bool:

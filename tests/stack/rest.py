@@ -25,6 +25,8 @@ class RestServer(ThreadingHTTPServer):
         """Answers when a table is loaded, if set."""
         self.config: Callable[[], dict[str, str]] = dict
         """What is vended with a table when it is loaded."""
+        self.credentials: list[dict[str, object]] = []
+        """Storage credentials that are vended beside it, as in the protocol."""
         self.before_commit: Callable[[], object] | None = None
         """Called as a commit comes in, before it is carried out: what other writers do, or what the server is to do now."""
         self.before_load: Callable[[], object] | None = None
@@ -66,7 +68,8 @@ class Handler(BaseHTTPRequestHandler):
         elif "/tables/" in self.path:
             if self.server.before_load:
                 self.server.before_load()
-            self.reply(200, {**_loaded(self.table()), "config": self.server.config()})
+            vended = {"config": self.server.config(), "storage-credentials": self.server.credentials}
+            self.reply(200, {**_loaded(self.table()), **vended})
         else:
             status(404)(self)
 

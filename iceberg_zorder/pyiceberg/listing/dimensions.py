@@ -11,7 +11,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, FloatType
 
-from iceberg_zorder.pyiceberg.compat import filtered_fields
+from iceberg_zorder.pyiceberg.compat import check_loaded, filtered_fields
 from iceberg_zorder.pyiceberg.listing.listing import scanned_table
 from iceberg_zorder.pyiceberg.listing.predicates import file_filter
 from iceberg_zorder.rewrite.predicate import Name
@@ -118,7 +118,9 @@ class CatalogDimensions:
     def _table(self, identifier: tuple[str, ...]) -> Table | None:
         if identifier not in self._tables:
             try:
-                self._tables[identifier] = self._catalog.load_table(identifier)
+                found = self._catalog.load_table(identifier)
+                check_loaded(found)
+                self._tables[identifier] = found
             except (NoSuchTableError, NoSuchNamespaceError):
                 self._tables[identifier] = None
             except Exception as error:  # catalogs raise errors of many kinds

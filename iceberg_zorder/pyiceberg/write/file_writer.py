@@ -400,7 +400,7 @@ def check_honoured(table: Table) -> None:
     if kind.lower() != "parquet":
         why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
     elif _LOCATIONS in table.properties and _OWN_LOCATIONS not in table.properties:
-        why = f"{_LOCATIONS} names a class of Java: use the Spark engine, or set {_OWN_LOCATIONS}, too"
+        why = f"{_LOCATIONS} names a class of Java: use the Spark engine, or set {_OWN_LOCATIONS}, and in the catalog"
     else:
         return
     raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because its property {why}")
