@@ -120,6 +120,7 @@ JOINS = {
     "in": "SELECT id FROM lake.db.fact WHERE i IN (SELECT i FROM lake.db.dim WHERE g = 3)",
     "exists": "SELECT id FROM lake.db.fact WHERE EXISTS (SELECT 1 FROM lake.db.dim WHERE dim.l = fact.l AND g = 3)",
     "aggregate": "SELECT g, count(*) FROM lake.db.fact JOIN lake.db.dim USING (da) WHERE g = 3 GROUP BY g",
+    "names in another case": "SELECT FACT.Id FROM lake.db.fact JOIN lake.db.dim ON FACT.I = DIM.I WHERE G = 3",
     "two keys": "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim ON fact.i = dim.i AND fact.s = dim.s WHERE g = 3",
     "with a filter": "SELECT fact.id FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3 AND fact.r < 50",
     "distinct": "SELECT count(DISTINCT fact.r), min(fact.s) FROM lake.db.fact JOIN lake.db.dim USING (i) WHERE g = 3",

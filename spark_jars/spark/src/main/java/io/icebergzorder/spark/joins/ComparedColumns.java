@@ -7,7 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
@@ -26,6 +26,7 @@ import scala.runtime.AbstractPartialFunction;
 final class ComparedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();
   private final Set<ExprId> plain = new HashSet<>();
+  private final Set<String> plainNames = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
   private final Map<ExprId, Attribute> inExpressions = new HashMap<>();
 
   ComparedColumns(LogicalPlan plan) {
@@ -53,23 +54,29 @@ final class ComparedColumns {
     compared.forEach(each -> trace(each, true));
   }
 
-  /** The names of a relation's columns that the plan compares in expressions only. */
-  Set<String> inExpressionsOnly(LogicalPlan relation) {
-    return inExpressions.values().stream()
+  /** The names, in any case, of columns that may be keys of a relation. By name, because a union's columns are those of its first part. */
+  Set<String> keys(LogicalPlan relation) {
+    Set<String> keys = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
+    keys.addAll(plainNames);
+    inExpressions.values().stream()
         .filter(each -> !plain.contains(each.exprId()) && relation.outputSet().contains(each))
-        .map(Attribute::name)
-        .collect(Collectors.toUnmodifiableSet());
+        .forEach(each -> keys.remove(each.name()));
+    return keys;
   }
 
   private void trace(Expression compared, boolean isPlain) {
     if (!(compared instanceof Attribute column)) {
       SparkInternals.children(compared).forEach(each -> trace(each, false));
-    } else if (aliases.containsKey(column.exprId())) {
-      trace(aliases.get(column.exprId()), isPlain);
-    } else if (isPlain) {
+      return;
+    }
+    if (isPlain) {
       plain.add(column.exprId());
+      plainNames.add(column.name());
     } else {
       inExpressions.put(column.exprId(), column);
+    }
+    if (aliases.containsKey(column.exprId())) {
+      trace(aliases.get(column.exprId()), isPlain);
     }
   }
 }

@@ -136,7 +136,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       compared = compared == null ? new ComparedColumns(root) : compared;
       DataSourceV2Relation relation = (DataSourceV2Relation) plan;
       return SparkInternals.withTable(
-          relation, PrunableTable.wrap((SparkTable) relation.table(), compared.inExpressionsOnly(relation)));
+          relation, PrunableTable.wrap((SparkTable) relation.table(), compared.keys(relation)));
     }
   }
 }

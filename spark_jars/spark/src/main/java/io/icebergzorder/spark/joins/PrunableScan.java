@@ -44,19 +44,19 @@ final class PrunableScan extends StandIn {
 
   private final SupportsRuntimeV2Filtering icebergScan;
   private final Table table;
-  private final Set<String> inExpressionsOnly;
+  private final Set<String> keys;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = new ThreadLocal<>();
 
-  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> inExpressionsOnly) {
+  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> keys) {
     super(icebergScan);
     this.icebergScan = icebergScan;
     this.table = table;
-    this.inExpressionsOnly = inExpressionsOnly;
+    this.keys = keys;
   }
 
-  static Scan wrap(Scan scan, Table table, Set<String> inExpressionsOnly) {
-    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, inExpressionsOnly).as(Scan.class);
+  static Scan wrap(Scan scan, Table table, Set<String> keys) {
+    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, keys).as(Scan.class);
   }
 
   /** Synchronized, because making a batch of some files replaces the scan's tasks for a moment. */
@@ -103,11 +103,11 @@ final class PrunableScan extends StandIn {
       if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an empty table, an incremental read
         return partitionColumns;
       }
-      Set<Integer> tight = TightColumns.of(table);
+      Set<Integer> tight = TightColumns.of(table, scan.schema(), keys);
       Set<String> ofPartitions = names(partitionColumns);
       Stream<NamedReference> others =
           scan.schema().columns().stream()
-              .filter(each -> tight.contains(each.fieldId()) && !inExpressionsOnly.contains(each.name()))
+              .filter(each -> tight.contains(each.fieldId()) && keys.contains(each.name()))
               .map(each -> Expressions.column(SparkInternals.quoted(each.name())))
               .filter(each -> !ofPartitions.contains(each.toString()));
       return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
@@ -173,11 +173,11 @@ final class PrunableScan extends StandIn {
   /** Files whose bounds may contain at least one key of each predicate. */
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
     BatchScan scan = PlannedTasks.scan(icebergScan);
-    List<ColumnKeys> keys = predicates.stream().map(each -> ColumnKeys.from(each, scan.schema())).flatMap(Optional::stream).toList();
-    if (keys.isEmpty() || files.isEmpty()) {
+    List<ColumnKeys> found = predicates.stream().map(each -> ColumnKeys.from(each, scan.schema())).flatMap(Optional::stream).toList();
+    if (found.isEmpty() || files.isEmpty()) {
       return files;
     }
-    Set<String> dropped = BoundsReader.filesWithout(table, scan, files, keys);
+    Set<String> dropped = BoundsReader.filesWithout(table, scan, files, found);
     return files.stream().filter(each -> !dropped.contains(each.file().location())).toList();
   }
 

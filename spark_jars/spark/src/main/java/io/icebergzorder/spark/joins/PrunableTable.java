@@ -9,22 +9,22 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 /** Iceberg's table for reading, with scans that take the keys of joins. */
 final class PrunableTable extends StandIn {
   private final SparkTable iceberg;
-  private final Set<String> inExpressionsOnly;
+  private final Set<String> keys;
 
-  private PrunableTable(SparkTable iceberg, Set<String> inExpressionsOnly) {
+  private PrunableTable(SparkTable iceberg, Set<String> keys) {
     super(iceberg);
     this.iceberg = iceberg;
-    this.inExpressionsOnly = inExpressionsOnly;
+    this.keys = keys;
   }
 
-  /** The table for a plan; {@code inExpressionsOnly} are columns whose keys Spark could not hand on. */
-  static Table wrap(SparkTable iceberg, Set<String> inExpressionsOnly) {
-    return new PrunableTable(iceberg, inExpressionsOnly).as(Table.class);
+  /** The table for a plan; {@code keys} are the columns that may be keys of joins. */
+  static Table wrap(SparkTable iceberg, Set<String> keys) {
+    return new PrunableTable(iceberg, keys).as(Table.class);
   }
 
   @Override
   Object answer(Method method, Object[] arguments) throws Throwable {
     Object answer = passOn(method, arguments);
-    return answer instanceof ScanBuilder builder ? PrunableScanBuilder.wrap(builder, iceberg.table(), inExpressionsOnly) : answer;
+    return answer instanceof ScanBuilder builder ? PrunableScanBuilder.wrap(builder, iceberg.table(), keys) : answer;
   }
 }

@@ -1,18 +1,19 @@
 package io.icebergzorder.spark.joins;
 
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
-import org.apache.iceberg.DataFile;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
@@ -41,8 +42,8 @@ final class TightColumns {
   /** What was measured of each table; all goes when there is too much. */
   private static final Map<String, Measured> MEASURED = new ConcurrentHashMap<>();
 
-  /** A table's tight columns, by field id. */
-  private record Measured(long lastRewrite, long files, Set<Integer> tight) {
+  /** The share of a table's files in which a value lies, by field id. */
+  private record Measured(long lastRewrite, long files, Map<Integer, Double> shares) {
     boolean isValid(long lastRewriteNow, long filesNow) {
       return lastRewrite == lastRewriteNow && 10 * Math.abs(filesNow - files) <= files;
     }
@@ -50,22 +51,34 @@ final class TightColumns {
 
   private TightColumns() {}
 
-  /** The field ids of a table's tight columns, measured in its current snapshot, even for time travel. */
-  static Set<Integer> of(Table table) {
+  /** The field ids of tight columns among those of some names, measured in the table's current snapshot, even for time travel. */
+  static Set<Integer> of(Table table, Schema scanned, Set<String> names) {
     Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) {
       return Set.of();
     }
+    // Those of other scans of the table, too, which then find them measured.
+    Map<Integer, Types.NestedField> fields =
+        Stream.concat(table.schema().columns().stream(), scanned.columns().stream())
+            .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each.type()))
+            .collect(Collectors.toMap(Types.NestedField::fieldId, each -> each, (one, other) -> one));
     long lastRewrite = lastRewrite(table, snapshot);
     long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
     if (MEASURED.size() > MOST_TABLES) {
       MEASURED.clear();
     }
-    return MEASURED
-        .compute(
-            table.uuid() + " " + table.location(),
-            (any, old) -> old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, measure(table, snapshot)))
-        .tight();
+    Map<Integer, Double> shares =
+        MEASURED
+            .compute(
+                table.uuid() + " " + table.location(),
+                (any, old) ->
+                    old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, new ConcurrentHashMap<>()))
+            .shares();
+    List<Types.NestedField> missing = fields.values().stream().filter(each -> !shares.containsKey(each.fieldId())).toList();
+    if (!missing.isEmpty()) {
+      shares.putAll(measure(table, snapshot, missing));
+    }
+    return fields.keySet().stream().filter(each -> shares.get(each) <= LARGEST_SHARE).collect(Collectors.toSet());
   }
 
   /** The newest snapshot of the operation replace, 0 if none is left: a rewrite of files or of manifests. */
@@ -78,26 +91,29 @@ final class TightColumns {
     return 0;
   }
 
-  private static Set<Integer> measure(Table table, Snapshot snapshot) {
-    List<Types.NestedField> fields = table.schema().columns().stream().filter(each -> TrustedBounds.serves(each.type())).toList();
+  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields) {
     List<ManifestFile> manifests =
         snapshot.dataManifests(table.io()).stream()
             .sorted(Comparator.comparingLong(BoundsReader::files).reversed())
             .limit(MOST_MANIFESTS)
             .toList();
-    Queue<DataFile> files = new ConcurrentLinkedQueue<>();
     // Neighbours in a manifest are often neighbours in the table, so that the first ones tell little.
     long step = manifests.stream().mapToLong(BoundsReader::files).sum() / MOST_FILES + 1;
-    BoundsReader.visit(table, manifests, null, step, files::add);
-    return fields.stream()
-        .filter(field -> share(files, field) <= LARGEST_SHARE)
-        .map(Types.NestedField::fieldId)
-        .collect(Collectors.toUnmodifiableSet());
+    Queue<List<Optional<TrustedBounds>>> files = new ConcurrentLinkedQueue<>();
+    BoundsReader.visit(
+        table,
+        manifests,
+        null,
+        step,
+        file -> files.add(fields.stream().map(field -> Optional.ofNullable(TrustedBounds.from(file, field))).toList()));
+    return IntStream.range(0, fields.size())
+        .boxed()
+        .collect(Collectors.toMap(i -> fields.get(i).fieldId(), i -> share(files.stream().map(each -> each.get(i)).toList())));
   }
 
   /** In which share of the files a value lies, on average over all bounds; a file without bounds may hold every value. */
-  private static double share(Collection<DataFile> files, Types.NestedField field) {
-    List<TrustedBounds> bounds = files.stream().map(each -> TrustedBounds.from(each, field)).filter(Objects::nonNull).toList();
+  private static double share(List<Optional<TrustedBounds>> files) {
+    List<TrustedBounds> bounds = files.stream().flatMap(Optional::stream).toList();
     if (bounds.size() < 2) {
       return 1;
     }
