@@ -2,6 +2,7 @@
 
 A value is None, bool, int, float, Decimal, str, bytes, or a tuple: of a struct's fields, a list's elements, a map's
 pairs. Dates are days, times and timestamps microseconds (a Fraction where a file holds finer ones), UUIDs 16 bytes.
+Text that is not UTF-8 has its bytes escaped, as Python's ``surrogateescape`` does.
 """
 
 from __future__ import annotations
@@ -253,7 +254,6 @@ def to_arrow(values: Sequence[Any], of: Type) -> pa.Array:
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, pa.array(values, target.storage_type))
     if of == "string":
-        # Text that is not UTF-8 has its bytes escaped, as Python has them.
         raw = [None if value is None else value.encode("utf-8", "surrogateescape") for value in values]
         return pa.array(raw, pa.binary()).view(target)
     return pa.array(values, target)

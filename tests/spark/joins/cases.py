@@ -7,9 +7,6 @@ from tests.spark.joins import values
 from tests.spark.joins.statements import CHANGES
 from tests.spark.joins.values import PAIRS, Scale
 
-EVOLUTIONS = ("none", "rename", "drop and add", "promote", "default", "added", "new spec")
-"""What happened to the key's column between the first files and the others."""
-
 WRITERS = (
     *("text that is not UTF-8", "no bounds", "lower bounds only", "upper bounds only", "cut bounds", "inverted bounds"),
     *("bounds that do not decode", "no counts", "an empty file", "partition columns left out", "milliseconds"),
@@ -28,7 +25,7 @@ class Case:
     version: int
     mode: str
     nested: bool
-    evolution: str
+    evolution: str  # or "none"
     writers: tuple[str, ...]
     clustered: bool
     change: str  # or nothing
@@ -74,6 +71,7 @@ def plain(place: int) -> Case:
 
 
 def _evolution(rng: random.Random, of: str, version: int) -> str:
+    """What happened to the key's column between the first files and the others."""
     found = ["rename", "drop and add", "added", "new spec"]
     found += ["promote"] * 2 * (of in values.NARROWER)
     # The API that makes these tables takes no literal of bytes.

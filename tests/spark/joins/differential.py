@@ -74,8 +74,9 @@ def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list
             if case.change:
                 comparison.compare_change(case.change)
         finally:
-            for table in (fact, dimension):
-                table.drop()
+            for table in (dimension, fact):
+                if table.exists():
+                    table.drop()
     tally.tables += 1
     tally.skipping_tables += comparison.has_skipped
     return comparison.complaints

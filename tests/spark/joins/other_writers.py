@@ -117,7 +117,7 @@ def _milliseconds(made: RandomTable, branch: str) -> None:
 
 
 def _equality(made: RandomTable, branch: str) -> None:
-    key, id_ = made.key(), made.table.leaf(("id",))
+    key, id_ = made.key(), made.table.leaf("id")
     _delete_equal(
         made, branch, made.rng.choice([[id_], [id_, key]]) if java_deletes_by(key) else [id_], lambda row: row
     )
@@ -128,7 +128,7 @@ def _wrong_equality(made: RandomTable, branch: str) -> None:
     key, case = made.key(), made.case
     other = values.value(case.type, case.scale.high + 300, case.scale)
     wrong = made.rng.choice([None, other])
-    _delete_equal(made, branch, [made.table.leaf(("id",))], lambda row: _with(row, key.path, wrong))
+    _delete_equal(made, branch, [made.table.leaf("id")], lambda row: _with(row, key.path, wrong))
 
 
 def _delete_equal(made: RandomTable, branch: str, keys: list[Leaf], told: Callable[[Row], Row]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,29 +44,38 @@ class RandomTable:
 
     def make(self) -> None:
         """Create the table with its files, some before the key's column became what it is, and some after."""
-        case, by = self.case, self.case.scale
-        evolution = case.evolution
-        first_type = values.NARROWER[case.type] if evolution == "promote" else case.type
-        if evolution == "drop and add":
-            first_type = self.rng.choice([case.type, self.rng.choice(values.TYPES)])
-        first_name = None if evolution in ("added", "default") else "old" if evolution == "rename" else "k"
-        transform = "none" if evolution in ("drop and add", "added", "default", "new spec") else by.transform
-        self.table.create(*self._columns(first_name, first_type, transform), self._properties())
-        self.log.append(f"created with {first_name} {first_type} by {transform}")
-        others = values.scale(self.rng, first_type, "none") if evolution == "drop and add" else by
-        self.table.add(
-            self.files(self.numbered_rows(first_type, others, first_name), FILES if evolution == "none" else FILES // 2)
-        )
+        case, evolution = self.case, self.case.evolution
+        name, of, by = self._first_key()
+        comes_later = evolution in ("drop and add", "added", "default", "new spec")
+        transform = "none" if comes_later else by.transform
+        self.table.create(*self._columns(name, of, transform), self._properties())
+        self.log.append(f"created with {name} {of} by {transform}")
+        self._append(of, by, name, FILES if evolution == "none" else FILES // 2)
         if evolution != "none" or self.rng.random() < 0.3:
-            self._remember(first_name if first_type == case.type or evolution == "promote" else None)
+            self._remember(name if of == case.type or evolution == "promote" else None)
         if evolution != "none":
-            self._evolve(evolution)
-            self.table.add(self.files(self.numbered_rows(case.type, by, "k"), FILES - FILES // 2))
+            _EVOLUTIONS[evolution](self)
+            if comes_later:
+                self.table.partition_by(self.dotted("k"), case.transform, "p")
+            self.log.append(evolution)
+            self._append(case.type, case.scale, "k", FILES // 2)
         self.sources += [Source(f"{self.table.sql_name} f", self._sql("k"))] * 4
         if case.branch:
             # The branch's snapshot has the table's current schema: Iceberg 1.12 fails on keys of an older one's partitions.
             self.table.commit(self.table.refs().createBranch("side", self.table.head()))
             self.sources += [Source(f"{self.table.on('side')} f", self._sql("k"))] * 6
+
+    def _first_key(self) -> tuple[str | None, str, values.Scale]:
+        """The first name and type of the key's column, if there is one, and the scale of its values."""
+        case, rng = self.case, self.rng
+        if case.evolution == "drop and add":
+            of = rng.choice([case.type, rng.choice(values.TYPES)])
+            return "k", of, values.scale(rng, of, "none")
+        name = {"added": None, "default": None, "rename": "old"}.get(case.evolution, "k")
+        return name, values.NARROWER[case.type] if case.evolution == "promote" else case.type, case.scale
+
+    def _append(self, of: str, by: values.Scale, key: str | None, files: int) -> None:
+        self.table.add(self.files(self.numbered_rows(of, by, key), files))
 
     def _remember(self, key: str | None) -> None:
         """Have queries of the table as it is now, later on."""
@@ -101,41 +110,16 @@ class RandomTable:
             "commit.retry.min-wait-ms": "1",
         }
 
-    def _path(self, name: str) -> tuple[str, ...]:
-        return ("st", name) if self.case.nested else (name,)
+    def dotted(self, name: str) -> str:
+        """The full name of a key's column."""
+        return f"st.{name}" if self.case.nested else name
 
     def _sql(self, name: str) -> str:
-        return ".".join(("f", *self._path(name)))
-
-    def _evolve(self, evolution: str) -> None:
-        case, table, key = self.case, self.table, ".".join(self._path("k"))
-        parent = ("st",) if case.nested else ()
-        added = ("addColumn", *parent, "k", table.type_of(case.type))
-        if evolution == "rename":
-            table.evolve(("renameColumn", ".".join(self._path("old")), "k"))
-        elif evolution == "promote":
-            table.evolve(("updateColumn", key, table.type_of(case.type)))
-        elif evolution == "drop and add":
-            table.evolve(("deleteColumn", key))
-            table.evolve(added)
-        elif evolution == "added":
-            table.evolve(added)
-        elif evolution == "default":
-            number = self.rng.randint(case.scale.low, case.scale.high)
-            default = values.value(case.type, number, case.scale)
-            if not ty.is_nan(default):
-                added = (*added, table.default_of(default, case.type))
-            table.evolve(added)
-        if evolution in ("drop and add", "added", "default", "new spec"):
-            if evolution == "new spec":
-                table.partition_by("m", "bucket[2]", "q")
-                self.table.add(self.files(self.numbered_rows(case.type, case.scale, "k", 20), 2))
-            table.partition_by(key, case.transform, "p")
-        self.log.append(evolution)
+        return f"f.{self.dotted(name)}"
 
     def key(self) -> Leaf:
         """The key's column."""
-        return self.table.leaf(self._path("k"))
+        return self.table.leaf(self.dotted("k"))
 
     def numbered_rows(
         self, of: str, by: values.Scale, key: str | None, count: int = ROWS, numbers: Sequence[int] = ()
@@ -201,6 +185,45 @@ class RandomTable:
         return next(rows for each, _, rows in self.written if each is file)
 
 
+def _rename(made: RandomTable) -> None:
+    made.table.evolve(("renameColumn", made.dotted("old"), "k"))
+
+
+def _promote(made: RandomTable) -> None:
+    made.table.evolve(("updateColumn", made.dotted("k"), made.table.type_of(made.case.type)))
+
+
+def _drop_and_add(made: RandomTable) -> None:
+    made.table.evolve(("deleteColumn", made.dotted("k")))
+    _add(made)
+
+
+def _add(made: RandomTable, *default: Any) -> None:
+    parent = ("st",) if made.case.nested else ()
+    made.table.evolve(("addColumn", *parent, "k", made.table.type_of(made.case.type), *default))
+
+
+def _add_with_default(made: RandomTable) -> None:
+    case = made.case
+    default = values.value(case.type, made.rng.randint(case.scale.low, case.scale.high), case.scale)
+    _add(made, *([] if ty.is_nan(default) else [made.table.default_of(default, case.type)]))
+
+
+def _partition_otherwise(made: RandomTable) -> None:
+    made.table.partition_by("m", "bucket[2]", "q")
+    made.table.add(made.files(made.numbered_rows(made.case.type, made.case.scale, "k", 20), 2))
+
+
+_EVOLUTIONS: dict[str, Callable[[RandomTable], None]] = {
+    "rename": _rename,
+    "drop and add": _drop_and_add,
+    "promote": _promote,
+    "default": _add_with_default,
+    "added": _add,
+    "new spec": _partition_otherwise,
+}
+
+
 def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
     """Make a table of keys, each once: group 0 has few of them, or many, or neighbours; returns the type of the keys."""
     of = values.WIDER.get(case.type, case.type) if rng.random() < 0.15 else case.type
@@ -221,9 +244,8 @@ def small_side(table: IcebergTable, case: Case, rng: random.Random) -> str:
     keys: dict[Any, tuple[Any, int, int]] = {}
     for group, number in groups:
         key = values.value(case.type, number, by)
-        keys.setdefault(
-            values.joined(case.type, key), (values.converted(key, case.type, of), (number - by.low) // 4, group)
-        )
+        told = (values.converted(key, case.type, of), (number - by.low) // 4, group)
+        keys.setdefault(values.joined(case.type, key), told)
     if case.type == "string":
         keys |= {text: (text, 1, 0) for text in rng.choice([("Mé",), ("Mé",), ("Mé", BAD_TEXT)])}
     rows = [(*told, place * 7) for place, told in enumerate(keys.values(), 1)]

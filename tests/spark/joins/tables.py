@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from tests.fuzz.transforms import apply
 from tests.fuzz.types import Leaf, Struct, leaves, parse
 from tests.fuzz.writing import Written
 from tests.spark.joins.values import in_partition
-from tests.spark.tables import CATALOG, ICEBERG
+from tests.spark.tables import CATALOG, ICEBERG, local_path
 
 _CONTENTS = ("data", "position-deletes", "equality-deletes")
 _COUNTS = ("value_counts", "null_value_counts", "nan_value_counts")
@@ -66,9 +67,14 @@ class IcebergTable:
         builder.create()
         assert self.schema() == schema
 
+    def exists(self) -> bool:
+        return bool(self.catalog.tableExists(self.identifier))
+
     def drop(self) -> None:
-        """Forget the table; its files stay."""
+        """Drop the table with its files: Iceberg would look for each of them."""
+        location = self.location()
         self.catalog.dropTable(self.identifier, False)
+        shutil.rmtree(local_path(location))
 
     def java(self) -> JavaObject:
         """The table as it is now."""
@@ -93,8 +99,9 @@ class IcebergTable:
             self._fields = [PartitionField(each["name"], each["transform"], each["source-id"]) for each in found]
         return self._fields
 
-    def leaf(self, path: Sequence[str]) -> Leaf:
-        (found,) = (each for each in leaves(self.schema()) if each.names == tuple(path))
+    def leaf(self, name: str) -> Leaf:
+        """A column, by its full name."""
+        (found,) = (each for each in leaves(self.schema()) if each.name == name)
         return found
 
     def head(self, branch: str = "main") -> int:
