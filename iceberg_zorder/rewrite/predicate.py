@@ -13,16 +13,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Context, Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
 
 Content = bool | int | float | Decimal | str | bytes | date | datetime | None
 
+MOST_CHARACTERS, MOST_NODES = 1 << 20, 50_000
+"""Most characters of a statement in a log, and nodes that its parser makes: it is read in some seconds."""
+_MOST_NODES_OF_PREDICATE = 10 * MOST_NODES
+"""A filter as we write it has up to three nodes for one of the statement."""
 _EXACT = Context(prec=100)
 """A context with more digits than any decimal; the default rounds to 28."""
 _WHOLE_NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -350,19 +356,57 @@ def parse_predicate(text: str) -> Predicate:
     iceberg_zorder.errors.InvalidInputError: UPPER(a) is neither a column nor a value
     """
     with parsing():
-        parsed = sqlglot.parse_one(text, dialect="spark")
+        parsed = sqlglot.parse_one(text, dialect=limited_dialect("spark", _MOST_NODES_OF_PREDICATE))
     return _predicate(parsed)
 
 
+class TooLargeError(InvalidInputError):
+    """A text or file that would take minutes or gigabytes to read; the message follows "because"."""
+
+
+def limited_dialect(name: str | None, most: int = MOST_NODES) -> Dialect:
+    """Return a dialect of sqlglot whose parser raises TooLargeError once it has made too many nodes.
+
+    sqlglot tries alternatives, so that 30 times ``JOIN t`` without a condition would take days. Raises ValueError for
+    an unknown name.
+
+    Examples
+    --------
+    >>> sqlglot.parse_one("SELECT * FROM t " + "JOIN t " * 30, dialect=limited_dialect("spark"))
+    Traceback (most recent call last):
+    iceberg_zorder.rewrite.predicate.TooLargeError: its parser would make more than 50,000 nodes
+    """
+    dialect = Dialect.get_or_raise(name)
+
+    class Limited(dialect.parser_class):  # type: ignore[misc,name-defined]
+        def reset(self) -> None:
+            super().reset()
+            self.nodes = 0
+
+        def expression(self, *args: Any, **kwargs: Any) -> Any:
+            self.nodes += 1
+            if self.nodes > most:
+                raise TooLargeError(f"its parser would make more than {most:,} nodes")
+            return super().expression(*args, **kwargs)
+
+    dialect.parser_class = Limited
+    return dialect
+
+
 @contextmanager
-def parsing() -> Iterator[None]:
-    """Raise InvalidInputError with the reason if sqlglot cannot parse a text, whatever it fails with."""
+def parsing(text: str = "") -> Iterator[None]:
+    """Raise InvalidInputError with the reason if sqlglot cannot parse a text, whatever it fails with.
+
+    If the text is given, it has a limit.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise TooLargeError(f"it is longer than {MOST_CHARACTERS:,} characters")
     try:
         yield
     except InvalidInputError:
         raise
     except RecursionError as error:
-        raise InvalidInputError("it is nested too deeply") from error
+        raise TooLargeError("it is nested too deeply") from error
     except Exception as error:
         # The parser fails with other errors, too, for instance with a ValueError for a LIMIT that is no number.
         kind = "" if isinstance(error, SqlglotError) else f"{type(error).__name__}: "

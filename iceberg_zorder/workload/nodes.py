@@ -9,6 +9,11 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import DialectType
 from sqlglot.errors import SqlglotError
 
+from iceberg_zorder.rewrite.predicate import TooLargeError
+
+_MOST_LEVELS = 500
+"""Greatest depth of a parsed statement: sqlglot goes from each column up to the root."""
+
 ORIGIN = "origin"
 """Key under which a condition keeps its original text."""
 JOINED = "joined"
@@ -16,6 +21,33 @@ JOINED = "joined"
 
 UNKNOWN_KEYS = "unknown keys"
 """Key under which a join's column keeps the reason why the keys are not known."""
+
+
+def balanced(parsed: exp.Expr) -> exp.Expr:
+    """Make chains of AND and OR as shallow as they can be; raises TooLargeError for a tree that is deep otherwise.
+
+    Examples
+    --------
+    >>> import sqlglot
+    >>> found = balanced(sqlglot.parse_one("a OR b OR c OR d"))
+    >>> found.this.sql(), found.expression.sql(), found.sql()
+    ('a OR b', 'c OR d', 'a OR b OR c OR d')
+    """
+    for node in list(parsed.find_all(exp.And, exp.Or)):
+        kind = type(node)
+        if type(node.parent) is not kind:
+            parts = list(node.flatten(unnest=False))
+            while len(parts) > 2:
+                pairs = zip(parts[::2], parts[1::2], strict=False)
+                parts = [*(kind(this=one, expression=other) for one, other in pairs), *parts[len(parts) & ~1 :]]
+            node.set("this", parts[0])
+            node.set("expression", parts[1])
+    level, depth = [parsed], 0
+    while level:
+        level, depth = [child for node in level for child in node.iter_expressions()], depth + 1
+        if depth > _MOST_LEVELS:
+            raise TooLargeError("it is nested too deeply")
+    return parsed
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:

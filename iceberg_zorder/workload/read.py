@@ -10,9 +10,10 @@ from pathlib import Path
 from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import parse_predicate, parsing
+from iceberg_zorder.rewrite.predicate import TooLargeError, parse_predicate, parsing
 from iceberg_zorder.workload.boxes import boxes_of
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions
+from iceberg_zorder.workload.nodes import balanced
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain
@@ -85,6 +86,8 @@ class _Reader:
                 self._read.append(self._checked(from_json(text_of(source), str(source.path))))
             else:
                 self._add_rows(text_of(source), source)
+        except TooLargeError as error:
+            self._gathered.miss("statement", str(source.path), str(error), 1.0)
         except InvalidInputError as error:
             if str(error).startswith("Cannot "):
                 raise
@@ -113,11 +116,12 @@ class _Reader:
                 for line in lines_of(source):
                     is_begun = True
                     yield line
-            except InvalidInputError:
+            except InvalidInputError as error:
                 # A running or killed application leaves an incomplete last block.
                 if not is_begun:
                     raise
-                self._gathered.miss("statement", str(source.path), "its end cannot be decompressed", 1.0)
+                why = str(error) if isinstance(error, TooLargeError) else "its end cannot be decompressed"
+                self._gathered.miss("statement", str(source.path), why, 1.0)
 
         if not EventLogReader(self._table, self._gathered).add(lines()):
             raise InvalidInputError("it has no events of Spark")
@@ -147,21 +151,23 @@ class _Reader:
 
     def _conditions(self, rows: Iterable[Row], source: Source) -> Workload:
         """Count scans given as bare conditions, as they stand after WHERE."""
-        gathered, dialect = Gathered(), dialect_of(self._dialect or "spark")
+        gathered, dialect, is_guess = Gathered(), dialect_of(self._dialect or "spark"), source.is_guess
         for row in rows:
             try:
                 if row.refusal is not None:
                     raise InvalidInputError(row.refusal)
-                with parsing():
-                    scan = qualified_condition(exp.condition(row.text, dialect=dialect), self._table, dialect)
+                with parsing(row.text):
+                    condition = balanced(exp.condition(row.text, dialect=dialect))
+                    scan = qualified_condition(condition, self._table, dialect)
                     found = scan_filter(scan, self._table, self._as_of or row.at or self._now)
             except InvalidInputError as error:
                 gathered.miss("statement", row.text, str(error), row.weight)
+                is_guess &= not isinstance(error, TooLargeError)
                 continue
             gathered.add(found.filter, row.weight, columns=found.unknown, lost=found.lost)
         found_all = gathered.workload()
         is_understood = found_all.columns_only or any(each.filter != FULL_SCAN for each in found_all.queries)
-        if source.is_guess and found_all.not_understood and not is_understood:
+        if is_guess and found_all.not_understood and not is_understood:
             name, why = ".".join(self._table.identifier), found_all.not_understood[0].reason
             raise InvalidInputError(f"it looks like conditions, but none is on columns of {name}: {why}")
         return found_all

@@ -11,11 +11,11 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.rewrite.predicate import parsing
+from iceberg_zorder.rewrite.predicate import limited_dialect, parsing
+from iceberg_zorder.workload.nodes import balanced
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -37,7 +37,7 @@ _SCANS = (
 )
 _HIDDEN = "(redacted)"
 _OF_FILES = re.compile(r"_file#\d+ IN ")
-_SPARK = Dialect.get_or_raise("spark")
+_SPARK = limited_dialect("spark")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
 """A text without escapes: a quote ends the text if the filter continues after the quote."""
@@ -90,7 +90,7 @@ class EventLogReader:
             try:
                 event = json.loads(line)
             except (ValueError, RecursionError):
-                self._gathered.miss("statement", line[:100], "it is not valid JSON", 1.0)
+                self._gathered.miss("statement", line[:100], "it is not valid JSON, or is too long", 1.0)
                 continue
             execution = event.get("executionId")
             if _START in line[:200]:
@@ -164,8 +164,8 @@ def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
         for piece in pieces[::2]
     )
     pieces[1::2] = (exp.Literal.string(piece).sql(_SPARK) for piece in pieces[1::2])
-    with parsing():
-        parsed = sqlglot.parse_one(f"({''.join(pieces)})", dialect=_SPARK)
+    with parsing(text):
+        parsed = balanced(sqlglot.parse_one(f"({''.join(pieces)})", dialect=_SPARK))
         condition = exp.and_(*parsed.expressions) if isinstance(parsed, exp.Tuple) else parsed
         scan = qualified_condition(condition, table, _SPARK)
         for fact in scan.facts:

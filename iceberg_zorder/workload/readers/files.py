@@ -11,18 +11,26 @@ from typing import Literal
 import pyarrow as pa
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import TooLargeError
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, plain
 
 Format = Literal["sql", "rows", "conditions", "event-log", "workload"]
 FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "workload")
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
 _STATEMENT = re.compile(
-    r"\s*(--[^\n]*\n|/\*.*?\*/|\s)*\(*\s*(select|with|from|insert|merge|update|delete|create|use|set|explain|values)\b",
-    re.IGNORECASE | re.DOTALL,
+    # Each comment and blank can be matched in one way only: with several, hostile text takes exponential time.
+    r"(?:--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/|\s)*(?:\([(\s]*)?"
+    r"(?:select|with|from|insert|merge|update|delete|create|use|set|explain|values)\b",
+    re.IGNORECASE,
 )
-_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
+_NO_TEXT = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F])
 _CHUNK = 1 << 20
 _PEEK = 1 << 16
+MOST_BYTES = 64 << 20
+"""Most bytes of a file that is read as a whole, decompressed: in memory it takes several times as many."""
+MOST_BYTES_OF_LINE = 16 << 20
+_MOST_TIMES = 1_000
+"""How many times as large as the file its decompressed lines may be."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +76,24 @@ def is_pipe(path: Path) -> bool:
 
 
 def text_of(source: Source) -> str:
-    """Return a file's text, decompressed; invalid UTF-8 is replaced."""
-    text = b"".join(_chunks(source.path, source.content)).decode("utf-8-sig", errors="replace")
-    if 10 * len(_NO_TEXT.findall(text)) > len(text):
+    """Return a file's text, decompressed; invalid UTF-8 is replaced. Raises TooLargeError, too."""
+    content = b"".join(_chunks(source.path, source.content, MOST_BYTES))
+    text = content.decode("utf-8-sig", errors="replace")
+    if 10 * (len(content) - len(content.translate(None, _NO_TEXT)) + text.count("\ufffd")) > len(text):
         raise InvalidInputError(f"Cannot read {source.path}, because it is not UTF-8 text")
     return text
 
 
 def lines_of(source: Source) -> Iterator[str]:
-    """Read a file line by line, decompressed; raises as ``text_of``."""
+    """Read a file line by line, decompressed, and of each line ``MOST_BYTES_OF_LINE``; raises as ``text_of``."""
     left = b""
-    for chunk in _chunks(source.path, source.content):
+    for chunk in _chunks(source.path, source.content, max(MOST_BYTES, _MOST_TIMES * source.path.stat().st_size)):
+        if len(left) == MOST_BYTES_OF_LINE and b"\n" not in chunk:
+            continue
         *lines, left = (left + chunk).split(b"\n")
+        left = left[:MOST_BYTES_OF_LINE]
         for line in lines:
-            yield line.decode(errors="replace")
+            yield line[:MOST_BYTES_OF_LINE].decode(errors="replace")
     if left:
         yield left.decode(errors="replace")
 
@@ -90,7 +102,7 @@ def _is_beside(path: Path) -> bool:
     return path.name.startswith((".", "_", "appstatus_")) or path.suffix == ".crc"
 
 
-def _chunks(path: Path, content: bytes | None) -> Iterator[bytes]:
+def _chunks(path: Path, content: bytes | None, most: int = MOST_BYTES) -> Iterator[bytes]:
     if content is not None:
         yield content
         return
@@ -99,6 +111,9 @@ def _chunks(path: Path, content: bytes | None) -> Iterator[bytes]:
     try:
         with pa.input_stream(str(path), compression=codec) as stream:
             while chunk := stream.read(_CHUNK):
+                most -= len(chunk)
+                if most < 0:
+                    raise TooLargeError("it is too large: divide it into several files")
                 yield chunk
     except (OSError, pa.ArrowException) as error:
         raise InvalidInputError(f"Cannot read {path}, because {error}") from error

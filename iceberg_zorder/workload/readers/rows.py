@@ -105,11 +105,16 @@ def _of_line(line: str) -> Any:
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested objects; less deeply nested keys win."""
-    found = {key: inner for key, inner in value.items() if not isinstance(inner, Mapping) or plain(key) in _ERROR}
-    for inner in value.values():
-        if isinstance(inner, Mapping):
-            found = {**_flat(inner), **found}
-    return found
+    found: dict[str, Any] = {}
+    objects = [value]
+    while objects:
+        value = objects.pop()
+        for key, inner in value.items():
+            if not isinstance(inner, Mapping) or plain(key) in _ERROR:
+                found.setdefault(key, inner)
+        objects += [inner for inner in reversed([*value.values()]) if isinstance(inner, Mapping)]
+    # Of keys that are alike but for their case or underscores, the last one counts.
+    return dict(reversed(found.items()))
 
 
 def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: str) -> Iterator[Row]:

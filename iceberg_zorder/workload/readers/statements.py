@@ -16,9 +16,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import parsing
+from iceberg_zorder.rewrite.predicate import MOST_CHARACTERS, limited_dialect, parsing
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, READERS, Dimensions, KeyLookup, check_readers
-from iceberg_zorder.workload.nodes import sql_of
+from iceberg_zorder.workload.nodes import balanced, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, catalogs_in, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -47,7 +47,7 @@ def dialect_of(name: str | None) -> Dialect:
     'Trino'
     """
     try:
-        return Dialect.get_or_raise(name)
+        return limited_dialect(name)
     except ValueError as error:
         known = ", ".join(sorted(each for each in Dialect.classes if each))
         raise InvalidInputError(f"Cannot read the dialect '{name}', because it must be one of {known}") from error
@@ -133,7 +133,7 @@ class StatementReader:
             if _USE.match(each):
                 current = self._used(each, current)
                 continue
-            moment = self._as_of or at if _NOW.search(each) else None
+            moment = self._as_of or at if _NOW.search(each, 0, MOST_CHARACTERS) else None
             found = self._statements.setdefault(key, _Statement(each)).weights
             found[current, moment] = found.get((current, moment), 0.0) + weight
 
@@ -155,7 +155,7 @@ class StatementReader:
     def _read(self, statement: _Statement, place: int, views: list[_View], names: set[str], gathered: Gathered) -> None:
         weight = sum(statement.weights.values())
         lower = statement.text.lower()
-        if not any(name in lower for name in names) and not _BY_VALUE.search(lower):
+        if not any(name in lower for name in names) and not _BY_VALUE.search(lower, 0, MOST_CHARACTERS):
             gathered.elsewhere += weight
             return
         try:
@@ -228,7 +228,7 @@ class StatementReader:
     def _views(self, statements: list[_Statement]) -> list[_View]:
         found = []
         for place, statement in enumerate(statements):
-            if not _VIEW.search(statement.text):
+            if not _VIEW.search(statement.text, 0, MOST_CHARACTERS):
                 continue
             try:
                 parsed = self._parsed(statement.text)
@@ -250,9 +250,9 @@ class StatementReader:
     def _parsed(self, text: str) -> exp.Expr | None:
         if not text:
             return None
-        with parsing():
+        with parsing(text):
             parsed = sqlglot.parse_one(_with_steps(text, self._dialect), dialect=self._dialect)
-            return _with_plain_names(parsed, self._dialect)
+            return balanced(_with_plain_names(parsed, self._dialect))
 
     def _used(self, text: str, current: tuple[str, ...]) -> tuple[str, ...]:
         """Return the namespace after USE."""
@@ -270,7 +270,8 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
     r"""Split a text into statements, without their semicolons and surrounding comments.
 
     If the text cannot be tokenized, for instance because of an unclosed quote, it is split at semicolons at the ends of
-    lines, so that the other statements are still read.
+    lines, so that the other statements are still read. So is a long text, whose tokens would fill the memory; a part
+    that is too long to be parsed is left as it is.
 
     Examples
     --------
@@ -278,6 +279,10 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
     >>> [text for _, text in found], found[0][0] == found[1][0]
     (["SELECT ';'", "SELECT  ';'"], True)
     """
+    if len(text) > MOST_CHARACTERS:
+        for part in _parts(text):
+            yield from split(part, dialect) if len(part) <= MOST_CHARACTERS else [(part, part)]
+        return
     try:
         tokens = dialect.tokenize(text)
     except SqlglotError:
@@ -300,6 +305,17 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
         end = token.end + 1
     if words:
         yield "\0".join(words), text[start:end]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Divide a text at semicolons at ends of lines into parts that are as long as statements may be."""
+    start = end = 0
+    for found in (*(each.end() for each in _END.finditer(text)), len(text)):
+        if found - start > MOST_CHARACTERS and end > start:
+            yield text[start:end]
+            start = end
+        end = found
+    yield text[start:]
 
 
 def _with_steps(text: str, dialect: Dialect) -> str:
