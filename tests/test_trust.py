@@ -1,0 +1,313 @@
+"""Who may try what: a principal who has one right gains no other by it. Each attempt is refused, or harmless."""
+
+import ast
+import json
+import os
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.request import urlopen
+
+import pyarrow as pa
+import pytest
+import sqlglot
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+import iceberg_zorder
+from iceberg_zorder.cli.files import replace_text
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
+from iceberg_zorder.maintain.policy.catalogs import masked, secrets_of
+from iceberg_zorder.maintain.policy.read import parse_policy
+from iceberg_zorder.pyiceberg import RewritePlan, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
+from iceberg_zorder.pyiceberg.rewrite import execute
+from iceberg_zorder.pyiceberg.undo import rollback_sql
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from tests.cli.processes import run_here
+
+PROPERTIES = "who sets a table's properties"
+NAMES = "who names tables and columns"
+STATEMENTS = "who writes statements into a log"
+PLANS = "who writes a plan"
+POLICIES = "who writes a policy"
+NEIGHBOUR = "a neighbour on the machine"
+CATALOG = "who answers as the catalog"
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A table of three files, and a directory that holds nothing else."""
+
+    catalog: SqlCatalog
+    home: Path
+    table: Table
+
+    def set(self, name: str, value: str) -> None:
+        self.table.transaction().set_properties({name: value}).commit_transaction()
+
+    def refused(self, reason: str, act: Callable[[], object]) -> None:
+        """Nothing is written, and the reason is told."""
+        before = self.files()
+        with pytest.raises(InvalidInputError, match=reason):
+            act()
+        assert self.files() == before
+
+    def files(self) -> list[Path]:
+        return sorted(self.home.rglob("*"))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    (tmp_path / "lake").mkdir()
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake/catalog.db", warehouse=f"file://{tmp_path}/lake")
+    catalog.create_namespace("db")
+    rows = pa.table({"a": range(300), "b": [each * 7 % 300 for each in range(300)]})
+    table = catalog.create_table("db.t", rows.schema)
+    for start in (0, 100, 200):
+        table.append(rows.slice(start, 100))
+    yield Lake(catalog, tmp_path, table)
+    catalog.close()
+
+
+ATTEMPTS: dict[tuple[str, str], Callable[[Lake], None]] = {}
+
+
+def attempt(principal: str, what: str) -> Callable[[Callable[[Lake], None]], Callable[[Lake], None]]:
+    """Add a row of the table."""
+
+    def add(holds: Callable[[Lake], None]) -> Callable[[Lake], None]:
+        assert (principal, what) not in ATTEMPTS
+        ATTEMPTS[principal, what] = holds
+        return holds
+
+    return add
+
+
+@attempt(PROPERTIES, "has a file of the machine read as a workload")
+def _(lake: Lake) -> None:
+    secret = lake.home / "secret"
+    secret.write_text('{"version": 1, "queries": [{"filter": "a = 4711", "weight": 1}]}')
+    inside = lake.table.location()
+    for name in ("/etc/passwd", "file:/etc/passwd", str(secret), f"file:{secret}", f"{inside}/../../../secret"):
+        lake.set("zorder.workload", name)
+        lake.refused("is not below the table's location", lambda: rewrite_data_files(lake.table, "zorder(a, b)"))
+
+
+@attempt(PROPERTIES, "has rows spilled to a directory of their choice, or a directory made")
+def _(lake: Lake) -> None:
+    there = lake.home / "made" / "by a property"
+    lake.set("zorder.options", f"rewrite-all=true; spill-directory={there}")
+    for act in (plan_rewrite, rewrite_data_files):
+        lake.refused(
+            "'spill-directory=.*' is a directory of the machine", lambda act=act: act(lake.table, "zorder(a, b)")
+        )
+    lake.refused("is a directory of the machine", lambda: remember(lake.table, "a", {"spill-directory": str(there)}))
+
+
+@attempt(PROPERTIES, "has a plan make a directory")
+def _(lake: Lake) -> None:
+    there = lake.home / "new" / "directory"
+    plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True, "spill-directory": str(there)})
+    assert not there.parent.exists()
+    rewrite_data_files(lake.table, "zorder(a, b)", options={"rewrite-all": True, "spill-directory": str(there)})
+    assert list(there.iterdir()) == []
+
+
+@attempt(PROPERTIES, "has code run by a script in a value")
+def _(lake: Lake) -> None:
+    evil = "a = 1 OR '<script>alert(1)</script>\x1b[31m' = b"
+    lake.set("zorder.workload", json.dumps({"version": 1, "queries": [{"filter": evil, "weight": 1}]}))
+    with pytest.raises(InvalidInputError):
+        rewrite_data_files(lake.table, "zorder(a, b)")
+    environment = {"HOME": str(lake.home), "PYICEBERG_CATALOG__LAKE__URI": lake.catalog.properties["uri"]}
+    done = run_here(["rewrite", "db.t", "--by", "a,b", "--catalog", "lake"], environment)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@attempt(NAMES, "breaks out of the statement that undo prints")
+def _(lake: Lake) -> None:
+    for name in ("t\\', 1); DROP TABLE db.t; --", "t'", "t\\", "${t}"):
+        table = lake.catalog.create_table(("db", name), lake.table.schema())
+        statement = rollback_sql(table, "main", 7).removeprefix("CALL ")
+        literal = next(
+            each for each in sqlglot.tokenize(statement, dialect="spark") if each.token_type.name == "STRING"
+        )
+        assert literal.text.replace("$\\{", "${") == f"db.`{name}`"
+        assert statement.endswith(f"{statement[literal.start : literal.end + 1]}, 7)")
+
+
+@attempt(STATEMENTS, "has the reader of a log take hours")
+def _(lake: Lake) -> None:
+    # tests/workload/test_hostile_text.py has more.
+    log = lake.home / "q.sql"
+    log.write_text("SELECT * FROM t WHERE a = 1;\nSELECT * FROM t " + "JOIN t " * 50)
+    found = read_workload([log], ScannedTable(("db", "t"), {("a",): "long"}))
+    assert [each.filter for each in found.queries] == ["a = 1"]
+    assert [each.reason for each in found.not_understood] == ["its parser would make more than 50,000 nodes"]
+
+
+@attempt(STATEMENTS, "has code run by a condition")
+def _(lake: Lake) -> None:
+    log = lake.home / "q.sql"
+    log.write_text("SELECT * FROM t WHERE a = __import__('os').system('touch evil') AND b = '<script>\x1b[31m'")
+    read_workload([log], ScannedTable(("db", "t"), {("a",): "long", ("b",): "string"}))
+    assert not Path("evil").exists()
+
+
+@attempt(PLANS, "has files of another table rewritten")
+def _(lake: Lake) -> None:
+    other = lake.catalog.create_table("db.other", lake.table.schema())
+    plan = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True}).to_json()
+    lake.refused(r"it is for table lake\.db\.t with UUID", lambda: execute(other, RewritePlan.from_json(plan)))
+
+
+@attempt(PLANS, "has a file that is not the table's read")
+def _(lake: Lake) -> None:
+    found = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True}).to_json()
+    path = next(lake.table.inspect.files().to_pylist()[place]["file_path"] for place in range(3))
+    assert path in found
+    plan = RewritePlan.from_json(found.replace(path, "file:///etc/passwd"))
+    lake.refused("Cannot execute the plan of lake.db.t, because", lambda: execute(lake.table, plan))
+
+
+@attempt(POLICIES, "has a small file take all memory, or an object made")
+def _(lake: Lake) -> None:
+    bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+    for text in (bomb, "version: !!python/object/apply:os.system ['touch evil']\n"):
+        lake.refused("Cannot ", lambda text=text: parse_policy(text, "policy.yaml", {}))
+    assert not Path("evil").exists()
+
+
+@attempt(NEIGHBOUR, "has a file of theirs overwritten, or reads a file that is written")
+def _(lake: Lake) -> None:
+    victim, page = lake.home / "victim", lake.home / "page.html"
+    victim.write_text("mine")
+    (lake.home / f".{os.getpid()}.part").symlink_to(victim)
+    replace_text(page, "<html>", flag="--html")
+    assert (victim.read_text(), page.read_text(), page.is_symlink()) == ("mine", "<html>", False)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    page.chmod(0o640)
+    replace_text(page, "<html>2", flag="--html")
+    assert (page.read_text(), stat.S_IMODE(page.stat().st_mode)) == ("<html>2", 0o640)
+
+
+@attempt(NEIGHBOUR, "has the file of metrics follow a link of theirs")
+def _(lake: Lake) -> None:
+    victim, file = lake.home / "victim", lake.home / "z.prom"
+    victim.write_text("mine")
+    (lake.home / f"z.prom.{os.getpid()}.{threading.current_thread().ident}").symlink_to(victim)
+    policy = lake.home / "policy.yaml"
+    policy.write_text(
+        f"version: 1\ncatalogs: {{lake: {{uri: '{lake.catalog.properties['uri']}'}}}}\ntables: {{'db.t': {{}}}}"
+    )
+    run_here(["maintain", str(policy), "--metrics-textfile", str(file), "--dry-run"], {"HOME": str(lake.home)})
+    assert victim.read_text() == "mine"
+    assert "iceberg_zorder_passes_total" in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+
+
+@attempt(NEIGHBOUR, "keeps connections to the metrics open, or reaches them from another machine")
+def _(lake: Lake) -> None:
+    now = datetime.now(timezone.utc)
+    server = serve(0, PassMetrics(), Health(timedelta(hours=1), lambda: now))
+    with ExitStack() as stack:
+        stack.callback(server.shutdown)
+        assert server.server_address[0] == "127.0.0.1"
+        held = [stack.enter_context(socket.create_connection(server.server_address, timeout=30)) for _ in range(100)]
+        before = threading.active_count()
+        assert before < 60
+        # All that are silent are closed, most of them at once.
+        assert [each.recv(1) for each in held] == [b""] * len(held)
+        for _ in range(50):
+            with suppress(OSError), urlopen(f"http://127.0.0.1:{server.server_port}/health", timeout=10) as answer:
+                assert json.loads(answer.read()) == {"status": "ok"}
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("the metrics are not served any more")
+
+
+class _Echo(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        text = json.dumps({"error": {"message": f"no: {dict(self.headers)}", "type": "Forbidden", "code": 403}})
+        self.send_response(403)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+COMMANDS = {
+    "rewrite": ("--by", "a"),
+    "plan": ("--by", "a"),
+    "report": (),
+    "set": ("--by", "a"),
+    "history": (),
+    "undo": (),
+    "check": (),
+    "workload": ("--from", os.devnull),
+    "advise": ("--workload", os.devnull),
+    "init": (),
+}
+
+
+@attempt(CATALOG, "has the token told by any command, as text or as JSON")
+def _(lake: Lake) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        uri = f"http://127.0.0.1:{server.server_port}"
+        name = "PYICEBERG_CATALOG__REST__"
+        environment = {"HOME": str(lake.home), f"{name}URI": uri, f"{name}TOKEN": "s3cret-token", f"{name}TYPE": "rest"}
+        for command, arguments in COMMANDS.items():
+            for kind in ("text", "json"):
+                words = [command, *([] if command == "init" else ["db.t"]), *arguments, "--catalog", "rest"]
+                done = run_here([*words, "--output", kind], environment)
+                said = done.stdout + done.stderr
+                assert done.returncode == 1, (command, said)
+                assert "Bearer ***" in said, (command, said)
+                assert "s3cret-token" not in said, command
+        server.shutdown()
+
+
+@attempt(CATALOG, "has a part of a password told that has an @")
+def _(lake: Lake) -> None:
+    secrets = secrets_of({"uri": "postgresql://me:first@second@third@host/db"})
+    said = 'could not translate host name "second@third@host", for me:first, or third@host'
+    assert masked(said, secrets) == 'could not translate host name "***@***@host", for me:***, or ***@host'
+
+
+@pytest.mark.parametrize(("principal", "what"), ATTEMPTS)
+def test_nobody_gains_a_right(principal: str, what: str, lake: Lake) -> None:
+    ATTEMPTS[principal, what](lake)
+
+
+def test_no_text_becomes_code() -> None:
+    """No pickle, no eval, and of YAML only what makes no objects."""
+    unsafe = {"eval", "exec", "compile", "__import__"}
+    found = []
+    for file in Path(iceberg_zorder.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {each.name.partition(".")[0] for each in node.names} | {getattr(node, "module", "") or ""}
+                found += [(file.name, name) for name in names & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}]
+            elif isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                is_unsafe = called in unsafe or called in ("yaml.load", "yaml.unsafe_load", "yaml.full_load")
+                found += [(file.name, called)] if is_unsafe else []
+    assert found == []
