@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pyiceberg.manifest
@@ -116,3 +117,10 @@ def test_compat_uses_some_and_says_of_each_module_what_to_do() -> None:
 
 def test_what_manifests_hold_is_there() -> None:
     assert {name for name, _ in inspect.getmembers(pyiceberg.manifest)} >= OF_MANIFESTS
+
+
+# Of sqlglot we use scopes and parsers, of which only a major version says that they have changed.
+@pytest.mark.parametrize("package", ["pyiceberg", "pyspark", "sqlglot"])
+def test_packages_whose_inside_is_used_have_an_upper_bound(package: str) -> None:
+    text = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8").partition("[dependency-groups]")[0]
+    assert re.search(rf'"{package}>=[\d.]+,<[\d.]+"', text)
