@@ -12,9 +12,11 @@ from iceberg_zorder.rewrite.sort_order import parse_column_weights, parse_sort_o
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS = "column-weights"
-_DRY_RUN = "dry-run"
 _WORKLOAD, _WORKLOAD_SHARE = "workload", "workload-share"
-_OF_ONE_CALL = "is for a single call: no later call would write anything"
+_NO_DEFAULTS = {
+    "dry-run": "is for a single call: no later call would write anything",
+    "spill-directory": "is a directory of the machine that rewrites: pass it as an option of the call",
+}
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -47,8 +49,8 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
             why = "is not of the form name=value"
         elif name in options:
             why = "sets an option twice"
-        elif name == _DRY_RUN:
-            why = _OF_ONE_CALL
+        elif name in _NO_DEFAULTS:
+            why = _NO_DEFAULTS[name]
         if why:
             raise InvalidInputError(
                 f"Cannot use property {OPTIONS_PROPERTY} = '{text}' of {table}, because '{pair.strip()}' {why}"
@@ -141,8 +143,8 @@ def options_property(options: Mapping[str, str]) -> str:
 single call: no later call would write anything
     """
     for name, value in options.items():
-        if name == _DRY_RUN:
-            raise InvalidInputError(f"Cannot store {name} as a table's default, because it {_OF_ONE_CALL}")
+        if name in _NO_DEFAULTS:
+            raise InvalidInputError(f"Cannot store {name} as a table's default, because it {_NO_DEFAULTS[name]}")
         if ";" in value:
             raise InvalidInputError(
                 f"Cannot store {name} = '{value}' as a table's default, because semicolons separate options there"

@@ -143,6 +143,7 @@ class Spill:
         self._held = ExitStack()
 
     def __enter__(self) -> Spill:
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._held.enter_context(self.budget.holding(self))
         return self
 
@@ -330,10 +331,12 @@ class Spill:
 
 
 def check_directory(directory: str) -> None:
-    """Check that files can be written to a directory; create it if missing."""
+    """Check that files can be written to a directory, or to the one in which it would be created."""
+    found = Path(directory).absolute()
     try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory) as file:
+        while not found.exists() and found != found.parent:
+            found = found.parent
+        with tempfile.TemporaryFile(dir=found) as file:
             file.write(b"1")
     except OSError as error:
         raise InvalidInputError(

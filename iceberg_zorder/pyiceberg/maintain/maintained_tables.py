@@ -47,7 +47,7 @@ from iceberg_zorder.pyiceberg.reporting.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.rewrite import execute_with
 from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
-from iceberg_zorder.rewrite.options import MEMORY_LIMIT, SPILL_DIRECTORY
+from iceberg_zorder.rewrite.options import MEMORY_LIMIT
 from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
 from iceberg_zorder.select.branch_history import REWRITE_ID
 
@@ -368,11 +368,11 @@ def properties_of(policy: Policy, catalog: str) -> dict[str, str]:
 
 
 def _defaults(table: Table, options: Mapping[str, object]) -> dict[str, str]:
-    """Return the default options of a table's property; options about the maintainer's machine are refused."""
+    """Return the default options of a table's property; a limit of the maintainer's memory is refused."""
     own = remembered_options(display_name(table), table.properties)
-    if of_machine := sorted({MEMORY_LIMIT, SPILL_DIRECTORY} & own.keys() - options.keys()):
+    if MEMORY_LIMIT in own and MEMORY_LIMIT not in options:
         raise InvalidInputError(
-            f"Cannot maintain {display_name(table)} with option {of_machine[0]} of its property {OPTIONS_PROPERTY}, "
+            f"Cannot maintain {display_name(table)} with option {MEMORY_LIMIT} of its property {OPTIONS_PROPERTY}, "
             "because that option belongs to the maintainer's machine: set it in the policy, not in the property"
         )
     return {name: value for name, value in _DEFAULTS.items() if name not in own}
