@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
-from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.layout.columns import quoted_name, quoted_text
 from iceberg_zorder.maintain.past_rewrites import PastRewrite, is_ours, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
 from iceberg_zorder.pyiceberg.catalog import refresh, retry_commit
@@ -134,8 +134,8 @@ def undo(
 def rollback_sql(table: Table, branch: str, snapshot_id: int) -> str:
     """Return the Spark SQL statement that moves a branch to a snapshot, whatever snapshots came since."""
     if branch == MAIN_BRANCH:
-        name = quoted_name(table.name()).replace("'", "\\'")
-        return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot('{name}', {snapshot_id})"
+        name = quoted_text(quoted_name(table.name()))
+        return f"CALL {quoted_name((table.catalog.name,))}.system.rollback_to_snapshot({name}, {snapshot_id})"
     return (
         f"ALTER TABLE {sql_name(table)} CREATE OR REPLACE BRANCH {quoted_name((branch,))} AS OF VERSION {snapshot_id}"
     )
