@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client import (
@@ -17,7 +17,6 @@ from prometheus_client import (
     Counter,
     Gauge,
     generate_latest,
-    write_to_textfile,
 )
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -126,10 +125,6 @@ class PassMetrics:
         """Return the metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
-    def write(self, path: Path) -> None:
-        """Write the metrics to a file atomically; raises OSError."""
-        write_to_textfile(str(path), self.registry)
-
     def go_on_from(self, text: str) -> None:
         """Continue from another process' metrics; unknown ones are ignored."""
         for family in text_string_to_metric_families(text):
@@ -174,10 +169,40 @@ class Health:
             return "; ".join(self._errors) or None
 
 
+_MOST_CONNECTIONS = 16
+_SECONDS = 10.0
+"""How long a connection may be silent."""
+
+
+class _Server(ThreadingHTTPServer):
+    """Closes connections beyond a number at once, so that they cost no threads."""
+
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._free = BoundedSemaphore(_MOST_CONNECTIONS)
+        super().__init__(("127.0.0.1", port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: a client has gone."""
+
+
 def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServer:
     """Serve ``/metrics`` and ``/health`` on 127.0.0.1 until the server is shut down."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = _SECONDS
+
         def do_GET(self) -> None:
             path = urlsplit(self.path).path
             if path == "/metrics":
@@ -203,7 +228,7 @@ def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServe
             pass
 
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        server = _Server(port, Handler)
     except (OSError, OverflowError) as error:
         raise InvalidInputError(f"Cannot use --metrics-port {port}, because {error}") from error
     Thread(target=server.serve_forever, daemon=True).start()

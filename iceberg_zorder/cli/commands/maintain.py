@@ -138,7 +138,7 @@ def _counted(policy: Policy, port: int | None, textfile: Path | None, stack: Exi
         health.ended(report)
         if textfile is not None:
             try:
-                metrics.write(textfile)
+                _write(metrics, textfile)
             except OSError as error:
                 # The pass is done, and the next one writes metrics again.
                 _LOG.warning("Cannot write --metrics-textfile %s, because %s", textfile, error)
@@ -158,6 +158,11 @@ def _continue(metrics: PassMetrics, path: Path) -> None:
                     f"Cannot use --metrics-textfile {path}, because that file holds no metrics: {error}"
                 ) from error
             _LOG.warning("Counters start at 0, because --metrics-textfile %s cannot be read: %s", path, error)
-        metrics.write(path)
+        _write(metrics, path)
     except OSError as error:
         raise InvalidInputError(f"Cannot write --metrics-textfile {path}, because {error}") from error
+
+
+def _write(metrics: PassMetrics, path: Path) -> None:
+    # Another user's node exporter reads the file.
+    replace_text(path, metrics.text().decode(), flag="--metrics-textfile", mode=0o644)
