@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
@@ -107,10 +108,9 @@ def _(lake: Lake) -> None:
 def _(lake: Lake) -> None:
     there = lake.home / "made" / "by a property"
     lake.set("zorder.options", f"rewrite-all=true; spill-directory={there}")
-    for act in (plan_rewrite, rewrite_data_files):
-        lake.refused(
-            "'spill-directory=.*' is a directory of the machine", lambda act=act: act(lake.table, "zorder(a, b)")
-        )
+    acts: tuple[Callable[..., object], ...] = (plan_rewrite, rewrite_data_files)
+    for act in acts:
+        lake.refused("'spill-directory=.*' is a directory of the machine", partial(act, lake.table, "zorder(a, b)"))
     lake.refused("is a directory of the machine", lambda: remember(lake.table, "a", {"spill-directory": str(there)}))
 
 
@@ -185,7 +185,7 @@ def _(lake: Lake) -> None:
 def _(lake: Lake) -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
     for text in (bomb, "version: !!python/object/apply:os.system ['touch evil']\n"):
-        lake.refused("Cannot ", lambda text=text: parse_policy(text, "policy.yaml", {}))
+        lake.refused("Cannot ", partial(parse_policy, text, "policy.yaml", {}))
     assert not Path("evil").exists()
 
 
@@ -224,7 +224,10 @@ def _(lake: Lake) -> None:
     with ExitStack() as stack:
         stack.callback(server.shutdown)
         assert server.server_address[0] == "127.0.0.1"
-        held = [stack.enter_context(socket.create_connection(server.server_address, timeout=30)) for _ in range(100)]
+        held = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=30))
+            for _ in range(100)
+        ]
         before = threading.active_count()
         assert before < 60
         # All that are silent are closed, most of them at once.

@@ -215,7 +215,7 @@ def rewrite(
             raise InvalidInputError("Cannot use --predicate, because it needs --dry-run")
         options = {**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})}
         asked = tables.asked_for(by, where, options, branch)
-        found = named_table(table, "rewrite", catalog, uri, warehouse)
+        found = named_table(table, "rewrite", catalog, uri, warehouse, shown)
         chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
         result = chosen.rewrite(asked, predicate or [], shown, signals.done)
         return tables.show_result(found.name, asked, result, shown, chosen.name)
@@ -256,7 +256,7 @@ def plan(
             raise InvalidInputError("Cannot use --predicate, because it needs --sampled")
         asked = tables.asked_for(by, where, _pairs("--option", option), branch)
         chosen = tables.engine_of(
-            engine, named_table(table, "rewrite", catalog, uri, warehouse), _pairs("--conf", conf)
+            engine, named_table(table, "rewrite", catalog, uri, warehouse, shown), _pairs("--conf", conf)
         )
         return tables.show_plan(chosen.plan(asked, predicate or [], shown, sampled=sampled), shown)
 
@@ -288,7 +288,7 @@ def execute(
         from iceberg_zorder.cli.commands import tables
 
         read = tables.read_plan(plan)
-        found = tables.table_of(read, catalog, uri, warehouse)
+        found = tables.table_of(read, catalog, uri, warehouse, shown)
         chosen = tables.engine_of(engine, found, _pairs("--conf", conf))
         result = chosen.execute(read, shown, signals.done)
         return tables.show_result(found.name, {"columns": read.spec.sort_order}, result, shown, chosen.name)
@@ -345,7 +345,7 @@ def report(
         del asked["options"]
         asked |= {"predicates": predicate or [], "workload": workload}
         chosen = tables.engine_of(
-            engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf)
+            engine, named_table(table, "report on", catalog, uri, warehouse, shown), _pairs("--conf", conf)
         )
         return tables.report(chosen, asked, compare, html, shown)
 
@@ -375,7 +375,7 @@ def set_defaults(
         from iceberg_zorder.cli.table import named_table
 
         asked = tables.asked_for(by, None, _pairs("--option", option), None)
-        return tables.set_defaults(named_table(table, "change", catalog, uri, warehouse), asked, shown)
+        return tables.set_defaults(named_table(table, "change", catalog, uri, warehouse, shown), asked, shown)
 
     _exit_after(work, f"the change of {table}", shown)
 
@@ -401,7 +401,7 @@ def history(
         from iceberg_zorder.cli.commands import tables
         from iceberg_zorder.cli.table import named_table
 
-        found = named_table(table, "read the history of", catalog, uri, warehouse)
+        found = named_table(table, "read the history of", catalog, uri, warehouse, shown)
         return tables.history(found, branch, limit, shown)
 
     _exit_after(work, f"the history of {table}", shown)
@@ -433,7 +433,7 @@ def undo(
         from iceberg_zorder.cli.commands import tables
         from iceberg_zorder.cli.table import named_table
 
-        found = named_table(table, "undo a rewrite of", catalog, uri, warehouse)
+        found = named_table(table, "undo a rewrite of", catalog, uri, warehouse, shown)
         return tables.undo(found, snapshot, branch, shown, dry_run=dry_run)
 
     _exit_after(work, f"the undo on {table}", shown)
@@ -472,7 +472,7 @@ def check(
 
         asked = tables.asked_for(by, None, {}, branch)
         del asked["options"]
-        found = named_table(table, "check", catalog, uri, warehouse)
+        found = named_table(table, "check", catalog, uri, warehouse, shown)
         return tables.check(tables.engine_of("pyiceberg", found, {}), asked, max_ratio, shown)
 
     _exit_after(work, f"the check of {table}", shown)
@@ -504,7 +504,7 @@ def workload(
         from iceberg_zorder.cli.table import named_table
 
         moment, engines = queries.moment_of(as_of), queries.readers_of(readers)
-        found = named_table(table, "read the workload of", catalog, uri, warehouse)
+        found = named_table(table, "read the workload of", catalog, uri, warehouse, shown)
         return queries.workload(queries.QueryFiles(found, tuple(from_), dialect, moment, kind, engines), to, shown)
 
     _exit_after(work, f"the workload of {table}", shown)
@@ -545,7 +545,7 @@ def advise(
         from iceberg_zorder.cli.table import named_table
 
         moment, engines = queries.moment_of(as_of), queries.readers_of(readers)
-        found = named_table(table, "read the workload of", catalog, uri, warehouse)
+        found = named_table(table, "read the workload of", catalog, uri, warehouse, shown)
         files = queries.QueryFiles(found, tuple(workload), dialect, moment, kind, engines)
         return queries.advise(files, _pairs("--option", option), branch, days, least_saving, html, shown)
 

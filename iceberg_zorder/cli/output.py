@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.maintain.policy.catalogs import masked, secrets_of
 from iceberg_zorder.printable import printable
 
 VERSION = 1
@@ -36,8 +38,13 @@ class Output:
     ) -> None:
         self._is_json, self._quiet = kind == "json", quiet
         self._warned: list[str] = []
+        self._secrets: frozenset[str] = frozenset()
         self._stdout = stdout or Console()
         self._stderr = stderr or Console(stderr=True)
+
+    def hide(self, properties: Mapping[str, object]) -> None:
+        """Mask a catalog's secrets in messages: a catalog may say what it was sent."""
+        self._secrets |= secrets_of(properties)
 
     def show(self, value: Mapping[str, Any], render: Callable[[Console], None]) -> None:
         """Write a result: ``value`` as JSON, or the text that ``render`` prints."""
@@ -86,7 +93,7 @@ class Output:
     def usage(self, failure: Failure) -> None:
         """Write ``error`` as JSON only, because the argument parser itself reports wrong usage on stderr."""
         if self._is_json:
-            self._object(failure.to_dict())
+            self._object(replace(failure, message=masked(failure.message, self._secrets)).to_dict())
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[str], None]]:
@@ -124,7 +131,7 @@ class Output:
 
     def _line(self, text: str, *, style: str = "") -> None:
         # Brackets in messages are not markup, and wrapped lines could not be searched for.
-        self._stderr.print(Text(printable(text), style=style), soft_wrap=True)
+        self._stderr.print(Text(printable(masked(text, self._secrets)), style=style), soft_wrap=True)
 
     def _object(self, value: Mapping[str, object]) -> None:
         self._stdout.file.write(json.dumps({"version": VERSION, **value}) + "\n")

@@ -40,9 +40,12 @@ class NamedTable:
         return f"{command} {shlex.join(self.catalog.flags)}" if is_ours and self.catalog.flags else command
 
 
-def named_table(table: str, act: str, catalog: str | None, uri: str | None, warehouse: str | None) -> NamedTable:
-    """Resolve a table name, with or without the catalog's name in front."""
+def named_table(
+    table: str, act: str, catalog: str | None, uri: str | None, warehouse: str | None, output: Output
+) -> NamedTable:
+    """Resolve a table name, with or without the catalog's name in front; hide the catalog's secrets."""
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    output.hide(found.properties)
     parts = tuple(name_parts(table))
     if len(parts) > 2 and parts[0] == found.name:
         if has_tables(found, parts, parts[1:]):

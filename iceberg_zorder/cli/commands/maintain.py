@@ -81,6 +81,7 @@ def run(
 def init(to: Path | None, output: Output, catalog: str | None, uri: str | None, warehouse: str | None) -> int:
     """Write a first policy for the tables of a catalog, to standard output or to a new file."""
     configuration = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    output.hide(configuration.properties)
     if to is not None and to.exists():
         raise InvalidInputError(f"Cannot write {to}, because the file exists: name a new one")
     with failures(f"write a policy for catalog {configuration.name}", output), output.progress() as say:

@@ -51,10 +51,13 @@ def read_plan(path: Path) -> RewritePlan:
     return RewritePlan.from_json(text)
 
 
-def table_of(plan: RewritePlan, catalog: str | None, uri: str | None, warehouse: str | None) -> NamedTable:
+def table_of(
+    plan: RewritePlan, catalog: str | None, uri: str | None, warehouse: str | None, output: Output
+) -> NamedTable:
     """Return the table of a plan, in ``catalog`` or else in the catalog that the plan names."""
     first, *identifier = plan.table.split(".")
     found = catalog_properties(first if catalog is None else catalog, uri=uri, warehouse=warehouse)
+    output.hide(found.properties)
     return NamedTable(quoted_name((found.name, *identifier)), tuple(identifier), found)
 
 

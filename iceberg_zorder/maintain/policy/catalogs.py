@@ -130,6 +130,8 @@ def _passwords(text: str) -> Iterator[str]:
     *parts, _ = text.partition("://")[2].split("@")
     if parts:
         yield "@".join(parts).partition(":")[2]
+    # Libraries that end the password at the first @ show the rest as the host.
+    yield from parts[1:]
     for part in parts:
         yield part.partition(":")[2]
         yield part.rpartition(":")[2] if ":" in part else ""
