@@ -30,6 +30,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 GOOD = "SELECT * FROM t WHERE a = 1;\n"
 MIB = 1 << 20
+SCAN = "Iceberg(table=, schemaId=" * 50 + "filters=" * 50 + ", runtimeFilters=" * 50 + ", groupedBy=" * 50 + ")" * 50
+SCANNED = {
+    "Event": "SparkListenerSQLExecutionStart",
+    "sparkPlanInfo": {"nodeName": "BatchScan parquet", "simpleString": f"BatchScan parquet {SCAN} RuntimeFilters"},
+}
 
 
 def ored(count: int) -> str:
@@ -89,6 +94,11 @@ FILES: dict[str, tuple[str, Callable[[], list[bytes]], str | None]] = {
         "q.sql.gz",
         lambda: [b"SELECT * FROM t WHERE a = 1", *([b" AND 1 " * (MIB // 7)] * 40)],
         "it is longer than 1,048,576 characters",
+    ),
+    "a scan of another source in an event log": (
+        "q.json",
+        lambda: [b'{"Event":"SparkListenerLogStart"}\n', json.dumps(SCANNED).encode()],
+        None,
     ),
     "a line of an event log": ("q.json.gz", lambda: log_of_one_line(40), "it is not valid JSON, or is too long"),
 }

@@ -22,19 +22,11 @@ from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import FAILED, Gathered
 
 _START, _END = "SparkListenerSQLExecutionStart", "SparkListenerSQLExecutionEnd"
-_RUNTIME = r" RuntimeFilters: \[(?P<runtime>.*)\]$"
-_SCANS = (
-    # Iceberg 1.11 and newer, and as before.
-    re.compile(
-        r"Iceberg\w*\(table=(?P<name>.*?), (?:schemaId|snapshotId|branch|type|caseSensitive)=.*?"
-        r"filters=(?P<filters>.*?)"
-        r"(?:, runtimeFilters=.*?)?(?:, groupedBy=.*?)?\)" + _RUNTIME,
-        re.DOTALL,
-    ),
-    re.compile(
-        r"\] (?P<name>\S.*?) \(branch=.*?\) \[filters=(?P<filters>.*), groupedBy=[^\]]*\]" + _RUNTIME, re.DOTALL
-    ),
-)
+# Each is searched once: one expression for the whole text takes minutes for hostile text of a kilobyte.
+_BEGIN = re.compile(r"Iceberg\w{0,40}\(table=")
+_AFTER_NAME = re.compile(r", (?:schemaId|snapshotId|branch|type|caseSensitive)=")
+_AFTER_FILTERS = re.compile(", runtimeFilters=|, groupedBy=")
+_BEFORE_1_11 = re.compile(r"\] (?=\S)")
 _HIDDEN = "(redacted)"
 _OF_FILES = re.compile(r"_file#\d+ IN ")
 _SPARK = limited_dialect("spark")
@@ -116,28 +108,47 @@ class EventLogReader:
 
     def _scan(self, text: str, *, has_failed: bool) -> bool:
         """Count a scan if it reads the table; return whether it does."""
-        match = next((found for pattern in _SCANS if (found := pattern.search(text))), None)
-        name = text.removeprefix("BatchScan ").partition("[")[0] if match is None else match["name"]
+        found = _parts_of(text)
+        name, filters, runtime = found or (text.removeprefix("BatchScan ").partition("[")[0], "", "")
         own = ".".join(self._table.identifier).lower()
         given = re.sub(r"\.(branch|tag)_[^.]*$", "", name.lower())
         if given != own and not given.endswith(f".{own}"):
             return False
-        if match is None:
+        if found is None:
             if "filters=" in text:
                 self._gathered.miss("statement", text, "this kind of scan is not known", 1.0)
             return "filters=" in text
-        if _OF_FILES.search(match["runtime"]):
+        if _OF_FILES.search(runtime):
             return False
         if has_failed:
-            self._gathered.miss("statement", match["filters"] or "TRUE", FAILED, 1.0)
+            self._gathered.miss("statement", filters or "TRUE", FAILED, 1.0)
             return True
-        lost = [(match["runtime"], "the values that a join finds are not known")] if match["runtime"] else []
+        lost = [(runtime, "the values that a join finds are not known")] if runtime else []
         try:
-            read = filter_of_scan(match["filters"], self._table)
+            read = filter_of_scan(filters, self._table)
             self._gathered.add(read.filter, 1.0, columns=read.unknown, lost=[*lost, *read.lost])
         except InvalidInputError as error:
-            self._gathered.add("TRUE", 1.0, lost=[*lost, (match["filters"], str(error))])
+            self._gathered.add("TRUE", 1.0, lost=[*lost, (filters, str(error))])
         return True
+
+
+def _parts_of(text: str) -> tuple[str, str, str] | None:
+    """Return the table, the filters and the runtime filters of a scan; None if it is not one of Iceberg."""
+    scan, found, runtime = text.rpartition(" RuntimeFilters: [")
+    if not found or not runtime.endswith("]"):
+        return None
+    begin = _BEGIN.search(scan)
+    end = _AFTER_NAME.search(scan, begin.end()) if begin else None
+    if begin and end and scan.endswith(")") and (at := scan.find("filters=", end.end())) >= 0:
+        return (
+            scan[begin.end() : end.start()],
+            _AFTER_FILTERS.split(scan[at + len("filters=") : -1], 1)[0],
+            runtime[:-1],
+        )
+    begin = _BEFORE_1_11.search(scan)
+    name, branch, rest = scan[begin.end() :].partition(" (branch=") if begin else ("", "", "")
+    filters, grouped, _ = rest.partition(") [filters=")[2].rpartition(", groupedBy=")
+    return (name, filters, runtime[:-1]) if branch and grouped and scan.endswith("]") else None
 
 
 def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
