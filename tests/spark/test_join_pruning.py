@@ -254,7 +254,7 @@ def test_a_small_table_that_comes_first_takes_no_keys(star: SparkSession, hint: 
     try:
         with settings(star, {THRESHOLD: "50000" if not hint else "100"}):
             for large, key, expected in (("parted", "p", 6), ("fact", "i", FILES - 1)):
-                sql = f"SELECT {hint} count(*) FROM lake.db.small d JOIN lake.db.{large} f ON d.p = f.{key} WHERE d.g = 1 AND f.r < 90"
+                sql = f"SELECT {hint} count(*) FROM lake.db.small d JOIN lake.db.{large} f ON d.P = f.{key.upper()} WHERE d.g = 1 AND f.r < 90"
                 query = check(star, sql)
                 assert skipped(query, "small") == ([None] if hint else [0]), large
                 assert skipped(query, large) == [expected], large

@@ -18,15 +18,16 @@ from iceberg_zorder.workload.readers.statements import StatementReader, dialect_
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload_json import from_json, to_json
 
-READ = """
-import resource, sys
+READ = r"""
+import re, sys
 from pathlib import Path
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload_json import to_json
 found = read_workload([Path(sys.argv[1])], ScannedTable(("db", "t"), {("a",): "long", ("b",): "string"}))
 Path(sys.argv[2]).write_text(to_json(found))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# The peak of this program alone: getrusage has that of the process that started it, if it was higher.
+print(int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 GOOD = "SELECT * FROM t WHERE a = 1;\n"
 MIB = 1 << 20

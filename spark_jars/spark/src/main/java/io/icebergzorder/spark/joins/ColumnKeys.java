@@ -20,11 +20,11 @@ record ColumnKeys(Types.NestedField field, Comparable<Object>[] ascending) {
 
   /** The keys of a predicate {@code IN}; nothing if bounds cannot tell which files hold them. */
   @SuppressWarnings("unchecked")
-  static Optional<ColumnKeys> from(Predicate in, Schema schema) {
+  static Optional<ColumnKeys> from(Predicate in, Schema schema, boolean isCaseSensitive) {
     Expression[] children = in.children();
     Types.NestedField field =
         children.length > 0 && children[0] instanceof NamedReference column && column.fieldNames().length == 1
-            ? schema.asStruct().field(column.fieldNames()[0])
+            ? field(schema, column.fieldNames()[0], isCaseSensitive)
             : null;
     if (!in.name().equals("IN") || children.length - 1 > MOST || field == null || !TrustedBounds.serves(field.type())) {
       return Optional.empty();
@@ -43,6 +43,11 @@ record ColumnKeys(Types.NestedField field, Comparable<Object>[] ascending) {
                 .map(key -> TrustedBounds.key(field.type(), key))
                 .sorted()
                 .toArray(Comparable[]::new)));
+  }
+
+  /** Spark has a column's name as the query has it. */
+  private static Types.NestedField field(Schema schema, String name, boolean isCaseSensitive) {
+    return isCaseSensitive ? schema.asStruct().field(name) : schema.asStruct().caseInsensitiveField(name);
   }
 
   /** Whether a data file may hold one of the keys, by its own bounds. */

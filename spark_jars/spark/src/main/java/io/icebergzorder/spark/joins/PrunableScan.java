@@ -4,10 +4,12 @@ import io.icebergzorder.spark.internals.PlannedTasks;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.BatchScan;
@@ -126,9 +128,12 @@ final class PrunableScan extends StandIn {
     return rows <= SQLConf.get().autoBroadcastJoinThreshold() / LEAST_BYTES_OF_A_ROW;
   }
 
-  /** References have no equality of their own in all versions of Spark. */
+  /** The columns as Spark writes them: their names are in the case that the query has. */
   private static Set<String> names(NamedReference[] columns) {
-    return Arrays.stream(columns).map(Object::toString).collect(Collectors.toSet());
+    boolean isCaseSensitive = SQLConf.get().caseSensitiveAnalysis();
+    Set<String> names = new TreeSet<>(isCaseSensitive ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
+    Arrays.stream(columns).map(Object::toString).forEach(names::add);
+    return names;
   }
 
   private void warn(Throwable cause) {
@@ -173,7 +178,8 @@ final class PrunableScan extends StandIn {
   /** Files whose bounds may contain at least one key of each predicate. */
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
     BatchScan scan = PlannedTasks.scan(icebergScan);
-    List<ColumnKeys> found = predicates.stream().map(each -> ColumnKeys.from(each, scan.schema())).flatMap(Optional::stream).toList();
+    List<ColumnKeys> found = 
+        predicates.stream().map(each -> ColumnKeys.from(each, scan.schema(), scan.isCaseSensitive())).flatMap(Optional::stream).toList();
     if (found.isEmpty() || files.isEmpty()) {
       return files;
     }
