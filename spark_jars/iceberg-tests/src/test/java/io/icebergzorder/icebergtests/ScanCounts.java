@@ -26,7 +26,8 @@ import scala.runtime.BoxedUnit;
 
 /** Counts the scans that every session plans: which are the plugin's, and which of those take the keys of a join. */
 public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> implements SparkSessionExtensionsProvider {
-  private static final String PLUGIN = "io.icebergzorder.spark.joins.PrunableScan";
+  /** Where the classes of the plugin's scans are, which are proxies. */
+  private static final String PLUGIN = "io.icebergzorder.spark.joins.";
 
   /** Each scan is met several times, since Spark plans a query node by node. */
   private static final Set<Scan> OURS = newSet();
@@ -102,7 +103,7 @@ public final class ScanCounts extends AbstractFunction1<SparkSessionExtensions, 
   }
 
   private static boolean isOurs(DataSourceV2ScanRelation relation) {
-    return relation.scan().getClass().getName().equals(PLUGIN);
+    return relation.scan().getClass().getName().startsWith(PLUGIN);
   }
 
   private static boolean hasKeys(Expression condition) {
