@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from tests.stack.running import running
 
 ROOT = Path(__file__).parent.parent
 TOOLS = (
@@ -48,8 +49,7 @@ def test_another_archive_is_refused(tmp_path: Path, has_unzip: bool) -> None:
     (tmp_path / "apache-maven-3.9.11/bin/mvn").chmod(0o755)
     for kind in ("zip", "gztar"):
         shutil.make_archive(str(folder / "apache-maven-3.9.11-bin"), kind, tmp_path, "apache-maven-3.9.11")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path / "served"))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path / "served")))) as server:
         environment = {
             "PATH": str(tools),
             "HOME": str(tmp_path),
@@ -61,7 +61,6 @@ def test_another_archive_is_refused(tmp_path: Path, has_unzip: bool) -> None:
         done = subprocess.run(
             [ROOT / "mvnw", "--version"], capture_output=True, text=True, env=environment, timeout=60, check=False
         )
-        server.shutdown()
     assert done.returncode == 1, done.stdout
     assert "Failed to validate Maven distribution SHA-256" in done.stderr
     assert not (tmp_path / "evil").exists()

@@ -35,6 +35,7 @@ from iceberg_zorder.pyiceberg.undo import rollback_sql
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.cli.processes import run_here
+from tests.stack.running import running
 
 PROPERTIES = "who sets a table's properties"
 NAMES = "who names tables and columns"
@@ -271,9 +272,7 @@ COMMANDS = {
 
 @attempt(CATALOG, "has the token told by any command, as text or as JSON")
 def _(lake: Lake) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
         uri = f"http://127.0.0.1:{server.server_port}"
         name = "PYICEBERG_CATALOG__REST__"
         environment = {"HOME": str(lake.home), f"{name}URI": uri, f"{name}TOKEN": "s3cret-token", f"{name}TYPE": "rest"}
@@ -285,7 +284,6 @@ def _(lake: Lake) -> None:
                 assert done.returncode == 1, (command, said)
                 assert "Bearer ***" in said, (command, said)
                 assert "s3cret-token" not in said, command
-        server.shutdown()
 
 
 @attempt(CATALOG, "has a part of a password told that has an @")

@@ -4,7 +4,6 @@ import ast
 import inspect
 import logging
 import re
-import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.maintain.lake import append_at_once, policy_of
 from tests.pyiceberg.committing import head_id
 from tests.pyiceberg.maintain.test_leases import run
 from tests.stack.rest import RestServer, rest_server
+from tests.stack.running import running
 
 KEY = {"s3.access-key-id": "mine", "s3.secret-access-key": "secret", "s3.region": "eu-west-1"}
 REFUSED = r"^Cannot use the table of \S+metadata\.json, because its property {} would choose the code, the server"
@@ -72,12 +72,8 @@ class Thief(BaseHTTPRequestHandler):
 @pytest.fixture
 def thief() -> Iterator[ThreadingHTTPServer]:
     Thief.sent = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Thief) as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.02])
-        thread.start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Thief)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize("is_callers", [True, False])

@@ -1,11 +1,12 @@
 """AWS Glue's data catalog, as much of it as loading and committing tables takes, which throttles as a test tells it."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.stack.running import running
 
 
 class GlueServer(ThreadingHTTPServer):
@@ -67,12 +68,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def glue_server() -> Iterator[GlueServer]:
     """Run a server; it stops with the block."""
-    server = GlueServer()
-    thread = threading.Thread(target=server.serve_forever, args=[0.02])
-    thread.start()
-    try:
+    with running(GlueServer()) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -1,7 +1,6 @@
 """A REST catalog that answers to commits as a test tells it: faults that no healthy server shows on request."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +9,8 @@ from typing import Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableRequest, Table
+
+from tests.stack.running import running
 
 
 class RestServer(ThreadingHTTPServer):
@@ -105,15 +106,8 @@ def _loaded(table: Table) -> dict[str, Any]:
 @contextmanager
 def rest_server(catalog: Catalog) -> Iterator[RestServer]:
     """Run a server; it stops with the block."""
-    server = RestServer(catalog)
-    thread = threading.Thread(target=server.serve_forever, args=[0.02])
-    thread.start()
-    try:
+    with running(RestServer(catalog)) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:

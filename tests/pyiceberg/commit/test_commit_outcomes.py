@@ -34,6 +34,7 @@ from tests.pyiceberg.committing import (
 )
 from tests.stack.glue import GlueServer, glue_server
 from tests.stack.rest import RestServer, hang_up, rest_server, status, throttled_by_aws
+from tests.stack.running import running
 
 UNKNOWN = (
     r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
@@ -372,9 +373,7 @@ class SlowS3(BaseHTTPRequestHandler):
 
 
 def test_metadata_files_that_s3_throttles_are_written_later() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), SlowS3) as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.02])
-        thread.start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), SlowS3)) as server:
         key = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}
         io = load_file_io({**key, "s3.endpoint": f"http://127.0.0.1:{server.server_port}"}, "s3://bucket")
         output = io.new_output("s3://bucket/1.metadata.json")
@@ -382,8 +381,6 @@ def test_metadata_files_that_s3_throttles_are_written_later() -> None:
             output.create(overwrite=True).close()
         with pytest.raises(OSError, match="503") as sought:
             output.exists()
-        server.shutdown()
-        thread.join()
     for raised in (written, sought):
         assert is_transient(raised.value)
         assert not is_not_committed(raised.value)
