@@ -22,7 +22,8 @@ import org.apache.iceberg.util.ThreadPools;
 
 /** Reads the bounds of data files from manifests, without the delete files, whose bounds nothing here depends on. */
 final class BoundsReader {
-  private static final List<String> COLUMNS = List.of("file_path", "file_size_in_bytes", "partition", "record_count", "lower_bounds", "upper_bounds", "split_offsets");
+  private static final List<String> COLUMNS =
+      List.of("file_path", "file_size_in_bytes", "partition", "record_count", "lower_bounds", "upper_bounds", "split_offsets");
 
   /** For more partitions, finding the manifests takes longer than reading them all. */
   private static final int MOST_PARTITIONS = 10_000;

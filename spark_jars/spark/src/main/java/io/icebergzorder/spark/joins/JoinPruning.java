@@ -98,21 +98,29 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
-    private final Set<LogicalPlan> broadcast = Collections.newSetFromMap(new IdentityHashMap<>());
+    // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
+    private Set<LogicalPlan> broadcast;
     private ComparedColumns compared;
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
-      root.foreach(new AbstractFunction1<LogicalPlan, BoxedUnit>() {
-        @Override
-        public BoxedUnit apply(LogicalPlan each) {
-          if (each instanceof Join join) {
-            addBroadcast(join.left(), join.hint().leftHint());
-            addBroadcast(join.right(), join.hint().rightHint());
+    }
+
+    private Set<LogicalPlan> broadcast() {
+      if (broadcast == null) {
+        broadcast = Collections.newSetFromMap(new IdentityHashMap<>());
+        root.foreach(new AbstractFunction1<LogicalPlan, BoxedUnit>() {
+          @Override
+          public BoxedUnit apply(LogicalPlan each) {
+            if (each instanceof Join join) {
+              addBroadcast(join.left(), join.hint().leftHint());
+              addBroadcast(join.right(), join.hint().rightHint());
+            }
+            return BoxedUnit.UNIT;
           }
-          return BoxedUnit.UNIT;
-        }
-      });
+        });
+      }
+      return broadcast;
     }
 
     /** A table that a hint has broadcast gives keys and takes none: of each join Spark prunes one side only, the left one if it can. */
@@ -128,7 +136,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      return isTable(plan) && !broadcast.contains(plan);
+      return isTable(plan) && !broadcast().contains(plan);
     }
 
     @Override

@@ -178,7 +178,7 @@ final class PrunableScan extends StandIn {
   /** Files whose bounds may contain at least one key of each predicate. */
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
     BatchScan scan = PlannedTasks.scan(icebergScan);
-    List<ColumnKeys> found = 
+    List<ColumnKeys> found =
         predicates.stream().map(each -> ColumnKeys.from(each, scan.schema(), scan.isCaseSensitive())).flatMap(Optional::stream).toList();
     if (found.isEmpty() || files.isEmpty()) {
       return files;
