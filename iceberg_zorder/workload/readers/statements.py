@@ -22,7 +22,7 @@ from iceberg_zorder.workload.nodes import balanced, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import View, catalogs_in, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
-from iceberg_zorder.workload.workload import Gathered, Workload
+from iceberg_zorder.workload.workload import SHOWN, Gathered, Workload
 
 _NOW = re.compile(
     r"current|now\s*\(|today|getdate|getutcdate|sysdate|systimestamp|localtime|curdate|utc_|unix_timestamp",
@@ -378,7 +378,8 @@ def _ends_alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    # More words than are shown stay as they are: those of a long text would take ten times its memory.
+    return " ".join(text.split(None, SHOWN))
 
 
 @contextmanager
