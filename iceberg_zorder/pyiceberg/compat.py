@@ -3,8 +3,8 @@
 In this order: catalog configuration, properties that choose storage, and the commit request; filter evaluators;
 manifests and manifest lists; Arrow schemas, column names in files, transforms and partition paths.
 
-Tested with PyIceberg 0.12. For a new release, run the tests: a moved name fails on import, and each name here documents
-its purpose and its replacement. ``tests/test_private_names.py`` keeps the other modules to public names.
+Tested with PyIceberg 0.12. For a new release, run the tests: a moved function fails on import, a moved method in them.
+Work-arounds say when they can be removed. ``tests/test_private_names.py`` keeps the other modules to public names.
 """
 
 from __future__ import annotations
@@ -82,7 +82,6 @@ __all__ = [
     "arrow_transform",
     "configured",
     "infer_catalog_type",
-    "is_rest",
     "merge_config",
     "partition_path",
     "sanitize_column_names",
@@ -93,7 +92,7 @@ __all__ = [
 
 @contextmanager
 def _reading_the_configuration() -> Iterator[None]:
-    """Turn any exception into an InvalidInputError about PyIceberg's configuration.
+    """Turn exceptions other than ImportError into an InvalidInputError about PyIceberg's configuration.
 
     Its parser raises exceptions of a package that this project does not depend on.
     """
@@ -113,7 +112,7 @@ with _reading_the_configuration():
 
 
 class Configured(NamedTuple):
-    """A catalog's entry in PyIceberg's configuration: its properties, empty if unknown, and all known names."""
+    """A catalog's entry in PyIceberg's configuration: its properties, None if unknown, and all known names."""
 
     name: str
     properties: RecursiveDict | None
@@ -128,12 +127,13 @@ def configured(name: str | None) -> Configured:
         return Configured(chosen, config.get_catalog_config(chosen), config.get_known_catalogs())
 
 
+_LOCATION_PROVIDER = "write.py-location-provider.impl"
 _CHOOSING = re.compile(
-    r"py-io-impl|write\.py-location-provider\.impl|uri|token|auth\.manager|warehouse|DEFAULT_SCHEME|DEFAULT_NETLOC"
+    rf"py-io-impl|{re.escape(_LOCATION_PROVIDER)}|uri|token|auth\.manager|warehouse|DEFAULT_SCHEME|DEFAULT_NETLOC"
     r"|(s3|gcs|adls|client|hdfs|hf|header)\..*",
     re.DOTALL,
 )
-"""Properties by which PyIceberg's FileIOs and location providers choose code, servers, signers or credentials."""
+"""Properties by which PyIceberg's FileIOs and location providers choose code, servers, credentials or storage."""
 
 
 def _check_choices(where: str | None, properties: Mapping[str, str], trusted: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _check_choices(where: str | None, properties: Mapping[str, str], trusted: Ma
 
 
 def load_catalog(name: str, **properties: str) -> Catalog:
-    """Load a catalog that refuses such tables before PyIceberg follows their properties.
+    """Load a catalog that refuses tables with such properties before PyIceberg follows their properties.
 
     It replaces methods of the catalog in which PyIceberg merges a table's properties with those for its FileIO.
     """
@@ -161,7 +161,8 @@ def load_catalog(name: str, **properties: str) -> Catalog:
         def checked_table(identifier: tuple[str, ...], response: Any) -> Table:
             where, own = response.metadata_location, response.metadata.properties
             vended = {**response.config, **credentials(response.storage_credentials, where)}
-            kept = {key: value for key, value in own.items() if key not in vended}
+            # PyIceberg takes the location provider from the metadata, whatever is vended.
+            kept = {key: value for key, value in own.items() if key not in vended or key == _LOCATION_PROVIDER}
             _check_choices(where, kept, catalog.properties)
             return to_table(identifier, response)
 
@@ -178,16 +179,11 @@ def load_catalog(name: str, **properties: str) -> Catalog:
 
 
 def check_loaded(table: Table) -> None:
-    """Refuse such a table if another catalog object loaded it, such as the caller's."""
+    """Refuse a table with such properties if :func:`load_catalog` did not load its catalog, but the caller."""
     if not vars(table.catalog).keys() & {"_response_to_table", "_load_file_io"}:
         io, own = table.io.properties, table.properties
         followed = {name: value for name, value in own.items() if io.get(name, value) == value}
         _check_choices(table.metadata_location, followed, {**table.catalog.properties, **table.config})
-
-
-def is_rest(catalog: Catalog) -> bool:
-    """Return whether a catalog is a REST catalog."""
-    return isinstance(catalog, RestCatalog)
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
@@ -291,8 +287,7 @@ _Evaluations: Any = type(
 _T = TypeVar("_T")
 _File = TypeVar("_File", ManifestFile, DataFile)
 _AVRO_CODEC = "write.avro.compression-codec"
-# The fields of a DataFile record in the newest format, in their order. Once a release supports referenced_data_file in
-# version 2, and equality ids as ints, this can be removed.
+# The fields of a DataFile record in the newest format, in their order; PyIceberg has no property for some of them.
 _FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg writes it only from version 3.

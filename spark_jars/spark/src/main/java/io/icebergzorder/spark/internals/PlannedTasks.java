@@ -23,7 +23,7 @@ public final class PlannedTasks {
     return (List<?>) call(scan, "tasks");
   }
 
-  /** What Spark reads if the scan had planned some tasks only. The scan itself remains as it was. */
+  /** A batch of some of the tasks; the scan remains as it was. */
   public static Batch batch(Scan scan, List<?> some) {
     List<?> all = tasks(scan);
     call(scan, "resetTasks", some);

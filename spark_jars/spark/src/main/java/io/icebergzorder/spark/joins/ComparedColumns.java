@@ -55,7 +55,7 @@ final class ComparedColumns {
   }
 
   /** The names, in any case, of columns that may be keys of a relation. By name, because a union's columns are those of its first part. */
-  Set<String> keys(LogicalPlan relation) {
+  Set<String> of(LogicalPlan relation) {
     Set<String> keys = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
     keys.addAll(plainNames);
     inExpressions.values().stream()

@@ -2,8 +2,6 @@ package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import java.util.Collections;
-import java.util.IdentityHashMap;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -11,23 +9,16 @@ import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
-import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
-import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
-import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
-import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.Option;
-import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
-import scala.runtime.BoxedUnit;
 
 /**
  * Lets the scans of Iceberg tables take the keys of joins: Spark's dynamic partition pruning then offers them for every column in which
@@ -98,45 +89,16 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
-    // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
-    private Set<LogicalPlan> broadcast;
+    // Found at the first table: Spark applies the rule many times, mostly to plans that have none left.
     private ComparedColumns compared;
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
     }
 
-    private Set<LogicalPlan> broadcast() {
-      if (broadcast == null) {
-        broadcast = Collections.newSetFromMap(new IdentityHashMap<>());
-        root.foreach(new AbstractFunction1<LogicalPlan, BoxedUnit>() {
-          @Override
-          public BoxedUnit apply(LogicalPlan each) {
-            if (each instanceof Join join) {
-              addBroadcast(join.left(), join.hint().leftHint());
-              addBroadcast(join.right(), join.hint().rightHint());
-            }
-            return BoxedUnit.UNIT;
-          }
-        });
-      }
-      return broadcast;
-    }
-
-    /** A table that a hint has broadcast gives keys and takes none: of each join Spark prunes one side only, the left one if it can. */
-    private void addBroadcast(LogicalPlan side, Option<HintInfo> hint) {
-      LogicalPlan below = side;
-      while (below instanceof UnaryNode node) {
-        below = node.child();
-      }
-      if (hint.isDefined() && hint.get().strategy().contains(BROADCAST$.MODULE$)) {
-        broadcast.add(below);
-      }
-    }
-
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      return isTable(plan) && !broadcast().contains(plan);
+      return isTable(plan);
     }
 
     @Override
@@ -144,7 +106,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       compared = compared == null ? new ComparedColumns(root) : compared;
       DataSourceV2Relation relation = (DataSourceV2Relation) plan;
       return SparkInternals.withTable(
-          relation, PrunableTable.wrap((SparkTable) relation.table(), compared.keys(relation)));
+          relation, PrunableTable.wrap((SparkTable) relation.table(), compared.of(relation)));
     }
   }
 }

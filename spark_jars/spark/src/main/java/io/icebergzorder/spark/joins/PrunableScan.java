@@ -34,34 +34,34 @@ import org.apache.spark.sql.internal.SQLConf;
  * filter row groups or rows.
  *
  * <p>Spark calls {@code toBatch} once before the keys arrive; then {@code filter}, {@code toBatch} and {@code reportDriverMetrics} in one
- * thread. What {@code filter} finds is handed to the next two calls of that thread. Keys of tight columns leave no state in Iceberg's
- * scan, which other queries may share. Partition keys do, as without the jar.
+ * thread, so {@code filter} leaves what it finds in thread-locals for the two. Keys of tight columns do not change Iceberg's scan, which
+ * other queries may share. Keys of partition columns change it, as without the jar.
  */
 final class PrunableScan extends StandIn {
   private static final String RESULT_DATA_FILES = "resultDataFiles";
   private static final String TOTAL_DATA_FILE_SIZE = "totalDataFileSize";
 
-  /** As Spark estimates a row of one key. */
-  private static final long LEAST_BYTES_OF_A_ROW = 16;
+  /** A rough estimate of what a row with one key takes in Spark. */
+  private static final long BYTES_OF_A_ROW = 16;
 
   private final SupportsRuntimeV2Filtering icebergScan;
   private final Table table;
-  private final Set<String> keys;
+  private final Set<String> compared;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
-  private final ThreadLocal<Map<String, Long>> nextMetrics = new ThreadLocal<>();
+  private final ThreadLocal<Map<String, Long>> nextMetrics = ThreadLocal.withInitial(Map::of);
 
-  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> keys) {
+  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> compared) {
     super(icebergScan);
     this.icebergScan = icebergScan;
     this.table = table;
-    this.keys = keys;
+    this.compared = compared;
   }
 
-  static Scan wrap(Scan scan, Table table, Set<String> keys) {
-    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, keys).as(Scan.class);
+  static Scan wrap(Scan scan, Table table, Set<String> compared) {
+    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, compared).as(Scan.class);
   }
 
-  /** Synchronized, because making a batch of some files replaces the scan's tasks for a moment. */
+  /** Synchronized, because {@code PlannedTasks.batch} replaces the scan's tasks for a moment. */
   @Override
   synchronized Object answer(Method method, Object[] arguments) throws Throwable {
     switch (method.getName()) {
@@ -89,9 +89,9 @@ final class PrunableScan extends StandIn {
     return all;
   }
 
-  /** Iceberg's metrics; the number of files and their size are those after join pruning. */
+  /** Iceberg's metrics; with the number of files and their size after join pruning. */
   private CustomTaskMetric[] metrics(CustomTaskMetric[] planned) {
-    Map<String, Long> pruned = Optional.ofNullable(nextMetrics.get()).orElse(Map.of());
+    Map<String, Long> pruned = nextMetrics.get();
     nextMetrics.remove();
     CustomTaskMetric[] all = append(planned, new Metric(FilesSkippedByJoins.NAME, 0));
     Arrays.setAll(all, i -> pruned.containsKey(all[i].name()) ? new Metric(all[i].name(), pruned.get(all[i].name())) : all[i]);
@@ -102,14 +102,14 @@ final class PrunableScan extends StandIn {
     NamedReference[] partitionColumns = icebergScan.filterAttributes();
     try {
       BatchScan scan = PlannedTasks.scan(icebergScan);
-      if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an empty table, an incremental read
+      if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an incremental read, an empty table
         return partitionColumns;
       }
-      Set<Integer> tight = TightColumns.of(table, scan.schema(), keys);
+      Set<Integer> tight = TightColumns.of(table, scan.schema(), compared);
       Set<String> ofPartitions = names(partitionColumns);
       Stream<NamedReference> others =
           scan.schema().columns().stream()
-              .filter(each -> tight.contains(each.fieldId()) && keys.contains(each.name()))
+              .filter(each -> tight.contains(each.fieldId()) && compared.contains(each.name()))
               .map(each -> Expressions.column(SparkInternals.quoted(each.name())))
               .filter(each -> !ofPartitions.contains(each.toString()));
       return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
@@ -120,15 +120,15 @@ final class PrunableScan extends StandIn {
   }
 
   /**
-   * Whether Spark may broadcast the rows of this scan. Of each join it prunes one side only, the left one if it can: a small table that
-   * takes keys would keep the large one from taking its keys.
+   * Whether Spark may broadcast the rows of this scan. Spark prunes one side of each join, the left one if possible: if a small table on
+   * the left took keys, the large one would not.
    */
   private boolean mayBeBroadcast() {
     long rows = ((SupportsReportStatistics) icebergScan).estimateStatistics().numRows().orElse(Long.MAX_VALUE);
-    return rows <= SQLConf.get().autoBroadcastJoinThreshold() / LEAST_BYTES_OF_A_ROW;
+    return rows <= SQLConf.get().autoBroadcastJoinThreshold() / BYTES_OF_A_ROW;
   }
 
-  /** The columns as Spark writes them: their names are in the case that the query has. */
+  /** Quoted names; they are in the case that the query has. */
   private static Set<String> names(NamedReference[] columns) {
     boolean isCaseSensitive = SQLConf.get().caseSensitiveAnalysis();
     Set<String> names = new TreeSet<>(isCaseSensitive ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
@@ -137,14 +137,14 @@ final class PrunableScan extends StandIn {
   }
 
   private void warn(Throwable cause) {
-    JoinPruning.warnOnce("Joins skip files of %s by partitions only, because its bounds cannot be read".formatted(table.name()), cause);
+    JoinPruning.warnOnce("Joins skip files of %s by partitions only, because of an error".formatted(table.name()), cause);
   }
 
   private void filter(Predicate[] predicates) {
     nextBatch.remove();
     nextMetrics.remove();
     Set<String> ofPartitions = names(icebergScan.filterAttributes());
-    Map<Boolean, List<Predicate>> parted =
+    Map<Boolean, List<Predicate>> byPartition =
         Arrays.stream(predicates)
             .collect(Collectors.partitioningBy(each -> each.children().length > 0 && ofPartitions.contains(each.children()[0].toString())));
     long planned = 0;
@@ -153,12 +153,12 @@ final class PrunableScan extends StandIn {
     } catch (RuntimeException | LinkageError e) {
       warn(e);
     }
-    if (!parted.get(true).isEmpty()) {
-      icebergScan.filter(parted.get(true).toArray(Predicate[]::new));
+    if (!byPartition.get(true).isEmpty()) {
+      icebergScan.filter(byPartition.get(true).toArray(Predicate[]::new));
     }
     try {
       List<FileScanTask> files = PlannedTasks.tasks(icebergScan).stream().map(FileScanTask.class::cast).toList();
-      List<FileScanTask> kept = filesWithKeys(files, parted.get(false));
+      List<FileScanTask> kept = filesWithKeys(files, byPartition.get(false));
       if (kept.size() < files.size()) {
         nextBatch.set(PlannedTasks.batch(icebergScan, kept));
       }
@@ -175,7 +175,7 @@ final class PrunableScan extends StandIn {
     }
   }
 
-  /** Files whose bounds may contain at least one key of each predicate. */
+  /** Files that may hold a key of each predicate. */
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
     BatchScan scan = PlannedTasks.scan(icebergScan);
     List<ColumnKeys> found =
@@ -187,7 +187,7 @@ final class PrunableScan extends StandIn {
     return files.stream().filter(each -> !dropped.contains(each.file().location())).toList();
   }
 
-  /** The metric in Spark's plans. Public, because Spark instantiates it by the name of its class. */
+  /** The metric in Spark's UI. Public, because Spark instantiates it by the name of its class. */
   public static final class FilesSkippedByJoins extends CustomSumMetric {
     static final String NAME = "filesSkippedByJoins";
 

@@ -3,11 +3,12 @@ package io.icebergzorder.spark.joins;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -22,27 +23,27 @@ import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
- * The columns whose bounds are narrow enough to skip files: on average, a value lies within the bounds of at most half of the files.
+ * The columns whose bounds are narrow enough to skip files: on average, a file's bound lies within the bounds of at most half of the files.
  *
  * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. What was measured
  * of a table is kept until a rewrite, or until the number of files has changed by more than a tenth. It only says where to look: which
  * files are skipped depends on their own bounds.
  */
 final class TightColumns {
-  /** Columns are not offered if a value lies, on average, in a larger share of the files. */
+  /** Columns are not offered if a bound lies, on average, in a larger share of the files. */
   private static final double LARGEST_SHARE = 0.5;
 
   private static final int MOST_FILES = 4096;
 
-  /** The largest ones are measured, so that this takes no longer than planning a scan. */
+  /** Only the largest manifests are read, to limit the time. */
   private static final int MOST_MANIFESTS = 32;
 
   private static final int MOST_TABLES = 200;
 
-  /** What was measured of each table; all goes when there is too much. */
+  /** What was measured of each table; cleared when there are too many tables. */
   private static final Map<String, Measured> MEASURED = new ConcurrentHashMap<>();
 
-  /** The share of a table's files in which a value lies, by field id. */
+  /** The average share of a table's files that contain a bound, by field id. */
   private record Measured(long lastRewrite, long files, Map<Integer, Double> shares) {
     boolean isValid(long lastRewriteNow, long filesNow) {
       return lastRewrite == lastRewriteNow && 10 * Math.abs(filesNow - files) <= files;
@@ -51,13 +52,13 @@ final class TightColumns {
 
   private TightColumns() {}
 
-  /** The field ids of tight columns among those of some names, measured in the table's current snapshot, even for time travel. */
+  /** The field ids of the named columns that are tight in the table's current snapshot, even for time travel. */
   static Set<Integer> of(Table table, Schema scanned, Set<String> names) {
     Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) {
       return Set.of();
     }
-    // Those of other scans of the table, too, which then find them measured.
+    // Also the table's other named columns, so that later scans find them measured.
     Map<Integer, Types.NestedField> fields =
         Stream.concat(table.schema().columns().stream(), scanned.columns().stream())
             .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each.type()))
@@ -81,7 +82,7 @@ final class TightColumns {
     return fields.keySet().stream().filter(each -> shares.get(each) <= LARGEST_SHARE).collect(Collectors.toSet());
   }
 
-  /** The newest snapshot of the operation replace, 0 if none is left: a rewrite of files or of manifests. */
+  /** The id of the newest snapshot of operation replace (a rewrite of files or manifests); 0 if none is left. */
   private static long lastRewrite(Table table, Snapshot snapshot) {
     for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), table::snapshot)) {
       if (DataOperations.REPLACE.equals(each.operation())) {
@@ -97,48 +98,44 @@ final class TightColumns {
             .sorted(Comparator.comparingLong(BoundsReader::files).reversed())
             .limit(MOST_MANIFESTS)
             .toList();
-    // Neighbours in a manifest are often neighbours in the table, so that the first ones tell little.
+    // Evenly spaced files, because neighbours in a manifest are often neighbours in the table.
     long step = manifests.stream().mapToLong(BoundsReader::files).sum() / MOST_FILES + 1;
-    Queue<List<Optional<TrustedBounds>>> files = new ConcurrentLinkedQueue<>();
+    Queue<List<TrustedBounds>> files = new ConcurrentLinkedQueue<>();
     BoundsReader.visit(
         table,
         manifests,
         null,
         step,
-        file -> files.add(fields.stream().map(field -> Optional.ofNullable(TrustedBounds.from(file, field))).toList()));
+        file -> files.add(fields.stream().map(field -> TrustedBounds.from(file, field)).toList()));
     return IntStream.range(0, fields.size())
         .boxed()
         .collect(Collectors.toMap(i -> fields.get(i).fieldId(), i -> share(files.stream().map(each -> each.get(i)).toList())));
   }
 
-  /** In which share of the files a value lies, on average over all bounds; a file without bounds may hold every value. */
-  private static double share(List<Optional<TrustedBounds>> files) {
-    List<TrustedBounds> bounds = files.stream().flatMap(Optional::stream).toList();
+  /** The share of the files that contain a lower bound, on average; a file without trusted bounds (null) contains every one. */
+  private static double share(List<TrustedBounds> files) {
+    List<TrustedBounds> bounds = files.stream().filter(Objects::nonNull).toList();
     if (bounds.size() < 2) {
       return 1;
     }
-    Object[] lower = bounds.stream().map(TrustedBounds::lower).sorted().toArray();
-    Object[] upper = bounds.stream().map(TrustedBounds::upper).sorted().toArray();
+    List<Comparable<Object>> lower = sorted(bounds, TrustedBounds::lower);
+    List<Comparable<Object>> upper = sorted(bounds, TrustedBounds::upper);
     double found = 0;
-    for (Object[] values : List.of(lower, upper)) {
-      // Both walk upwards beside the values: how many files begin at or below a value, and how many end below it.
-      int begun = 0;
-      int ended = 0;
-      for (Object value : values) {
-        while (begun < lower.length && compare(lower[begun], value) <= 0) {
-          begun++;
-        }
-        while (ended < upper.length && compare(upper[ended], value) < 0) {
-          ended++;
-        }
-        found += begun - ended;
+    int begun = 0; // files whose lower bound is at most the value
+    int ended = 0; // files whose upper bound is below the value
+    for (Comparable<Object> value : lower) {
+      while (begun < lower.size() && lower.get(begun).compareTo(value) <= 0) {
+        begun++;
       }
+      while (ended < upper.size() && upper.get(ended).compareTo(value) < 0) {
+        ended++;
+      }
+      found += begun - ended;
     }
-    return (found / (2.0 * bounds.size()) + files.size() - bounds.size()) / files.size();
+    return (found / bounds.size() + files.size() - bounds.size()) / files.size();
   }
 
-  @SuppressWarnings("unchecked")
-  private static int compare(Object a, Object b) {
-    return ((Comparable<Object>) a).compareTo(b);
+  private static List<Comparable<Object>> sorted(List<TrustedBounds> bounds, Function<TrustedBounds, Comparable<Object>> end) {
+    return bounds.stream().map(end).sorted().toList();
   }
 }
