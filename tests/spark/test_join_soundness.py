@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from py4j.java_gateway import JavaObject
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from tests.fuzz.model import EQUALITY_DELETES
@@ -253,6 +254,19 @@ def test_imported_text_of_which_one_row_group_has_no_bounds(spark: SparkSession,
         )
         query = check(spark, sql)
         assert (query.count(), skipped(query, "imported_texts")) == (2, [7])
+
+
+def test_text_of_pyiceberg_of_which_one_row_group_has_no_bounds(spark: SparkSession, catalog: SqlCatalog) -> None:
+    """Arrow writes no bounds of long text, and PyIceberg takes those of the other row groups for the file's."""
+    schema = pa.schema([("s", pa.string())])
+    with dropped(spark, "long_texts", "texts"):
+        table = catalog.create_table("db.long_texts", schema, properties={"write.parquet.row-group-limit": "2"})
+        for texts in (["a1"], ["b1"], ["c1"], ["d1"], ["m1", "m2", "zebra", "zz" * 3000]):
+            table.append(pa.table({"s": texts}, schema=schema))
+        spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a1', 1) AS t(k, g)")
+        sql = "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.long_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+        query = check(spark, sql)
+        assert (query.count(), skipped(query, "long_texts")) == (2, [3])
 
 
 def test_imported_decimals_of_another_scale(spark: SparkSession, tmp_path: Path) -> None:

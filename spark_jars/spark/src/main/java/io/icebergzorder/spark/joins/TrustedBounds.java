@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.types.Type;
@@ -31,12 +32,15 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   /**
    * The bounds of a file; null if one is missing, if one cannot be what it seems, or if they are inverted, and of files without split
    * offsets. Those were imported: Iceberg takes their bounds from the footer as they are there, in milliseconds, of another scale, or of
-   * some row groups only. All writers of Iceberg's set the offsets.
+   * some row groups only. All writers of Iceberg's set the offsets. Nor are bounds of text in several row groups trusted: Arrow leaves
+   * them out for a row group with a long text, and PyIceberg then takes those of the others.
    */
   static TrustedBounds from(DataFile file, Types.NestedField field) {
     ByteBuffer least = bound(file.lowerBounds(), field);
     ByteBuffer greatest = bound(file.upperBounds(), field);
-    if (least == null || greatest == null || !greatest.hasRemaining() || file.splitOffsets() == null) {
+    List<Long> rowGroups = file.splitOffsets();
+    boolean isWhole = rowGroups != null && (rowGroups.size() == 1 || field.type().typeId() != Type.TypeID.STRING);
+    if (least == null || greatest == null || !greatest.hasRemaining() || !isWhole) {
       return null;
     }
     Comparable<Object> lower = value(field.type(), least);

@@ -98,6 +98,15 @@ class TrustedBoundsTest {
   }
 
   @Test
+  void areNotTrustedForTextInSeveralRowGroups() {
+    List<Long> two = List.of(4L, 6L);
+    ByteBuffer text = Conversions.toByteBuffer(Types.StringType.get(), "a");
+    assertNull(TrustedBounds.from(file(text, text, two), field(Types.StringType.get())));
+    ByteBuffer number = Conversions.toByteBuffer(Types.LongType.get(), 7L);
+    assertNotNull(TrustedBounds.from(file(number, number, two), field(Types.LongType.get())));
+  }
+
+  @Test
   void longsMayHaveBoundsOfIntegers() {
     TrustedBounds promoted =
         TrustedBounds.from(
