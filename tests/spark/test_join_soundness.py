@@ -28,7 +28,7 @@ UUID = "concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), substr(h, 13, 4), subst
 @pytest.fixture(scope="module", autouse=True)
 def no_table_is_small(spark: SparkSession) -> Iterator[None]:
     """Tables that Spark may broadcast take no keys; hints broadcast the other sides."""
-    with settings(spark, {THRESHOLD: "100"}):
+    with settings(spark, {THRESHOLD: "1"}):
         yield
 
 

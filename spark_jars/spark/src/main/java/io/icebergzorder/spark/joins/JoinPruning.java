@@ -25,7 +25,7 @@ import scala.runtime.AbstractPartialFunction;
  * the files' bounds are tight, not for partition columns alone.
  *
  * <p>The rule puts a {@link PrunableTable} in the place of each table that a query reads. Streams, metadata tables, and all that DELETE,
- * UPDATE and MERGE read stay as they are. Any failure leaves the query as it was.
+ * UPDATE and MERGE and recursive queries read stay as they are. Any failure leaves the query as it was.
  */
 public final class JoinPruning extends Rule<LogicalPlan> {
   /** The setting: {@code auto}, the default, or {@code off}. */
@@ -87,10 +87,16 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && !(((SparkTable) relation.table()).table() instanceof BaseMetadataTable);
   }
 
+  /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
+  private static boolean isRecursive(LogicalPlan plan) {
+    return SparkInternals.list(plan.collectLeaves(), LogicalPlan.class).stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"));
+  }
+
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
-    // Found at the first table: Spark applies the rule many times, mostly to plans that have none left.
+    // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
     private ComparedColumns compared;
+    private boolean isLeft;
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
@@ -98,12 +104,15 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      return isTable(plan);
+      if (compared == null && isTable(plan)) {
+        compared = new ComparedColumns(root);
+        isLeft = isRecursive(root);
+      }
+      return isTable(plan) && !isLeft;
     }
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
-      compared = compared == null ? new ComparedColumns(root) : compared;
       DataSourceV2Relation relation = (DataSourceV2Relation) plan;
       return SparkInternals.withTable(
           relation, PrunableTable.wrap((SparkTable) relation.table(), compared.of(relation)));

@@ -23,6 +23,7 @@ import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.internal.SQLConf;
@@ -41,7 +42,7 @@ final class PrunableScan extends StandIn {
   private static final String RESULT_DATA_FILES = "resultDataFiles";
   private static final String TOTAL_DATA_FILE_SIZE = "totalDataFileSize";
 
-  /** A rough estimate of what a row with one key takes in Spark. */
+  /** What Spark estimates for a row of a wide scan, of which the join needs a key of 8 bytes only. */
   private static final long BYTES_OF_A_ROW = 16;
 
   private final SupportsRuntimeV2Filtering icebergScan;
@@ -124,8 +125,9 @@ final class PrunableScan extends StandIn {
    * the left took keys, the large one would not.
    */
   private boolean mayBeBroadcast() {
-    long rows = ((SupportsReportStatistics) icebergScan).estimateStatistics().numRows().orElse(Long.MAX_VALUE);
-    return rows <= SQLConf.get().autoBroadcastJoinThreshold() / BYTES_OF_A_ROW;
+    Statistics found = ((SupportsReportStatistics) icebergScan).estimateStatistics();
+    long threshold = SQLConf.get().autoBroadcastJoinThreshold();
+    return found.sizeInBytes().orElse(Long.MAX_VALUE) <= threshold || found.numRows().orElse(Long.MAX_VALUE) <= threshold / BYTES_OF_A_ROW;
   }
 
   /** Quoted names; they are in the case that the query has. */

@@ -8,6 +8,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -20,14 +21,13 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.PropertyUtil;
-import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * The columns whose bounds are narrow enough to skip files: on average, a file's bound lies within the bounds of at most half of the files.
  *
  * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. What was measured
- * of a table is kept until a rewrite, or until the number of files has changed by more than a tenth. It only says where to look: which
- * files are skipped depends on their own bounds.
+ * of a table is used until its next rewrite, until the number of files has changed by more than a tenth, or for ten minutes of commits. It
+ * only says where to look: which files are skipped depends on their own bounds.
  */
 final class TightColumns {
   /** Columns are not offered if a bound lies, on average, in a larger share of the files. */
@@ -39,14 +39,27 @@ final class TightColumns {
   private static final int MOST_MANIFESTS = 32;
 
   private static final int MOST_TABLES = 200;
+  private static final long MOST_NANOS = TimeUnit.MINUTES.toNanos(10);
 
   /** What was measured of each table; cleared when there are too many tables. */
   private static final Map<String, Measured> MEASURED = new ConcurrentHashMap<>();
 
   /** The average share of a table's files that contain a bound, by field id. */
-  private record Measured(long lastRewrite, long files, Map<Integer, Double> shares) {
-    boolean isValid(long lastRewriteNow, long filesNow) {
-      return lastRewrite == lastRewriteNow && 10 * Math.abs(filesNow - files) <= files;
+  private record Measured(long snapshotId, long files, long atNanos, Map<Integer, Double> shares) {
+    static Measured of(Snapshot snapshot) {
+      return new Measured(snapshot.snapshotId(), files(snapshot), System.nanoTime(), new ConcurrentHashMap<>());
+    }
+
+    /** Judged by the current snapshot alone: a catalog may load older ones by a request of its own. */
+    boolean isValid(Snapshot current) {
+      return snapshotId == current.snapshotId()
+          || (!DataOperations.REPLACE.equals(current.operation())
+              && 10 * Math.abs(files(current) - files) <= files
+              && System.nanoTime() - atNanos < MOST_NANOS);
+    }
+
+    private static long files(Snapshot snapshot) {
+      return PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
     }
   }
 
@@ -63,8 +76,6 @@ final class TightColumns {
         Stream.concat(table.schema().columns().stream(), scanned.columns().stream())
             .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each.type()))
             .collect(Collectors.toMap(Types.NestedField::fieldId, each -> each, (one, other) -> one));
-    long lastRewrite = lastRewrite(table, snapshot);
-    long files = PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_DATA_FILES_PROP, 0);
     if (MEASURED.size() > MOST_TABLES) {
       MEASURED.clear();
     }
@@ -72,24 +83,13 @@ final class TightColumns {
         MEASURED
             .compute(
                 table.uuid() + " " + table.location(),
-                (any, old) ->
-                    old != null && old.isValid(lastRewrite, files) ? old : new Measured(lastRewrite, files, new ConcurrentHashMap<>()))
+                (any, old) -> old != null && old.isValid(snapshot) ? old : Measured.of(snapshot))
             .shares();
     List<Types.NestedField> missing = fields.values().stream().filter(each -> !shares.containsKey(each.fieldId())).toList();
     if (!missing.isEmpty()) {
       shares.putAll(measure(table, snapshot, missing));
     }
     return fields.keySet().stream().filter(each -> shares.get(each) <= LARGEST_SHARE).collect(Collectors.toSet());
-  }
-
-  /** The id of the newest snapshot of operation replace (a rewrite of files or manifests); 0 if none is left. */
-  private static long lastRewrite(Table table, Snapshot snapshot) {
-    for (Snapshot each : SnapshotUtil.ancestorsOf(snapshot.snapshotId(), table::snapshot)) {
-      if (DataOperations.REPLACE.equals(each.operation())) {
-        return each.snapshotId();
-      }
-    }
-    return 0;
   }
 
   private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields) {
