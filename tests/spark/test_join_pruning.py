@@ -443,6 +443,20 @@ def test_metadata_tables_streams_limits_and_counts(star: SparkSession, tmp_path:
     assert star.table("streamed").count() == 80
 
 
+def test_a_large_table_that_comes_first_does_not_take_the_keys_of_partitions(star: SparkSession) -> None:
+    """Spark prunes the left side if it can, and broadcasts it nevertheless, because few rows are left of it."""
+    star.sql(
+        "CREATE TABLE lake.db.parted USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('write.distribution-mode' = 'none') AS"
+        " SELECT i, r, i DIV 800 AS p FROM lake.db.fact ORDER BY p"
+    )
+    try:
+        first = "(SELECT i FROM lake.db.fact WHERE r < 50 AND i < 8 ORDER BY i LIMIT 1)"
+        query = check(star, f"SELECT count(*) FROM {first} d JOIN lake.db.parted f ON d.i = f.p WHERE f.r < 90")
+        assert skipped(query, "parted") == [7]
+    finally:
+        star.sql("DROP TABLE lake.db.parted PURGE")
+
+
 @pytest.mark.skipif(SPARK < (4, 1), reason="Spark has recursive queries from 4.1")
 def test_recursive_queries_are_left_alone(star: SparkSession) -> None:
     """Spark could not run the recursive part again with the keys of a join in it."""

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
@@ -21,16 +22,20 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * How a plan compares its columns: as they are, or in an expression, such as a cast to the type of the other side.
  *
- * <p>Spark would collect a join's keys for a column in an expression, too, and then find that a scan can do nothing with them.
+ * <p>Spark would collect a join's keys for a column in an expression, too, and then find that a scan can do nothing with them. Nor does
+ * a column take keys that is compared with a partition column of another table: Spark prunes one side of each join, the left one if
+ * possible, and the other table would no longer skip partitions.
  */
 final class ComparedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();
   private final Set<ExprId> plain = new HashSet<>();
   private final Set<String> plainNames = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
   private final Map<ExprId, Attribute> inExpressions = new HashMap<>();
+  private final Set<ExprId> withPartitions = new HashSet<>();
 
-  ComparedColumns(LogicalPlan plan) {
-    List<Expression> compared = new ArrayList<>();
+  /** {@code partitionColumns} are those of all tables of the plan. */
+  ComparedColumns(LogicalPlan plan, Set<ExprId> partitionColumns) {
+    List<List<Expression>> compared = new ArrayList<>();
     plan.transformAllExpressions(
         new AbstractPartialFunction<Expression, Expression>() {
           @Override
@@ -40,7 +45,7 @@ final class ComparedColumns {
             } else if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
               List<Expression> sides = SparkInternals.children(each);
               if (sides.stream().noneMatch(Expression::foldable)) {
-                compared.addAll(sides);
+                compared.add(sides);
               }
             }
             return false;
@@ -51,7 +56,21 @@ final class ComparedColumns {
             throw new IllegalStateException("Nothing is changed");
           }
         });
-    compared.forEach(each -> trace(each, true));
+    for (List<Expression> sides : compared) {
+      sides.forEach(each -> trace(each, true));
+      for (Expression side : sides) {
+        if (origins(side).anyMatch(partitionColumns::contains)) {
+          sides.stream().filter(each -> each != side).flatMap(this::origins).forEach(withPartitions::add);
+        }
+      }
+    }
+  }
+
+  /** The column of an expression, and those that it is an alias of. */
+  private Stream<ExprId> origins(Expression expression) {
+    return expression instanceof Attribute column
+        ? Stream.concat(Stream.of(column.exprId()), Stream.ofNullable(aliases.get(column.exprId())).flatMap(this::origins))
+        : Stream.empty();
   }
 
   /** The names, in any case, of columns that may be keys of a relation. By name, because a union's columns are those of its first part. */
@@ -60,6 +79,9 @@ final class ComparedColumns {
     keys.addAll(plainNames);
     inExpressions.values().stream()
         .filter(each -> !plain.contains(each.exprId()) && relation.outputSet().contains(each))
+        .forEach(each -> keys.remove(each.name()));
+    SparkInternals.list(relation.output(), Attribute.class).stream()
+        .filter(each -> withPartitions.contains(each.exprId()))
         .forEach(each -> keys.remove(each.name()));
     return keys;
   }

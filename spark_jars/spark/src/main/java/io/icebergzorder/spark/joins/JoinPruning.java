@@ -2,12 +2,17 @@ package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import java.util.HashSet;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.iceberg.BaseMetadataTable;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -92,6 +97,24 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return SparkInternals.list(plan.collectLeaves(), LogicalPlan.class).stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"));
   }
 
+  private static Set<ExprId> partitionColumns(LogicalPlan plan) {
+    Set<ExprId> found = new HashSet<>();
+    for (LogicalPlan leaf : SparkInternals.list(plan.collectLeaves(), LogicalPlan.class)) {
+      if (isTable(leaf)) {
+        Table table = ((SparkTable) ((DataSourceV2Relation) leaf).table()).table();
+        Set<String> names =
+            table.specs().values().stream()
+                .flatMap(spec -> spec.fields().stream())
+                .map(field -> table.schema().findColumnName(field.sourceId()))
+                .collect(Collectors.toSet());
+        SparkInternals.list(leaf.output(), Attribute.class).stream()
+            .filter(each -> names.contains(each.name()))
+            .forEach(each -> found.add(each.exprId()));
+      }
+    }
+    return found;
+  }
+
   private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
     // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
@@ -105,7 +128,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
       if (compared == null && isTable(plan)) {
-        compared = new ComparedColumns(root);
+        compared = new ComparedColumns(root, partitionColumns(root));
         isLeft = isRecursive(root);
       }
       return isTable(plan) && !isLeft;
