@@ -31,7 +31,7 @@ from iceberg_zorder.metrics.data_files import (
 from iceberg_zorder.metrics.findings import find
 from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
-from iceberg_zorder.metrics.scan_cost import judged_cost, scan_cost
+from iceberg_zorder.metrics.scan_cost import mean_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
 from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 
@@ -300,7 +300,7 @@ def _mean_costs(
     costs = [scan_cost(old.fraction * size, old.files, facts.files.count, open_cost) for old, _, _ in known]
     made = [scan_cost(new.fraction * size, new.files, new_files, open_cost) for _, new, _ in known]
     of = [weight for _, _, weight in known]
-    return judged_cost(costs, costs, of, 1), judged_cost(made, made, of, 1)
+    return mean_cost(costs, of), mean_cost(made, of)
 
 
 def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:

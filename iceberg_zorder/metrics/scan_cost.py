@@ -17,8 +17,6 @@ _FILES_PLANNED_PER_OPEN = 32
 _SMALLEST_FILE, _LARGEST_FILE = 64 * 1024, 512 * 1024**2
 _COST_TOLERANCE = 1.1
 _ROOT_STEPS = 64
-LOSS_FACTOR = 4.0
-"""An increase of one column's cost counts this many times, unless column weights or a workload are given."""
 
 
 def open_cost(properties: Mapping[str, str]) -> int:
@@ -84,17 +82,17 @@ def planning_cost(files: float, open_cost: int) -> float:
     return open_cost * (files / _FILES_PLANNED_PER_OPEN)
 
 
-def judged_cost(before: Sequence[float], after: Sequence[float], weights: Sequence[float], loss_factor: float) -> float:
-    """Return the columns' weighted average cost after a rewrite; an increase counts ``loss_factor`` times.
+def mean_cost(costs: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the columns' weighted average cost; 0 if no column has a weight.
 
     Examples
     --------
-    >>> judged_cost([10, 100], [20, 50], [1, 1], LOSS_FACTOR), judged_cost([10, 100], [20, 50], [1, 1], 1)
-    (50.0, 35.0)
+    >>> mean_cost([20, 50], [3, 1])
+    27.5
     """
     total = total_weight = 0.0
-    for old, new, weight in zip(before, after, weights, strict=True):
-        total += weight * (new if new <= old else old + loss_factor * (new - old))
+    for cost, weight in zip(costs, weights, strict=True):
+        total += weight * cost
         total_weight += weight
     return total / total_weight if total_weight else 0.0
 

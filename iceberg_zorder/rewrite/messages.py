@@ -57,9 +57,9 @@ delete-ratio-threshold'
     '2 files of partition spec 0; new files are of 1; part 1 of 3, split by max-file-group-size-bytes 5,000'
     >>> figures = {"before": 217e6, "attainable": 123e6, "max_scan_ratio": 1.2, "over": "columns", "not_counted": {}}
     >>> words([Reason("scan-ratio", {**figures, "predicted": 147e6})])
-    'a filter costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB: expected to cost 147.0 MB after'
+    'a filter costs 217.0 MB, too much by max-scan-ratio 1.2 (attainable: 123.0 MB): expected to cost 147.0 MB after'
     >>> words([Reason("gain-too-small", {**figures, "over": "queries", "not_counted": {"a": "none"}})])
-    'a query of the workload costs 217.0 MB, above max-scan-ratio 1.2 times the attainable 123.0 MB, but no rewrite \
+    'a query of the workload costs 217.0 MB, too much by max-scan-ratio 1.2 (attainable: 123.0 MB), but no rewrite \
 saves enough within the cap of 17 written bytes for each added byte; columns not counted, because new files get no \
 bounds for them unless metrics-check is fix: a (metrics mode none)'
     >>> words([Reason("no-gain", {"before": 20e6, "predicted": 20.6e6, "over": "columns"})])
@@ -107,8 +107,6 @@ _WORDS = {
     "{without}",
     "gain-too-small": "{ratio}, but no rewrite saves enough within the cap of 17 written bytes for each added "
     "byte{without}",
-    "loss-too-large": "{filter} would cost {after} on average instead of {before}, but filters on some columns would "
-    "lose more than a quarter of what others gain: set column-weights, or a workload, to say which columns count more",
     "not-worth-adding": "adding them to the rewrite would save too little for their bytes",
     "max-files-to-rewrite": "max-files-to-rewrite is {max_files_to_rewrite:,}",
     NOT_IN_PLAN: "not in the given plan",
@@ -124,8 +122,8 @@ def _words(reason: Reason) -> str:
     ratio = ""
     if "attainable" in of:
         ratio = (
-            f"{filter_} costs {size(of['before'])}, above max-scan-ratio {of['max_scan_ratio']:g} times the "
-            f"attainable {size(of['attainable'])}"
+            f"{filter_} costs {size(of['before'])}, too much by max-scan-ratio {of['max_scan_ratio']:g} "
+            f"(attainable: {size(of['attainable'])})"
         )
     too_little = ", where opening a file counts as 4 MiB by default: set rewrite-all to rewrite nevertheless"
     if reason.code == "scan-ratio-low" and of["attainable"] <= of["before"]:

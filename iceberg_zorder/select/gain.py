@@ -6,6 +6,7 @@ sets of files.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
-from iceberg_zorder.metrics.scan_cost import judged_cost, planning_cost, root
+from iceberg_zorder.metrics.scan_cost import mean_cost, planning_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.rewrite.messages import costs_less
@@ -55,12 +56,15 @@ class UpkeepRequest:
     kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
     weights: Sequence[float]  # by column, its weight in averages: 0 if new files get no bounds
     open_cost: int  # what opening a file costs, in bytes
-    loss_factor: float  # how many times an increase of a column's cost counts
     workload: AskedQueries | None = None  # the queries that files are judged by; None: column = value
 
     def limit(self, attainable: float) -> float:
         """Return the cost up to which nothing is rewritten for gain, given the attainable cost."""
         return max(self.max_scan_ratio * attainable, attainable + self.spare_files * self.open_cost)
+
+    def column_limit(self, attainable: float) -> float:
+        """Return the limit for filters on a single column: columns differ, but none pays much more than the average."""
+        return attainable + _COLUMN_SHARE * (self.limit(attainable) - attainable)
 
     def goes_by_queries(self, files: DataFiles) -> bool:
         """Return whether a workload judges files; each column with values then needs bounds in at least one file."""
@@ -73,6 +77,10 @@ LEAST_OF_A_FILE = 40
 Fewer and larger files are predicted instead, and what filters read of them is scaled down.
 """
 _MOST_COMPARISONS = 100_000_000
+_COLUMN_SHARE = 1.5
+"""A column may cost so much more than is attainable, in parts of what the average may."""
+_ROUNDING = 1 + 1e-9
+"""A cost of up to so many times the limit counts as within it, because sums are rounded."""
 _Array = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
@@ -197,17 +205,18 @@ class PartitionRows:
 
     def mean(self, costs: Sequence[float]) -> float:
         """Average costs over the columns by weight."""
-        return judged_cost(costs, costs, self._weights, 1)
+        return mean_cost(costs, self._weights)
 
-    def judge(self, today: Sequence[float], costs: Sequence[float]) -> float:
-        """Average costs after a rewrite over the columns by weight; increases since today count several times."""
-        factor = 1.0 if self._workload else self._request.loss_factor
-        return judged_cost(today, costs, self._weights, factor)
+    def is_within(self, costs: Sequence[float], attainable: Sequence[float]) -> bool:
+        """Return whether costs are within the limit on average, and for each column that counts."""
+        limits = zip(costs, attainable, self._weights, strict=True)
+        return self.mean(costs) <= self._request.limit(self.mean(attainable)) * _ROUNDING and all(
+            cost <= self._request.column_limit(best) * _ROUNDING for cost, best, weight in limits if weight > 0
+        )
 
     def gains(self, files: _Array, new: Sequence[float]) -> bool:
         """Return whether filters on some files cost at least 5% less once they are rewritten to files of new costs."""
-        today = self.cost(files)
-        return len(files) > 0 and costs_less(self.mean(today), self.judge(today, new))
+        return len(files) > 0 and costs_less(self.mean(self.cost(files)), self.mean(new))
 
     def average(self, of_rows: _Floats) -> _Floats:
         """Average a figure of the rows over each file; 0 for a file without rows."""
@@ -306,8 +315,6 @@ _ROWS_PER_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_ROWS_OF_MANY, _MOST_ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
-_ROUNDING = 1 + 1e-9
-"""A cost of up to so many times the limit counts as within it, because sums are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +325,7 @@ class Choice:
     today: float
     expected: float  # after a rewrite of ``files``
     attainable: float  # after a rewrite of all files
-    limit: float  # nothing is rewritten for gain up to this cost; losses of columns raise it
+    is_within: bool  # whether filters cost at most the limits today, so that nothing is rewritten for gain
     uses_smaller_target: bool  # whether ``files`` are written to 1.5 times as many files as usual
 
 
@@ -363,7 +370,7 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(1.2, 0, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10, 4.0)
+    >>> request = UpkeepRequest(1.2, 0, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10)
     >>> choice = choose(files, *np.zeros((2, 5), bool), 1000, 1000, request)
     >>> choice.files.tolist(), round(choice.today), round(choice.expected)
     ([0, 1, 2], 222, 112)
@@ -379,17 +386,18 @@ def choose(
     costs_today = partition.cost(everything)
     today = partition.mean(costs_today)
     costs_attainable, row_probabilities, new_files = partition.rewritten(everything)
-    limit = request.limit(partition.judge(costs_today, costs_attainable))
+    is_within = partition.is_within(costs_today, costs_attainable)
     chosen, uses_smaller_target = np.flatnonzero(called_for), False
     # Often all files are called for.
     new = costs_attainable if len(chosen) == files.count else partition.rewritten(chosen)[0]
     costs, gains = partition.after(chosen, new), partition.gains(chosen, new)
-    if not gains or partition.judge(costs_today, costs) > limit * _ROUNDING:
+    if not gains or not partition.is_within(costs, costs_attainable):
         required = np.flatnonzero(must_rewrite)
         costs_required = partition.after(required, partition.rewritten(required)[0])
         if not gains:
             chosen, costs = required, costs_required
-        if partition.judge(costs_today, costs_required) > limit:
+        if not partition.is_within(costs_required, costs_attainable):
+            limit = request.limit(partition.mean(costs_attainable))
             attainable = partition.average(row_probabilities)
             excess = np.divide(partition.read_probability, attainable, out=np.zeros(files.count), where=attainable > 0)
             by_excess = np.argsort(-excess, kind="stable")
@@ -401,12 +409,12 @@ def choose(
             saved += planning / files.count - planning_cost(new_files, request.open_cost) * shares
             least_costs = today - np.cumsum(saved[order])
             sizes = files.sizes[order]
-            if found := _best(
-                partition, sizes, order, least_costs, costs_today, costs_attainable, len(required), limit, budget
-            ):
+            if found := _best(partition, sizes, order, least_costs, costs_attainable, len(required), limit, budget):
                 chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
-    return Choice(chosen, today, partition.mean(costs), partition.mean(costs_attainable), limit, uses_smaller_target)
+    return Choice(
+        chosen, today, partition.mean(costs), partition.mean(costs_attainable), is_within, uses_smaller_target
+    )
 
 
 def _best(
@@ -414,7 +422,6 @@ def _best(
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
     least_costs: npt.NDArray[np.float64],
-    costs_today: list[float],
     costs_attainable: list[float],
     required: int,
     limit: float,
@@ -432,12 +439,20 @@ def _best(
         costs = costs_attainable
         if count < len(order):
             # Fitting a layout takes the time: skip a prefix that cannot beat the best score.
-            if (limit - float(least_costs[count - 1])) / max(1, size) <= max(best, 0.0):
+            if _score(limit - float(least_costs[count - 1]), size) <= max(best, 0.0):
                 continue
             places = np.sort(order[:count])
             costs = partition.after(places, partition.rewritten(places, for_gain=True)[0])
-        expected = partition.judge(costs_today, costs)
-        score = (limit - expected) / max(1, size)
-        if expected <= limit and score > best:
+        score = _score(limit - partition.mean(costs), size)
+        if partition.is_within(costs, costs_attainable) and score > best:
             found, best = (order[:count], costs), score
     return found
+
+
+def _score(below_limit: float, size: int) -> float:
+    """Return how much a rewrite of so many bytes is worth that leaves costs so far below the limit.
+
+    Each append costs more than the next one, so that twice as far below lasts for more than two appends: about 2^1.5.
+    """
+    far = max(0.0, below_limit)
+    return far * math.sqrt(far) / max(1, size)

@@ -1,9 +1,9 @@
-"""Golden cases of the cost of filters: file sizes by the data, and costs as they are judged."""
+"""Golden cases of the cost of filters: file sizes by the data, and averages of costs."""
 
 import random
 from typing import Any
 
-from iceberg_zorder.metrics.scan_cost import ideal_file_size, judged_cost
+from iceberg_zorder.metrics.scan_cost import ideal_file_size, mean_cost
 
 OPEN_COSTS = (1, 4096, 65_536, 1_000_000, 4 * 1024**2, 100_000_007, 1024**3)
 
@@ -28,19 +28,12 @@ def scan_cost_document() -> dict[str, Any]:
             for columns in range(1, 9)
             for cost in OPEN_COSTS
         ],
-        "judged_cost": [_judged(draw) for _ in range(200)],
+        "mean_cost": [_averaged(draw) for _ in range(200)],
     }
 
 
-def _judged(draw: random.Random) -> dict[str, Any]:
+def _averaged(draw: random.Random) -> dict[str, Any]:
     columns = draw.randrange(6)
-    before, after = ([draw.choice([0.0, 7.0, draw.uniform(0, 10**9)]) for _ in range(columns)] for _ in range(2))
+    costs = [draw.choice([0.0, 7.0, draw.uniform(0, 10**9)]) for _ in range(columns)]
     weights = [draw.choice([0.0, 1.0, draw.uniform(0, 5)]) for _ in range(columns)]
-    factor = draw.choice([1.0, 4.0])
-    return {
-        "before": before,
-        "after": after,
-        "weights": weights,
-        "loss_factor": factor,
-        "expected": judged_cost(before, after, weights, factor),
-    }
+    return {"costs": costs, "weights": weights, "expected": mean_cost(costs, weights)}

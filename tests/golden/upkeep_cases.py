@@ -52,10 +52,8 @@ class UpkeepCase:
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        judged = self.open_cost, self.loss_factor
-        return UpkeepRequest(
-            self.max_scan_ratio, self.spare_files, self.expected_files, self.layout, kept, self.weights, *judged
-        )
+        judged = self.weights, self.open_cost
+        return UpkeepRequest(self.max_scan_ratio, self.spare_files, self.expected_files, self.layout, kept, *judged)
 
     @property
     def open_cost(self) -> int:
@@ -66,11 +64,6 @@ class UpkeepCase:
     def spare_files(self) -> int:
         """How many files more may be opened than after a rewrite of everything."""
         return 4 if self.called_for else 0
-
-    @property
-    def loss_factor(self) -> float:
-        """How many times counts what a column loses: once where weights say which columns count."""
-        return 4.0 if len(set(self.weights)) == 1 else 1.0
 
     def choice(self) -> Choice:
         """What is chosen."""
@@ -105,7 +98,6 @@ def partition_document(case: UpkeepCase) -> dict[str, Any]:
         "max_scan_ratio": case.max_scan_ratio,
         "spare_files": case.spare_files,
         "open_cost": case.open_cost,
-        "loss_factor": case.loss_factor,
     }
 
 
@@ -121,7 +113,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
-            "limit": choice.limit,
+            "is_within": choice.is_within,
             "uses_smaller_target": choice.uses_smaller_target,
         },
     }

@@ -60,7 +60,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
-            "limit": choice.limit,
+            "is_within": choice.is_within,
             "uses_smaller_target": choice.uses_smaller_target,
         },
     }

@@ -21,7 +21,6 @@ def choice(
     size: int,
     target: int,
     open_cost: int = 4 * MIB,
-    loss_factor: float = 4.0,
     *,
     is_called: bool = False,
 ) -> Choice:
@@ -36,7 +35,7 @@ def choice(
     )
     files = DataFiles(np.zeros(count, int), np.full(count, 100_000), np.full(count, size), columns)
     request = UpkeepRequest(
-        1.2, 0, lambda of: max(1, round(of / target)), LayoutRequest(1), [None] * 2, [1.0] * 2, open_cost, loss_factor
+        1.2, 0, lambda of: max(1, round(of / target)), LayoutRequest(1), [None] * 2, [1.0] * 2, open_cost
     )
     return choose(files, np.full(count, is_called), np.zeros(count, bool), 10**15, 10_000, request)
 
@@ -51,10 +50,19 @@ def test_a_file_that_nothing_calls_for_is_left() -> None:
     assert choice([(0, 0, 10**6, 10**6)], 10_000_000, 100_000, 1).files.tolist() == []
 
 
-@pytest.mark.parametrize(("loss_factor", "chosen"), [(4.0, 0), (1.0, 64)])
-def test_time_does_not_pay_for_users_unless_a_loss_counts_once(loss_factor: float, chosen: int) -> None:
+def test_time_pays_for_users_if_filters_cost_less_on_average() -> None:
     days = [(0, 1_000 * day, 10**6, 1_000 * day + 999) for day in range(64)]
-    found = choice(days, 32 * MIB, 128 * MIB, loss_factor=loss_factor)
-    assert len(found.files) == chosen
-    assert found.attainable < 0.5 * found.today
-    assert (found.today <= found.limit) == (not chosen)
+    found = choice(days, 32 * MIB, 128 * MIB)
+    assert len(found.files) == 64
+    assert found.expected == found.attainable < 0.5 * found.today
+    assert not found.is_within
+
+
+@pytest.mark.parametrize(("days", "chosen"), [(3, 0), (4, 2)])
+def test_a_column_has_a_limit_of_its_own(days: int, chosen: int) -> None:
+    """New files span all users, but few times: filters on times cost less for them, so that the average hides them."""
+    clustered = [(125_000 * i, 1_000 * j, 125_000 * i + 124_999, 1_000 * j + 999) for i in range(8) for j in range(8)]
+    new = [(0, 8_000 + 100 * day, 10**6, 8_000 + 100 * day + 99) for day in range(days)]
+    found = choice(clustered + new, 32 * MIB, 32 * MIB)
+    assert found.today < 1.2 * found.attainable
+    assert (found.is_within, len(found.files)) == (not chosen, chosen)

@@ -22,7 +22,7 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.attainable import new_files
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
-from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, judged_cost, open_cost, planning_cost, scan_cost
+from iceberg_zorder.metrics.scan_cost import mean_cost, open_cost, planning_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read
 from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
@@ -86,7 +86,6 @@ class ScanFractions:
         lengths: Sequence[int | None],
         workload: RequestedWorkload | None = None,
         left: Sequence[DataFileTask] = (),
-        loss_factor: float = LOSS_FACTOR,
     ) -> None:
         self.workload = workload
         self._order = order
@@ -96,7 +95,7 @@ class ScanFractions:
         """The columns in the table's current schema."""
         self.over = QUERIES if workload else COLUMNS
         """The set that scan fractions are averaged over, for messages."""
-        self._open_cost, self._loss_factor = open_cost(table.properties), loss_factor
+        self._open_cost = open_cost(table.properties)
         # Rows are spread over files in an order that is equal in both engines.
         files = sorted((task.data_file for task in left), key=lambda file: file.file_path)
         self._left = self.files(files) if files else None
@@ -170,8 +169,8 @@ class ScanFractions:
         )
         weight_of = dict(zip((each.name for each in self._order.named), self._order.named_weights, strict=True))
         weights = [weight_of[name] for name in names]
-        today, after = (judged_cost(each, each, weights, 1) for each in (old, new))
-        return (today, after), costs_less(today, judged_cost(old, new, weights, self._loss_factor))
+        today, after = mean_cost(old, weights), mean_cost(new, weights)
+        return (today, after), costs_less(today, after)
 
     def workload_scan(self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()) -> WorkloadScan | None:
         """Return the workload's reads of the table before and after; None without a workload."""
@@ -356,8 +355,7 @@ def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[F
 
 def _why_left(sampled: SampledGroup, over: str) -> tuple[Reason]:
     today, after = sampled.costs or (0.0, 0.0)
-    code = "loss-too-large" if costs_less(today, after) else "no-gain"
-    return (Reason(code, {"before": round(today), "predicted": round(after), "over": over}),)
+    return (Reason("no-gain", {"before": round(today), "predicted": round(after), "over": over}),)
 
 
 def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[SnapshotFacts]) -> list[str]:
@@ -400,9 +398,8 @@ def fit_layouts(
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = MetricsFindings(context.options.metrics_check, tuple(weak))
     lengths = context.sampled_lengths(scans[0].most)
-    factor = 1.0 if context.options.column_weights else LOSS_FACTOR
     judged_by = kept.fixed(metrics.fixes), lengths, context.workload
-    measure = ScanFractions(context.table, order, *judged_by, loss_factor=factor)
+    measure = ScanFractions(context.table, order, *judged_by)
     fitted = [
         measure.group(
             sample.scan.group,

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts
-from iceberg_zorder.metrics.scan_cost import LOSS_FACTOR, ideal_file_size, open_cost
+from iceberg_zorder.metrics.scan_cost import ideal_file_size, open_cost
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, single_path, size_of
 from iceberg_zorder.pyiceberg.listing.listing import file_arrays
@@ -331,13 +331,7 @@ class Selector:
             "not_counted": self._kept.missing,
         }
         if not chosen:
-            reason = Reason("gain-too-small", figures)
-            if choice.today <= request.limit(choice.attainable):
-                reason = Reason("scan-ratio-low", figures)
-            elif choice.today <= choice.limit:
-                means = {"before": figures["before"], "predicted": figures["attainable"], "over": figures["over"]}
-                reason = Reason("loss-too-large", means)
-            self._leave(files, tasks, reason)
+            self._leave(files, tasks, Reason("scan-ratio-low" if choice.is_within else "gain-too-small", figures))
             return []
         self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("not-worth-adding"))
         why = self._rules.why_chosen(chosen)
@@ -369,7 +363,6 @@ class Selector:
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],
             open_cost(self._table.properties),
-            1.0 if self._options.layout.column_weights else LOSS_FACTOR,
             self._workload.asked_of(like, self._options.layout.workload_share) if self._workload else None,
         )
         return file_arrays(files, self._fields, order.named), request

@@ -148,7 +148,7 @@ def test_files_that_lie_across_others_are_rewritten_although_their_size_is_right
     assert plan_rewrite(grid, "a, b", options={**SIZES, "max-scan-ratio": "Infinity"}).groups == ()
     (group,) = plan_rewrite(grid, "a, b", options=UPKEEP).groups
     assert broad <= {task.data_file.file_path for task in group.tasks}
-    assert ", above max-scan-ratio 1.2 times the attainable " in group.reason
+    assert ", too much by max-scan-ratio 1.2 (attainable: " in group.reason
     before = scanned(grid)
     rewrite_data_files(grid, "a, b", options=UPKEEP)
     after = scanned(grid)

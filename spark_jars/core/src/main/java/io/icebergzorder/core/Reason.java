@@ -34,7 +34,6 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String OTHER_SPEC_UNKNOWN = "other-spec-unknown";
   public static final String SCAN_RATIO_LOW = "scan-ratio-low";
   public static final String GAIN_TOO_SMALL = "gain-too-small";
-  public static final String LOSS_TOO_LARGE = "loss-too-large";
   public static final String NOT_WORTH_ADDING = "not-worth-adding";
   public static final String NOT_IN_PLAN = "not-in-plan";
   public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
@@ -118,10 +117,6 @@ public record Reason(String code, Map<String, Object> parameters) {
               + notCounted();
       case GAIN_TOO_SMALL ->
           ratio() + ", but no rewrite saves enough within the cap of 17 written bytes for each added byte" + notCounted();
-      case LOSS_TOO_LARGE ->
-          "%s would cost %s on average instead of %s, but filters on some columns would lose more than a quarter of what others gain: set"
-                  .formatted(filter(), cost("predicted"), cost("before"))
-              + " column-weights, or a workload, to say which columns count more";
       case NOT_WORTH_ADDING -> "adding them to the rewrite would save too little for their bytes";
       case NOT_IN_PLAN -> "not in the given plan";
       case MAX_FILES_TO_REWRITE -> words("max-files-to-rewrite is %,d", "max_files_to_rewrite");
@@ -147,7 +142,7 @@ public record Reason(String code, Map<String, Object> parameters) {
   }
 
   private String ratio() {
-    return "%s costs %s, above max-scan-ratio %s times the attainable %s".formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"));
+    return "%s costs %s, too much by max-scan-ratio %s (attainable: %s)".formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"));
   }
 
   private String maxScanRatio() {

@@ -43,7 +43,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
-    assertEquals(expected.get("limit").doubleValue(), choice.limit(), name);
+    assertEquals(expected.get("is_within").booleanValue(), choice.isWithin(), name);
     assertEquals(expected.get("uses_smaller_target").booleanValue(), choice.usesSmallerTarget(), name);
   }
 
@@ -63,7 +63,6 @@ class UpkeepGoldenTest {
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class),
         golden.get("open_cost").longValue(),
-        golden.get("loss_factor").doubleValue(),
         Optional.ofNullable(golden.get("queries")).map(UpkeepGoldenTest::queries));
   }
 

@@ -6,9 +6,6 @@ import java.util.Map;
 
 /** The cost of a filter: the bytes of the files that it reads, and the open cost of each; {@code scan_cost.py} derives the formulas. */
 public final class ScanCost {
-  /** An increase of one column's cost counts four times, unless column weights or a workload are given. */
-  public static final double LOSS_FACTOR = 4;
-
   private static final String OPEN_COST_PROPERTY = "read.split.open-file-cost";
   private static final long OPEN_COST = 4L << 20;
   private static final double PLANNED_PER_OPENED = 32;
@@ -57,20 +54,15 @@ public final class ScanCost {
     return openCost * (files / PLANNED_PER_OPENED);
   }
 
-  /** Averages costs after a rewrite over columns by weight; an increase counts {@code lossFactor} times. */
-  public static double judgedCost(double[] before, double[] after, double[] weights, double lossFactor) {
+  /** Averages costs over columns by weight; 0 if no column has a weight. */
+  public static double mean(double[] costs, double[] weights) {
     double total = 0;
     double sum = 0;
     for (int i = 0; i < weights.length; i++) {
-      total += weights[i] * (after[i] <= before[i] ? after[i] : before[i] + lossFactor * (after[i] - before[i]));
+      total += weights[i] * costs[i];
       sum += weights[i];
     }
     return sum == 0 ? 0 : total / sum;
-  }
-
-  /** Averages costs over columns by weight. */
-  public static double mean(double[] costs, double[] weights) {
-    return judgedCost(costs, costs, weights, 1);
   }
 
   /** Whether filters are predicted to cost at least 5% less: predictions err by as much. */

@@ -17,9 +17,6 @@ public final class Gain {
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
 
-  /** Factor within which two rounded sums count as equal. */
-  private static final double AS_MUCH = 1 + 1e-9;
-
   private Gain() {}
 
   /**
@@ -28,10 +25,10 @@ public final class Gain {
    * @param files places of the files: files that must be rewritten first, then those read most; not copied
    * @param expected the cost after a rewrite of {@code files}
    * @param attainable the cost after a rewrite of all files
-   * @param limit nothing is rewritten for gain up to this cost; losses of columns raise it
+   * @param isWithin whether filters cost at most the limits today, so that nothing is rewritten for gain
    * @param usesSmallerTarget whether {@code files} are written to 1.5 times as many files as usual
    */
-  public record Choice(int[] files, double today, double expected, double attainable, double limit, boolean usesSmallerTarget) {}
+  public record Choice(int[] files, double today, double expected, double attainable, boolean isWithin, boolean usesSmallerTarget) {}
 
   /** A set of files by places, and the cost of all files after its rewrite. */
   private record Found(int[] files, double[] costs) {}
@@ -71,18 +68,19 @@ public final class Gain {
     double[] ofToday = partition.cost();
     double today = partition.mean(ofToday);
     PartitionRows.Rewritten everything = partition.rewritten(all, false);
-    double limit = request.limit(partition.judge(ofToday, everything.costs()));
+    boolean isWithin = partition.isWithin(ofToday, everything.costs());
     int[] called = places(calledFor);
     // Often all files are called for.
     double[] made = called.length == all.length ? everything.costs() : partition.rewritten(called, false).costs();
     Found found = new Found(called, partition.after(called, made));
     boolean gains = partition.gains(called, made);
     boolean usesSmallerTarget = false;
-    if (!gains || partition.judge(ofToday, found.costs) > limit * AS_MUCH) {
+    if (!gains || !partition.isWithin(found.costs, everything.costs())) {
       int[] due = places(mustRewrite);
       Found required = new Found(due, partition.after(due, partition.rewritten(due, false).costs()));
       found = gains ? found : required;
-      if (partition.judge(ofToday, required.costs) > limit) {
+      if (!partition.isWithin(required.costs, everything.costs())) {
+        double limit = request.limit(partition.mean(everything.costs()));
         double[] attained = partition.average(everything.readProbability());
         int[] order = IntStream.concat(Arrays.stream(due), byExcess(partition, attained, all).filter(file -> !mustRewrite[file])).toArray();
         // At best, a set's rows are read as often as after a rewrite of everything.
@@ -99,12 +97,12 @@ public final class Gain {
         }
         long[] ends = Arrays.stream(order).mapToLong(file -> files.sizes()[file]).toArray();
         Arrays.parallelPrefix(ends, Long::sum);
-        Found best = best(partition, ends, order, atBest, ofToday, everything.costs(), due.length, limit, budget);
+        Found best = best(partition, ends, order, atBest, everything.costs(), due.length, limit, budget);
         usesSmallerTarget = best != null && partition.usesSmallerTarget(best.files);
         found = best == null ? found : best;
       }
     }
-    return new Choice(found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), limit, usesSmallerTarget);
+    return new Choice(found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), isWithin, usesSmallerTarget);
   }
 
   private static int[] places(boolean[] flags) {
@@ -123,7 +121,6 @@ public final class Gain {
       long[] ends,
       int[] order,
       double[] atBest,
-      double[] ofToday,
       double[] ofEverything,
       int due,
       double limit,
@@ -143,19 +140,27 @@ public final class Gain {
       double[] costs = ofEverything;
       if (count < order.length) {
         // Growing trees takes most of the time.
-        if ((limit - atBest[count - 1]) / Math.max(1, size) <= Math.max(best, 0)) {
+        if (score(limit - atBest[count - 1], size) <= Math.max(best, 0)) {
           continue;
         }
         int[] places = Arrays.stream(chosen).sorted().toArray();
         costs = partition.after(places, partition.rewritten(places, true).costs());
       }
-      double after = partition.judge(ofToday, costs);
-      double score = (limit - after) / Math.max(1, size);
-      if (after <= limit && score > best) {
+      double score = score(limit - partition.mean(costs), size);
+      if (partition.isWithin(costs, ofEverything) && score > best) {
         found = new Found(chosen, costs);
         best = score;
       }
     }
     return found;
+  }
+
+  /**
+   * How much a rewrite of so many bytes is worth that leaves costs so far below the limit. Each append costs more than the next one, so
+   * that twice as far below lasts for more than two appends: about 2^1.5.
+   */
+  private static double score(double belowLimit, long size) {
+    double far = Math.max(0, belowLimit);
+    return far * Math.sqrt(far) / Math.max(1, size);
   }
 }

@@ -28,6 +28,9 @@ import java.util.stream.IntStream;
 // The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
   /** The least spread rows of a predicted file. With fewer rows it would look too tight, so fewer, larger files are predicted and scaled. */
+  /** Factor within which two rounded sums count as equal. */
+  private static final double AS_MUCH = 1 + 1e-9;
+
   private static final int LEAST_OF_A_FILE = 40;
 
   private static final long MOST_LOOKED_AT = 100_000_000;
@@ -224,15 +227,16 @@ final class PartitionRows {
     return ScanCost.mean(costs, weights);
   }
 
-  /** Averages costs after a rewrite over the columns; increases since today count several times. */
-  double judge(double[] today, double[] costs) {
-    return ScanCost.judgedCost(today, costs, weights, workload == null ? request.lossFactor() : 1);
+  /** Whether costs are within the limit on average, and for each column that counts. */
+  boolean isWithin(double[] costs, double[] attainable) {
+    return mean(costs) <= request.limit(mean(attainable)) * AS_MUCH
+        && IntStream.range(0, weights.length)
+            .allMatch(i -> weights[i] == 0 || costs[i] <= request.columnLimit(attainable[i]) * AS_MUCH);
   }
 
   /** Whether filters on some files cost less once they are rewritten to files of new costs. */
   boolean gains(int[] of, double[] made) {
-    double[] costs = cost(of);
-    return of.length > 0 && ScanCost.isLess(mean(costs), judge(costs, made));
+    return of.length > 0 && ScanCost.isLess(mean(cost(of)), mean(made));
   }
 
   /** Averages a figure of the rows over each file; 0 for a file without rows. */

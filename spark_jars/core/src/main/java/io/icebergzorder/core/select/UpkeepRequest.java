@@ -21,7 +21,6 @@ import java.util.function.UnaryOperator;
  * @param kept by column, truncates a key of bytes as new lower/upper bounds do; not called for longs
  * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds
  * @param openCost the cost of opening a file, in bytes
- * @param lossFactor how many times an increase of a column's cost counts
  * @param workload the queries that files are judged by; null for filters {@code column = value}
  */
 public record UpkeepRequest(
@@ -32,8 +31,10 @@ public record UpkeepRequest(
     List<UnaryOperator<byte[]>> kept,
     double[] weights,
     long openCost,
-    double lossFactor,
     Optional<AskedQueries> workload) {
+  /** A column may cost so much more than is attainable, in parts of what the average may. */
+  private static final double COLUMN_SHARE = 1.5;
+
   /**
    * The queries of a workload that concern one partition.
    *
@@ -56,6 +57,11 @@ public record UpkeepRequest(
   /** The cost up to which nothing is rewritten for gain, given the attainable cost. */
   public double limit(double attainable) {
     return Math.max(maxScanRatio * attainable, attainable + (double) (spareFiles * openCost));
+  }
+
+  /** The limit for filters on a single column: columns differ, but none pays much more than the average. */
+  public double columnLimit(double attainable) {
+    return attainable + COLUMN_SHARE * (limit(attainable) - attainable);
   }
 
   /** Whether a workload judges files; each column with values then needs bounds in at least one file. */

@@ -4,7 +4,6 @@ import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
-import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 
@@ -43,10 +42,9 @@ public record SampledGroup(
     return layout().files() < group.expectedFiles();
   }
 
-  /** Why it is left: it would not gain, or only some columns would. */
+  /** Why it is left: it would not gain. */
   Reason whyLeft(String over) {
-    String code = ScanCost.isLess(costBefore, costPredicted) ? Reason.LOSS_TOO_LARGE : Reason.NO_GAIN;
-    return Reason.of(code, "before", (long) Math.rint(costBefore), "predicted", (long) Math.rint(costPredicted), "over", over);
+    return Reason.of(Reason.NO_GAIN, "before", (long) Math.rint(costBefore), "predicted", (long) Math.rint(costPredicted), "over", over);
   }
 
   /** The same group with the curve that orders the rows inside its files. */

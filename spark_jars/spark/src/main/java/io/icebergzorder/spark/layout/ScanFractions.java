@@ -76,17 +76,14 @@ public final class ScanFractions {
     double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
     double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost) + planning).toArray();
     double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost) + planningOfNew).toArray();
-    double lossFactor = plan.options().layout().columnWeights().isEmpty() ? ScanCost.LOSS_FACTOR : 1;
     double costBefore = ScanCost.mean(old, weights);
     double costPredicted = ScanCost.mean(made, weights);
-    double judged = ScanCost.judgedCost(old, made, weights, lossFactor);
     if (plan.workload().isPresent()) {
       double[] ofQueries = plan.workload().get().weights();
       costBefore = read.cost(ofQueries, openCost) + planning;
       costPredicted = willRead.cost(ofQueries, openCost) + planningOfNew;
-      judged = costPredicted;
     }
-    boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, judged);
+    boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, costPredicted);
     return new SampledGroup(group, sample, files, planned, before, predicted, read, willRead, costBefore, costPredicted, gains);
   }
 

@@ -240,9 +240,7 @@ public final class Selection {
     Set<FileScanTask> taken = new HashSet<>(chosen);
     boolean isByQueries = upkeep.goesByQueries(described);
     if (chosen.isEmpty()) {
-      boolean isAbove = choice.today() > upkeep.limit(choice.attainable());
-      String above = choice.today() <= choice.limit() ? Reason.LOSS_TOO_LARGE : Reason.GAIN_TOO_SMALL;
-      leave(files, costs(isAbove ? above : Reason.SCAN_RATIO_LOW, choice, isByQueries));
+      leave(files, costs(choice.isWithin() ? Reason.SCAN_RATIO_LOW : Reason.GAIN_TOO_SMALL, choice, isByQueries));
       return List.of();
     }
     leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
@@ -281,7 +279,6 @@ public final class Selection {
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
         ScanCost.openCost(table.properties()),
-        spec.options().layout().columnWeights().isEmpty() ? ScanCost.LOSS_FACTOR : 1,
         spec.workload().map(workload -> workload.asked(asked)));
   }
 
@@ -359,9 +356,6 @@ public final class Selection {
     long before = (long) Math.rint(choice.today());
     long attainable = (long) Math.rint(choice.attainable());
     String over = isByQueries ? "queries" : "columns";
-    if (code.equals(Reason.LOSS_TOO_LARGE)) {
-      return Reason.of(code, "before", before, "predicted", attainable, "over", over);
-    }
     Map<String, Object> figures = new LinkedHashMap<>();
     figures.put("before", before);
     figures.put("attainable", attainable);
