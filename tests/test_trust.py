@@ -242,15 +242,29 @@ def _(lake: Lake) -> None:
             pytest.fail("the metrics are not served any more")
 
 
+EXCHANGED = "Exchanged/Access+Token"
+
+
 class _Echo(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        text = json.dumps({"error": {"message": f"no: {dict(self.headers)}", "type": "Forbidden", "code": 403}})
-        self.send_response(403)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(text.encode())
+        if self.path.startswith("/late/v1/config"):
+            self.reply(200, {"defaults": {}, "overrides": {}})
+        else:
+            told = f"no: {dict(self.headers)}, {self.headers['Authorization'].split()[-1]}"
+            self.reply(403, {"error": {"message": told, "type": "Forbidden", "code": 403}})
 
-    do_POST = do_GET  # noqa: N815
+    def do_POST(self) -> None:
+        assert self.path.endswith("/oauth/tokens")
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.reply(200, {"access_token": EXCHANGED, "token_type": "bearer", "expires_in": 3600})
+
+    def reply(self, status: int, body: object) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -284,6 +298,64 @@ def _(lake: Lake) -> None:
                 assert done.returncode == 1, (command, said)
                 assert "Bearer ***" in said, (command, said)
                 assert "s3cret-token" not in said, command
+
+
+@attempt(CATALOG, "has told what PyIceberg exchanged for the credential, or a header")
+def _(lake: Lake) -> None:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
+        uri = f"http://127.0.0.1:{server.server_port}"
+        name = "PYICEBERG_CATALOG__REST__"
+        secrets = {f"{name}CREDENTIAL": "id:client-secret", f"{name}HEADER__COOKIE": "sid=cookie-value; b=other"}
+        secrets[f"{name}OAUTH2_SERVER_URI"] = f"{uri}/oauth/tokens"
+        # A catalog may refuse to tell its configuration, or to load a table.
+        for place in ("", "/late"):
+            environment = {"HOME": str(lake.home), f"{name}URI": uri + place, f"{name}TYPE": "rest", **secrets}
+            for command, arguments in COMMANDS.items():
+                words = [command, *([] if command == "init" else ["db.t"]), *arguments, "--catalog", "rest"]
+                done = run_here([*words, "--output", "json"], environment)
+                said = done.stdout + done.stderr
+                assert (done.returncode, "Bearer ***" in said) == (1, True), (command, said)
+                assert "PyIceberg/" in said, "harmless headers are shown"
+                for secret in (EXCHANGED, "client-secret", "cookie-value", "b=other"):
+                    assert secret not in said, (command, said)
+
+
+@attempt(CATALOG, "has a token written to the log of passes")
+def _(lake: Lake) -> None:
+    policy, log = lake.home / "policy.yaml", lake.home / "passes.jsonl"
+    for place in ("", "/late"):
+        with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
+            uri = f"http://127.0.0.1:{server.server_port}"
+            rest = {"type": "rest", "uri": uri + place, "credential": "id:client-secret"}
+            rest["oauth2-server-uri"] = f"{uri}/oauth/tokens"
+            policy.write_text(json.dumps({"version": 1, "catalogs": {"rest": rest}, "tables": {"db.t": {}}}))
+            words = ["maintain", str(policy), "--log-file", str(log), "--output", "json"]
+            done = run_here(words, {"HOME": str(lake.home)})
+        said = log.read_text() + done.stdout + done.stderr
+        assert "Bearer ***" in said
+        assert EXCHANGED not in said
+
+
+@attempt(CATALOG, "has a token told that only Spark knows, or that cannot be read")
+def _(lake: Lake) -> None:
+    assert (
+        masked("Not authorized: Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl of me", ())
+        == "Not authorized: Bearer *** of me"
+    )
+    assert masked("input_value={'access_token': 'c2lnbmF0dXJlc2lnbg'}", ()) == "input_value={'access_token': '***'}"
+    assert masked("Bearer authentication is required", ()) == "Bearer authentication is required"
+
+
+@attempt(CATALOG, "has a part of a password told that a library takes for a host or a path")
+def _(lake: Lake) -> None:
+    for mark in "/#?":
+        secrets = secrets_of({"uri": f"http://me:first{mark}second@host:9/x"})
+        assert masked(f"me:first has no port, /second@host:9/x, first{mark}second", secrets) == (
+            "me:*** has no port, /***@host:9/x, ***"
+        )
+    # A path may have an @.
+    secrets = secrets_of({"uri": "http://host:8181/catalog@main/"})
+    assert masked("catalog lake at http://host:8181/", secrets) == "catalog lake at http://host:8181/"
 
 
 @attempt(CATALOG, "has a part of a password told that has an @")

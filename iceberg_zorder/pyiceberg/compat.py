@@ -72,8 +72,10 @@ from pyiceberg.typedef import Record, RecursiveDict, TableVersion
 from pyiceberg.types import BinaryType, DoubleType, FloatType, IntegerType, ListType, NestedField, StructType
 from pyiceberg.utils.concurrent import ExecutorFactory
 from pyiceberg.utils.config import Config, merge_config
+from requests import Response
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.policy.catalogs import masked, secrets_of
 
 __all__ = [
     "CatalogType",
@@ -148,14 +150,32 @@ def _check_choices(where: str | None, properties: Mapping[str, str], trusted: Ma
         )
 
 
+def _without_sent(text: str, response: Response) -> str:
+    """Mask the secret headers of a response's request: an exchanged token stands in no configuration."""
+    return masked(text, secrets_of({"header": response.request.headers}))
+
+
+def _mask_error(response: Response, *_: object, **__: object) -> None:
+    if not response.ok:
+        response._content = _without_sent(response.content.decode(errors="replace"), response).encode()
+
+
 def load_catalog(name: str, **properties: str) -> Catalog:
     """Load a catalog that refuses tables with such properties before PyIceberg follows their properties.
 
-    It replaces methods of the catalog in which PyIceberg merges a table's properties with those for its FileIO.
+    It replaces methods of the catalog in which PyIceberg merges a table's properties with those for its FileIO. A REST
+    catalog's errors do not repeat secrets that were sent.
     """
-    catalog = catalogs.load_catalog(name, **properties)
+    try:
+        catalog = catalogs.load_catalog(name, **properties)
+    except Exception as error:
+        # PyIceberg's constructor has sent requests already.
+        if isinstance(response := getattr(error.__cause__, "response", None), Response):
+            error.args = tuple(_without_sent(str(each), response) for each in error.args)
+        raise
     replaced = vars(catalog)
     if isinstance(catalog, RestCatalog):
+        catalog._session.hooks["response"].append(_mask_error)
         to_table, credentials = catalog._response_to_table, catalog._resolve_storage_credentials
 
         def checked_table(identifier: tuple[str, ...], response: Any) -> Table:

@@ -14,7 +14,13 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{")
 _SECRET_NAME = re.compile(
     r"credential|token|secret|passw|passphrase|key|auth|sas|connection-string|jwt|cert", re.IGNORECASE
 )
+_HEADER = re.compile(r"\.header\.(.*)", re.IGNORECASE | re.DOTALL)
+_HARMLESS_HEADERS = re.compile(
+    r"accept(-.*)?|connection|content-.*|host|user-agent|x-client-version|x-iceberg-access-delegation", re.IGNORECASE
+)
 _MASK = "***"
+_BEARER = re.compile(r"(bearer |access_token\W+)[\w.~+/=-]{16,}", re.IGNORECASE)
+"""Tokens that only the JVM knows, and those in an answer that cannot be read."""
 _SHORTEST = 4
 """Shorter texts are not masked, because they occur in ordinary words."""
 
@@ -42,7 +48,7 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     # Longer secrets first, because shorter ones may be part of them.
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, _MASK)
-    return text
+    return _BEARER.sub(rf"\1{_MASK}", text)
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -61,7 +67,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
-    """Return a catalog's secrets: properties named like credentials, and passwords in URIs."""
+    """Return a catalog's secrets: properties named like credentials, headers, and passwords in URIs."""
     return frozenset({*_named_secrets(properties, "")} - {""})
 
 
@@ -119,22 +125,27 @@ def _named_secrets(properties: Mapping[str, object], around: str) -> Iterator[st
         name = f"{around}.{key}"
         if isinstance(value, Mapping):
             yield from _named_secrets(value, name)
+        elif header := _HEADER.fullmatch(name):
+            yield from () if _HARMLESS_HEADERS.fullmatch(header[1]) else _header_secrets(str(value))
         elif _SECRET_NAME.search(name) and not name.endswith(".type") and str(value).lower() not in ("true", "false"):
             yield str(value)
         else:
             yield from _passwords(str(value))
 
 
+def _header_secrets(value: str) -> Iterator[str]:
+    """Yield what follows the scheme of an Authorization header, or the value, and the values of cookies."""
+    yield value.partition(" ")[2] or value
+    yield from re.findall(r"=([^;,\s]+)", value)
+
+
 def _passwords(text: str) -> Iterator[str]:
-    """Yield the passwords in a URI; every candidate if the end of one is ambiguous."""
-    *parts, _ = text.partition("://")[2].split("@")
-    if parts:
-        yield "@".join(parts).partition(":")[2]
-    # Libraries that end the password at the first @ show the rest as the host.
-    yield from parts[1:]
-    for part in parts:
-        yield part.partition(":")[2]
-        yield part.rpartition(":")[2] if ":" in part else ""
+    """Yield the password in a URI, and its pieces, which libraries that end it early show as a host, port or path."""
+    authority = text.partition("://")[2]
+    password = authority.rpartition("@")[0].partition(":")[2]
+    yield password
+    # An @ may also be in a path after a port.
+    yield from () if re.match(r"[^:/?#@]*:\d+[/?#]", authority) else re.split("[@:/?#]", password)
     if "://" in text:
         query = urlsplit(text).query
         yield from (value for key, value in parse_qsl(query) if _SECRET_NAME.search(key))
