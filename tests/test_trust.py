@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 from urllib.request import urlopen
 
 import pyarrow as pa
@@ -218,6 +219,16 @@ def _(lake: Lake) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
 
 
+@attempt(NEIGHBOUR, "reads a file that replaces theirs")
+def _(lake: Lake) -> None:
+    page = lake.home / "page.html"
+    page.touch(mode=0o666)
+    page.chmod(0o666)
+    with patch("os.geteuid", return_value=page.stat().st_uid + 1):
+        replace_text(page, "<html>", flag="--html")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
 @attempt(NEIGHBOUR, "keeps connections to the metrics open, or reaches them from another machine")
 def _(lake: Lake) -> None:
     now = datetime.now(timezone.utc)
@@ -320,7 +331,7 @@ def _(lake: Lake) -> None:
                     assert secret not in said, (command, said)
 
 
-@attempt(CATALOG, "has a token written to the log of passes")
+@attempt(CATALOG, "has a token written to the log of passes, which others may read")
 def _(lake: Lake) -> None:
     policy, log = lake.home / "policy.yaml", lake.home / "passes.jsonl"
     for place in ("", "/late"):
@@ -334,6 +345,7 @@ def _(lake: Lake) -> None:
         said = log.read_text() + done.stdout + done.stderr
         assert "Bearer ***" in said
         assert EXCHANGED not in said
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
 @attempt(CATALOG, "has a token told that only Spark knows, or that cannot be read")

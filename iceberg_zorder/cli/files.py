@@ -15,7 +15,7 @@ _NO_REPLACING = {errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS, errno.EXDE
 def replace_text(path: Path, text: str, *, flag: str, mode: int = 0o600) -> None:
     """Replace a file's content atomically: write a temporary file beside it, then rename.
 
-    A new file has the ``mode``, and one that is replaced keeps its own. Nobody else can have made the temporary file.
+    A new file has the ``mode``, and a file of this user keeps its own. Nobody else can have made the temporary file.
     Files that cannot be replaced (read-only directories, mounted files, hard links, devices) are overwritten in place.
     Raises OSError with the flag's name.
     """
@@ -30,14 +30,14 @@ def replace_text(path: Path, text: str, *, flag: str, mode: int = 0o600) -> None
 
 
 def _replaced(path: Path, text: str, mode: int) -> bool:
-    """Replace a file, keeping its mode; return False if the file system does not allow it."""
+    """Replace a file, keeping its mode if it is this user's; return False if the file system does not allow it."""
     beside: Path | None = None
     try:
         number, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
         beside = Path(name)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(text)
-        if path.exists():
+        if path.exists() and path.stat().st_uid == os.geteuid():
             shutil.copymode(path, beside)
         else:
             beside.chmod(mode)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -39,8 +40,8 @@ Work = Callable[[str, int, int], None]
 class JsonLog:
     """Appends each event to a file as a line of JSON.
 
-    The file is opened for each line, so that log rotation can move it at any time. Raises OSError if the file cannot be
-    written at the start; later failures are logged as warnings.
+    The file is opened for each line, so that log rotation can move it at any time. A new file has mode 0600. Raises
+    OSError if the file cannot be written at the start; later failures are logged as warnings.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class JsonLog:
 
     def __init__(self, path: Path) -> None:
         self._path, self._pass, self._is_ill = path, "", False
-        path.open("ab").close()
+        self._opened().close()
 
     def __call__(self, event: Event) -> None:
         """Write an event with the id of its pass."""
@@ -64,7 +65,7 @@ class JsonLog:
             self._pass = uuid.uuid4().hex[:12]
         line = {"time": event.at.isoformat(), "event": event.name, "pass": self._pass, **event.details}
         try:
-            with self._path.open("ab") as file:
+            with self._opened() as file:
                 file.write(f"{json.dumps(line)}\n".encode())
         except OSError as error:
             if not self._is_ill:
@@ -72,3 +73,6 @@ class JsonLog:
             self._is_ill = True
         else:
             self._is_ill = False
+
+    def _opened(self) -> BinaryIO:
+        return os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
