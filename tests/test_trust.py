@@ -229,6 +229,29 @@ def _(lake: Lake) -> None:
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
+@attempt(NEIGHBOUR, "has health checks fail by slow requests")
+def _(lake: Lake) -> None:
+    now = datetime.now(timezone.utc)
+    with ExitStack() as stack:
+        stack.enter_context(patch("iceberg_zorder.maintain.metrics._SECONDS", 3.0))
+        server = serve(0, PassMetrics(), Health(timedelta(hours=1), lambda: now))
+        stack.callback(server.shutdown)
+        address = ("127.0.0.1", server.server_port)
+        slow = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(16)]
+        ended = time.monotonic() + 5
+        while time.monotonic() < ended:
+            for each in slow:
+                # Never silent for long.
+                with suppress(OSError):
+                    each.sendall(b"G")
+            with urlopen(f"http://127.0.0.1:{server.server_port}/health", timeout=2) as answer:
+                assert json.loads(answer.read()) == {"status": "ok"}
+            time.sleep(0.2)
+        for each in slow:
+            with suppress(ConnectionResetError):
+                assert each.recv(1) == b""
+
+
 @attempt(NEIGHBOUR, "keeps connections to the metrics open, or reaches them from another machine")
 def _(lake: Lake) -> None:
     now = datetime.now(timezone.utc)

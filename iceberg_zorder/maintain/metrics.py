@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, Lock, Thread
+from socket import SHUT_RDWR
+from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -171,27 +173,38 @@ class Health:
 
 _MOST_CONNECTIONS = 16
 _SECONDS = 10.0
-"""How long a connection may be silent."""
+"""How long a connection may last."""
 
 
 class _Server(ThreadingHTTPServer):
-    """Closes connections beyond a number at once, so that they cost no threads."""
+    """Ends connections that last too long, and the oldest ones beyond a number: new ones are always served."""
+
+    request_queue_size = 128  # with fewer, a burst of connections delays others by seconds
 
     def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._free = BoundedSemaphore(_MOST_CONNECTIONS)
+        self._began: dict[Any, float] = {}
+        self._lock = Lock()
         super().__init__(("127.0.0.1", port), handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        with self._lock:
+            self._began[request] = time.monotonic()
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._began.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End connections; the server calls this after each new one, and twice a second."""
+        late = time.monotonic() - _SECONDS
+        with self._lock:
+            extra = len(self._began) - _MOST_CONNECTIONS
+            for place, (request, began) in enumerate(self._began.items()):
+                if place < extra or began < late:
+                    with suppress(OSError):
+                        request.shutdown(SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing: a client has gone."""
@@ -201,8 +214,6 @@ def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServe
     """Serve ``/metrics`` and ``/health`` on 127.0.0.1 until the server is shut down."""
 
     class Handler(BaseHTTPRequestHandler):
-        timeout = _SECONDS
-
         def do_GET(self) -> None:
             path = urlsplit(self.path).path
             if path == "/metrics":
