@@ -30,6 +30,7 @@ from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
 from iceberg_zorder.maintain.policy.catalogs import masked, secrets_of
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg import RewritePlan, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.catalog import is_not_committed, retrying
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.rewrite import execute
 from iceberg_zorder.pyiceberg.undo import rollback_sql
@@ -181,6 +182,28 @@ def _(lake: Lake) -> None:
     assert path in found
     plan = RewritePlan.from_json(found.replace(path, "file:///etc/passwd"))
     lake.refused("Cannot execute the plan of lake.db.t, because", lambda: execute(lake.table, plan))
+
+
+@attempt(PROPERTIES, "has a commit wait for hours")
+def _(lake: Lake) -> None:
+    for huge in (10**9, 10**400):
+        names = ("num-retries", "min-wait-ms", "max-wait-ms", "total-timeout-ms")
+        seconds, waits = [0.0], list[float]()
+
+        def sleep(wait: float, seconds: list[float] = seconds, waits: list[float] = waits) -> None:
+            waits.append(wait)
+            seconds[0] += wait
+
+        def fail() -> None:
+            raise ConnectionRefusedError
+
+        with patch("time.monotonic", lambda seconds=seconds: seconds[0]):
+            retry = retrying({f"commit.retry.{name}": str(huge) for name in names}, is_not_committed)
+            with pytest.raises(ConnectionRefusedError):
+                retry.copy(sleep=sleep)(fail)
+        assert max(waits) == 60
+        assert sum(waits) == 1800
+        assert len(waits) == 30
 
 
 @attempt(POLICIES, "has a small file take all memory, or an object made")

@@ -223,6 +223,8 @@ _PROPERTIES = (
     (TableProperties.COMMIT_MAX_RETRY_WAIT_MS, TableProperties.COMMIT_MAX_RETRY_WAIT_MS_DEFAULT),
     (TableProperties.COMMIT_TOTAL_RETRY_TIME_MS, TableProperties.COMMIT_TOTAL_RETRY_TIME_MS_DEFAULT),
 )
+_LIMITS_MS = (60_000, 60_000, 1_800_000)
+"""Limits of the waits and of their sum: Iceberg's defaults of the last two."""
 
 
 def _optional(module: str, name: str) -> tuple[type[Exception], ...]:
@@ -379,15 +381,19 @@ def retrying(
 ) -> Retrying:
     """Return a retry policy with growing waits; the table's properties set the number of retries by default.
 
+    No property makes a wait longer than a minute, or all waits together longer than 30 minutes: Iceberg's defaults.
     Raises InvalidInputError for properties ``commit.retry.*`` that are not whole numbers.
     """
     # A negative wait would raise in the middle of a commit.
-    number, least, most, total = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
+    number, *waits = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
+    # Who sets properties must not stop a maintainer.
+    least, most, total = (min(each, limit) / 1000 for each, limit in zip(waits, _LIMITS_MS, strict=True))
+    # Jitter keeps writers from retrying at the same moment.
+    backoff = wait_exponential(multiplier=least, max=most) + wait_random(0, least)
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_to_retry(error)),
-        # Jitter keeps writers from retrying at the same moment.
-        wait=wait_exponential(multiplier=least / 1000, max=most / 1000) + wait_random(0, least / 1000),
-        stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total / 1000),
+        wait=lambda state: min(backoff(state), _LIMITS_MS[1] / 1000, total - (state.seconds_since_start or 0)),
+        stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total),
         before_sleep=before_sleep_log(logger, logging.INFO),
         reraise=True,
     )
