@@ -184,6 +184,18 @@ def _(lake: Lake) -> None:
     lake.refused("Cannot execute the plan of lake.db.t, because", lambda: execute(lake.table, plan))
 
 
+@attempt(PLANS, "has rows spilled to a directory of their choice, or a directory made")
+def _(lake: Lake) -> None:
+    there = lake.home / "new" / "directory"
+    plan = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True, "spill-directory": str(there)})
+    found = plan.to_dict()
+    assert found["options"] == {"rewrite-all": "true"}
+    found["options"]["spill-directory"] = str(there)
+    lake.refused("because its option spill-directory is for who", lambda: RewritePlan.from_json(json.dumps(found)))
+    execute(lake.table, RewritePlan.from_json(plan.to_json()))
+    assert not there.parent.exists()
+
+
 @attempt(PROPERTIES, "has a commit wait for hours")
 def _(lake: Lake) -> None:
     for huge in (10**9, 10**400):

@@ -22,6 +22,7 @@ from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.render.fragments import plan_fragment
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
+from iceberg_zorder.rewrite.options import SPILL_DIRECTORY
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
 from iceberg_zorder.workload.workload_option import is_inline, workload_queries
 
@@ -373,6 +374,8 @@ class _Plan(_Strict):
         for path, times in paths.most_common(1):
             if times > 1:
                 raise ValueError(f"data file {path} appears {times} times")
+        if SPILL_DIRECTORY in self.options:
+            raise ValueError(f"its option {SPILL_DIRECTORY} is for who executes it to choose: use TMPDIR")
         if not is_inline(self.options.get("workload", "{")):
             raise ValueError("its option workload names a file, whose queries may have changed: plan again")
         return self

@@ -23,7 +23,7 @@ from iceberg_zorder.pyiceberg.plan.selection import size_rules
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
 from iceberg_zorder.rewrite.metrics_check import FAIL
-from iceberg_zorder.rewrite.options import OptionValue, RewriteOptions, option_text, rewrite_options
+from iceberg_zorder.rewrite.options import SPILL_DIRECTORY, OptionValue, RewriteOptions, option_text, rewrite_options
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.rewrite.table_defaults import (
     COLUMNS_PROPERTY,
@@ -55,12 +55,13 @@ class RewriteSpec:
 
     @property
     def stored_options(self) -> dict[str, str]:
-        """The options, with the queries of ``workload`` in place of their file's name."""
-        if self.queries is None or is_inline(self.options["workload"]):
-            return dict(self.options)
+        """The options without ``spill-directory``, with the queries of ``workload`` in place of their file's name."""
+        options = {name: value for name, value in self.options.items() if name != SPILL_DIRECTORY}
+        if self.queries is None or is_inline(options["workload"]):
+            return options
         queries = [{"filter": each.filter, "weight": each.weight} for each in self.queries]
         text = json.dumps({"version": VERSION, "queries": queries}, ensure_ascii=False, separators=(",", ":"))
-        return {**self.options, "workload": text}
+        return {**options, "workload": text}
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,6 @@ public record StoredPlan(
   /** The version of the plan's JSON; other versions are refused. */
   public static final int VERSION = 1;
 
-  /** Options of the machine that the other engine runs on. */
-  private static final List<String> OF_PYICEBERG = List.of("memory-limit-bytes", "spill-directory");
-
   private static final JsonMapper MAPPER =
       JsonMapper.builder()
           .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
@@ -96,6 +93,9 @@ public record StoredPlan(
     }
     if (left.stream().anyMatch(each -> each.dataFilesCount() < 1)) {
       throw new IllegalArgumentException("its left has a group without a data file");
+    }
+    if (options.containsKey("spill-directory")) {
+      throw new IllegalArgumentException("its option spill-directory is for who executes it to choose: use TMPDIR");
     }
     if (!Workload.isInline(options.getOrDefault(ZOrderOptions.WORKLOAD, "{"))) {
       throw new IllegalArgumentException("its option workload names a file, whose queries may have changed: plan again");
@@ -184,7 +184,8 @@ public record StoredPlan(
 
   RewriteSpec spec(String table) {
     Map<String, String> known = new LinkedHashMap<>(options);
-    known.keySet().removeAll(OF_PYICEBERG);
+    // It is for the machine that the other engine runs on.
+    known.remove("memory-limit-bytes");
     return new RewriteSpec(table, sortOrder, known, where, branch, false);
   }
 

@@ -52,6 +52,7 @@ class StoredPlanTest {
         "[{\"path\": \"f\", \"deletes\": [\"d#4\"]}]| [{\"path\": \"f\", \"deletes\": []}, {\"path\": \"f\", \"deletes\": []}]| a data file appears twice",
         "\"data_files_count\": 2| \"data_files_count\": -2| its left has a group without a data file",
         "\"boundaries\": \"64\"| \"workload\": \"w.json\"| its option workload names a file, whose queries may have changed",
+        "\"boundaries\": \"64\"| \"spill-directory\": \"/tmp/x\"| its option spill-directory is for who executes it to choose",
         "\"snapshot_id\": 7| \"snapshot_id\": null| it has neither file groups of a snapshot nor a message",
       })
   void whatIsNoPlanIsRefused(String part, String by, String why) {
