@@ -59,6 +59,7 @@ def test_undo_and_check(home: Path, catalog: Catalog, table: Table) -> None:
     found = json.loads(done.stdout)
     assert (done.returncode, found["ok"], found["max_ratio"]) == (1, False, 1.01)
     assert found["ratio"] == report(table, "a, b").cost_ratio
+    assert "--by" in found["remedy"]
 
 
 def test_a_check_of_nothing_is_well_and_of_no_columns_refused(home: Path, catalog: Catalog) -> None:
@@ -67,3 +68,13 @@ def test_a_check_of_nothing_is_well_and_of_no_columns_refused(home: Path, catalo
     assert (done.returncode, done.stdout) == (0, "ok: files.db.empty: has nothing to measure\n")
     for arguments in (("db.empty",), ("db.empty", "--by", "a", "--max-ratio", "0.9"), ("db.empty", "--by", "x")):
         assert run_without_spark(home, *arguments, command="check").returncode == 2
+
+
+def test_a_check_fails_above_its_limit_and_says_what_helps_if_a_rewrite_does_nothing(
+    home: Path, catalog: Catalog
+) -> None:
+    appended(catalog, "db.small", appends=3)
+    done = run_without_spark(home, "db.small", "--by", "a, b", "--max-ratio", "1.01", "--quiet", command="check")
+    assert done.returncode == 1
+    assert done.stdout.startswith("not ok: files.db.small: filters cost ")
+    assert "; what helps: option rewrite-all, because a default rewrite does nothing: " in done.stdout

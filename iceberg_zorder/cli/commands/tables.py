@@ -182,16 +182,23 @@ def undo(table: NamedTable, snapshot_id: int | None, branch: str | None, output:
 def check(engine: Engine, asked: Mapping[str, Any], most: float, output: Output) -> int:
     """Show whether a table is clustered well enough; returns exit code 0 or 1."""
     report, _ = engine.report(asked, None, output)
-    ratio = report.cost_ratio
-    # A rewrite that would do nothing is no remedy, whatever the ratio.
-    is_done = report.recommendation is not None and report.recommendation.command is None
-    is_ok = ratio is None or ratio <= most or is_done
+    ratio, rewrite, remedy = report.cost_ratio, report.recommendation, None
+    is_ok = ratio is None or ratio <= most
+    if not is_ok and rewrite is not None:
+        remedy = rewrite.command or f"option rewrite-all, because a default rewrite does nothing: {rewrite.reason}"
     if ratio is None:
         said = "has nothing to measure"
     else:
         said = f"filters cost {ratio:.2f} times as much as after a full rewrite (limit {most:g})"
-        said += ", and there is nothing to rewrite" if ratio > most and is_done else ""
+        said += f"; what helps: {remedy}" if remedy else ""
     text = Text(printable(f"{'ok' if is_ok else 'not ok'}: {report.table}: {said}"))
-    found = {"table": report.table, "branch": report.branch, "ratio": ratio, "max_ratio": most, "ok": is_ok}
+    found = {
+        "table": report.table,
+        "branch": report.branch,
+        "ratio": ratio,
+        "max_ratio": most,
+        "ok": is_ok,
+        "remedy": remedy,
+    }
     output.show(found, lambda console: console.print(text, soft_wrap=True))
     return 0 if is_ok else FAILED
