@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -108,8 +109,8 @@ def from_json(text: str, name: str) -> Workload:
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InvalidInputError(f"key {next(key for key in keys if keys.count(key) > 1)} appears twice in an object")
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise InvalidInputError(f"key {key} appears twice in an object")
     return found
 
 
