@@ -26,7 +26,7 @@ from iceberg_zorder.errors import InvalidInputError
 Content = bool | int | float | Decimal | str | bytes | date | datetime | None
 
 MOST_CHARACTERS, MOST_NODES = 1 << 20, 50_000
-"""Most characters of a statement in a log, and nodes that its parser makes: it is read in some seconds."""
+"""Most characters of a statement in a log, and nodes that its parser makes."""
 _MOST_NODES_OF_PREDICATE = 10 * MOST_NODES
 """A filter as we write it has up to three nodes for one of the statement."""
 _EXACT = Context(prec=100)

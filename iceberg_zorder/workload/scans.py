@@ -17,6 +17,7 @@ from sqlglot.optimizer.scope import Scope, build_scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite.predicate import MOST_NODES, TooLargeError
 from iceberg_zorder.workload.constants import TRUNCATIONS
 from iceberg_zorder.workload.nodes import ORIGIN, UNKNOWN_KEYS, columns_in, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
@@ -26,8 +27,9 @@ _TABLE = "\ue000"
 _UNKNOWN = "\ue001"
 _DIMENSION = "\ue002"
 """How the names of other known tables begin."""
-_MOST_TABLES = 2_000
-"""The maximum number of tables in a statement; a CTE or view counts as the tables that its query reads."""
+_MOST_COPIED, _MOST_WORK = 10 * MOST_NODES, 2_000_000
+"""Most nodes in the copies of CTEs and views, and most nodes times tables and SELECTs: each condition is looked at for
+each table. A statement at a limit takes up to 20 s. Real ones stay below 100 tables and 10,000 nodes."""
 _MOVED = ("joins", "laterals", "pivots", "sample")
 _HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
 _SHARED_NAMES = "shared names"
@@ -235,7 +237,7 @@ class _Inliner:
         self._views = views
         self._namespace = namespace
         self._lookup = lookup
-        self._count = 0
+        self._copied = 0
         self.dimensions: dict[str, ScannedTable] = {}
         self.tables = 0
         self.has_others = False
@@ -243,9 +245,13 @@ class _Inliner:
     def inlined(self, query: exp.Query) -> exp.Query:
         root = exp.Subquery(this=query)
         self._inline(root, {}, ())
-        for each in root.find_all(exp.Identifier):
-            each.set("this", each.name.lower())
-            each.set("quoted", True)
+        nodes = list(root.walk())
+        if len(nodes) * sum(isinstance(each, exp.Select | exp.Table) for each in nodes) > _MOST_WORK:
+            raise TooLargeError(f"its parts times its tables and SELECTs are more than {_MOST_WORK:,}")
+        for each in nodes:
+            if isinstance(each, exp.Identifier):
+                each.set("this", each.name.lower())
+                each.set("quoted", True)
         found = root.unnest()
         found.pop()
         assert isinstance(found, exp.Query)  # noqa: S101 - what is inside a subquery
@@ -297,23 +303,20 @@ class _Inliner:
 
     def _replace(self, node: exp.Table, names: Mapping[str, View], inside: tuple[int, ...]) -> None:
         self._inline(node, names, inside)
-        self._count += 1
-        if self._count > _MOST_TABLES:
-            raise InvalidInputError(f"it reads more than {_MOST_TABLES:,} tables")
         is_named = all(isinstance(part, exp.Identifier) for part in node.parts)
         parts = [part.name for part in node.parts] if is_named else []
         view = names.get(parts[0].lower()) if len(parts) == 1 else None
         if view is _ITSELF:
             return
-        if view is not None:
-            self._count += sum(1 for _ in view.query.find_all(exp.Table))
-        elif self._is_own(node, parts):
+        if view is None and self._is_own(node, parts):
             self.tables += 1
             _rename(node, parts[-1] if parts else self._table.identifier[-1], _TABLE)
             return
-        else:
-            view = self._view(parts, inside)
+        view = view or self._view(parts, inside)
         if view is not None:
+            self._copied += sum(1 for _ in view.query.walk())
+            if self._copied > _MOST_COPIED:
+                raise TooLargeError(f"its CTEs and views in place have more than {_MOST_COPIED:,} parts")
             node.replace(_subquery(node, view))
             return
         dimension = self._lookup.find(tuple(parts)) if self._lookup is not None and parts else None
@@ -400,13 +403,14 @@ def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins | None) -> Iterato
     """Yield the scans of a scope; its rows must also meet the conditions ``above`` on its sources."""
     query = scope.expression
     for each in scope.set_operation_scopes:
-        yield from _scans(each, above if not _is_cut(query) else [], joins)
+        yield from _scans(each, [], joins)
     sources = scope.selected_sources.items() if isinstance(query, exp.Select) else ()
+    facts_of = _facts(query, above) if isinstance(query, exp.Select) else {}
     for name, (node, source) in sources:
         if isinstance(source, exp.Table) and source.name != _TABLE:
             continue
         is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
-        facts = _facts(query, name, above) if isinstance(query, exp.Select) and not is_blocked else []
+        facts = _with_equal(facts_of.get(name, []), name) if not is_blocked else []
         if joins is not None and isinstance(query, exp.Select):
             facts = _with_keys(query, name, facts, joins)
         if isinstance(source, exp.Table):
@@ -478,8 +482,11 @@ def _is_cut(query: exp.Expr) -> bool:
     """Return whether a query keeps only some rows, and the choice depends on all rows, as with LIMIT."""
     distinct = query.args.get("distinct")
     is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
-    has_rownum = any(each.name.lower() == "rownum" for each in query.find_all(exp.Column))
-    return is_first or has_rownum or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots"))
+    if is_first or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots")):
+        return True
+    # Queries inside are asked for themselves.
+    own = query.walk(prune=lambda each: each is not query and isinstance(each, exp.Query))
+    return any(isinstance(each, exp.Column) and each.name.lower() == "rownum" for each in own)
 
 
 def _keys(select: exp.Select) -> list[list[exp.Expr]]:
@@ -514,12 +521,12 @@ def _is_same(one: exp.Expr, other: exp.Expr) -> bool:
     return one == other
 
 
-def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Return the conditions that the rows of a source must meet to be in the result."""
+def _facts(select: exp.Select, above: Sequence[exp.Expr]) -> dict[str, list[exp.Expr]]:
+    """Return the conditions that the rows of each source must meet to be in the result."""
     from_ = select.args.get("from_")
     joins = select.args.get("joins") or []
     if from_ is None or any(each.this.args.get("joins") for each in (from_, *joins)):
-        return []
+        return {}
     facts = list(above)
     for key in ("where", "prewhere"):
         facts += conjuncts(select.args[key].this) if select.args.get(key) is not None else []
@@ -530,13 +537,14 @@ def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp
         if columns and not each.find(exp.AggFunc) and all(_is_of(column, keys) for column in columns):
             facts.append(each)
     before = {from_.alias_or_name, *(each.alias_or_name for each in joins)}
+    found: dict[str, list[exp.Expr]] = {}
     for join in reversed(joins):
         right = join.alias_or_name
         before.discard(right)
         rights, facts = _split(join, facts, before, right)
-        if right == name:
-            return _with_equal(rights, name)
-    return _with_equal(facts, name) if from_.alias_or_name == name else []
+        found.setdefault(right, rights)
+    found.setdefault(from_.alias_or_name, facts)
+    return found
 
 
 def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -603,7 +611,7 @@ def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
     found = list(facts)
     for each in facts if equal else ():
         columns = set(columns_in(each))
-        if holds_for_equals(each) and len(columns) == 1 and columns <= equal.keys() and not each.find(exp.Query):
+        if len(columns) == 1 and columns <= equal.keys() and holds_for_equals(each) and not each.find(exp.Query):
             (column,) = columns
             found.append(_with_values(each, {column.name: equal[column]}))
     return found

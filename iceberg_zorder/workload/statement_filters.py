@@ -73,11 +73,14 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
     missing: dict[tuple[str, str], None] = {}
     joins: dict[JoinKeys, None] = {}
     for fact in scan.facts:
+        sources = {each.table for each in columns_in(fact)}
+        if sources and name not in sources and not is_alone:
+            continue
         understood = conditions.true_of(fact)
         found.append(understood)
         if JOINED in fact.meta and understood.predicate != TRUE:
             joins[fact.meta[JOINED]] = None
-        if understood.lost and (is_alone or any(each.table == name for each in columns_in(fact))):
+        if understood.lost and (is_alone or name in sources):
             reasons = (each.meta[UNKNOWN_KEYS] for each in columns_in(fact) if UNKNOWN_KEYS in each.meta)
             missing[fact.meta.get(ORIGIN) or shown(fact), next(reasons, understood.lost[0])] = None
     whole = all_understood(found)
