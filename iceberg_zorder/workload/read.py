@@ -16,7 +16,7 @@ from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions
 from iceberg_zorder.workload.nodes import balanced
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
-from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, Row, csv_rows, json_rows, plain
+from iceberg_zorder.workload.readers.rows import CONDITION, MOST_OF_JSON, QUERY, Row, csv_rows, json_rows, plain
 from iceberg_zorder.workload.readers.statements import StatementReader, dialect_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
@@ -83,7 +83,7 @@ class _Reader:
             elif source.kind == "sql":
                 self._statements.add_script(text_of(source))
             elif source.kind == "workload":
-                self._read.append(self._checked(from_json(text_of(source), str(source.path))))
+                self._read.append(self._checked(from_json(text_of(source, MOST_OF_JSON), str(source.path))))
             else:
                 self._add_rows(text_of(source), source)
         except TooLargeError as error:

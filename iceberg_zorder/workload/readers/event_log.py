@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +13,9 @@ from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.rewrite.predicate import limited_dialect, parsing
+from iceberg_zorder.rewrite.predicate import MOST_CHARACTERS, limited_dialect, parsing
 from iceberg_zorder.workload.nodes import balanced
+from iceberg_zorder.workload.readers.files import MOST_BYTES
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
@@ -31,12 +31,14 @@ _HIDDEN = "(redacted)"
 _OF_FILES = re.compile(r"_file#\d+ IN ")
 _SPARK = limited_dialect("spark")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )", re.DOTALL)
-"""A text without escapes: a quote ends the text if the filter continues after the quote."""
+_TEXT = re.compile(r"'(.*?)'(?=$|\)|, | AND | OR )|'.*", re.DOTALL)
+"""A text without escapes: a quote ends the text if the filter continues after the quote. The rest if none does."""
 _OPERATORS = r"(?= (?:=|!=|<=|>=|<|>|IS |NOT IN |IN |LIKE |NOT LIKE )|\))"
 
 _Scans = list[tuple[Any, str]]
-"""Scans of an execution: the root execution, None for a cached scan, and the text."""
+"""Scans of an execution: the root execution's hash, None for a cached scan, and the text."""
+_MOST_KEPT = MOST_BYTES >> 2
+"""Most characters of the scans of running executions, of which each counts as a thousand more."""
 
 
 class EventLogReader:
@@ -70,54 +72,63 @@ class EventLogReader:
 
         Adaptive changes of a running plan are not counted again, and a cached scan is counted once. Those of failed
         executions are listed, and not counted. For copy-on-write deletes and updates, the scan that finds the files is
-        counted.
+        counted. If the scans of running executions fill the memory, the oldest ones count as ended.
         """
-        seen: set[tuple[Any, ...]] = set()
-        running: dict[Any, list[_Scans]] = {}
-        events = 0
+        seen: set[int] = set()
+        running: dict[int, list[_Scans]] = {}
+        events = kept = 0
         for line in lines:
             events += '"Event":' in line[:20]
-            if _START not in line[:200] and _END not in line[:200]:
+            is_start = _START in line[:200]
+            if not is_start and _END not in line[:200]:
                 continue
             try:
                 event = json.loads(line)
-            except (ValueError, RecursionError):
-                self._gathered.miss("statement", line[:100], "it is not valid JSON, or is too long", 1.0)
+                execution = hash(event.get("executionId"))
+                root = hash(event.get("rootExecutionId", event.get("executionId")))
+                found = [*_scans(event.get("sparkPlanInfo") or {})] if is_start else []
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                self._gathered.miss("statement", line[:100], "it is not an event of Spark, or is too long", 1.0)
                 continue
-            execution = event.get("executionId")
-            if _START in line[:200]:
-                root = event.get("rootExecutionId", execution)
-                found = _scans(event.get("sparkPlanInfo") or {})
+            if is_start:
                 scans = [(None if is_cached else root, text) for text, is_cached in found]
                 running.setdefault(execution, []).append(scans)
-                continue
-            for scans in running.pop(execution, ()):
-                self._add_execution(scans, seen, has_failed=bool(event.get("errorMessage")))
-        for scans in itertools.chain(*running.values()):
-            self._add_execution(scans, seen, has_failed=False)
+                kept += _size([scans])
+                while kept > _MOST_KEPT:
+                    kept -= self._end(running.pop(next(iter(running))), seen)
+            else:
+                kept -= self._end(running.pop(execution, []), seen, has_failed=bool(event.get("errorMessage")))
+        for executions in running.values():
+            self._end(executions, seen)
         return events
 
-    def _add_execution(self, scans: _Scans, seen: set[tuple[Any, ...]], *, has_failed: bool) -> None:
-        is_elsewhere = True
-        for of, text in scans:
-            key = of, text, has_failed
-            if key not in seen:
-                seen.add(key)
-                is_elsewhere &= not self._scan(text, has_failed=has_failed)
-        self._gathered.elsewhere += is_elsewhere
+    def _end(self, executions: list[_Scans], seen: set[int], *, has_failed: bool = False) -> int:
+        """Count the scans of executions, and return their size."""
+        for scans in executions:
+            is_elsewhere = True
+            for of, text in scans:
+                key = hash((of, text, has_failed))
+                if key not in seen:
+                    seen.add(key)
+                    is_elsewhere &= not self._scan(text, has_failed=has_failed)
+            self._gathered.elsewhere += is_elsewhere
+        return _size(executions)
 
     def _scan(self, text: str, *, has_failed: bool) -> bool:
         """Count a scan if it reads the table; return whether it does."""
-        found = _parts_of(text)
+        is_long = len(text) > MOST_CHARACTERS
+        found = None if is_long else _parts_of(text)
         name, filters, runtime = found or (text.removeprefix("BatchScan ").partition("[")[0], "", "")
         own = ".".join(self._table.identifier).lower()
         given = re.sub(r"\.(branch|tag)_[^.]*$", "", name.lower())
         if given != own and not given.endswith(f".{own}"):
             return False
         if found is None:
-            if "filters=" in text:
-                self._gathered.miss("statement", text, "this kind of scan is not known", 1.0)
-            return "filters=" in text
+            is_known = is_long or "filters=" in text
+            why = "it is too long" if is_long else "this kind of scan is not known"
+            if is_known:
+                self._gathered.miss("statement", text, why, 1.0)
+            return is_known
         if _OF_FILES.search(runtime):
             return False
         if has_failed:
@@ -130,6 +141,10 @@ class EventLogReader:
         except InvalidInputError as error:
             self._gathered.add("TRUE", 1.0, lost=[*lost, (filters, str(error))])
         return True
+
+
+def _size(executions: list[_Scans]) -> int:
+    return sum(1_000 * (1 + len(scans)) + sum(len(text) for _, text in scans) for scans in executions)
 
 
 def _parts_of(text: str) -> tuple[str, str, str] | None:
@@ -166,16 +181,16 @@ def filter_of_scan(text: str, table: ScannedTable) -> ScanFilter:
         raise InvalidInputError("it is redacted")
     names = {".".join(name): quoted_name(name) for name in table.columns}
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    pieces = _TEXT.split(text)
-    # Every other piece is the inside of a text.
-    pieces[::2] = (
-        re.sub(rf"(?<![\w.])({pattern}){_OPERATORS}", lambda found: names[found[0]], piece)
-        .replace("is_nan(", "isnan(")
-        .replace("not_nan(", "NOT isnan(")
-        for piece in pieces[::2]
-    )
-    pieces[1::2] = (exp.Literal.string(piece).sql(_SPARK) for piece in pieces[1::2])
     with parsing(text):
+        pieces = _TEXT.split(text)
+        # Every other piece is the inside of a text, or None.
+        pieces[::2] = (
+            re.sub(rf"(?<![\w.])({pattern}){_OPERATORS}", lambda found: names[found[0]], piece)
+            .replace("is_nan(", "isnan(")
+            .replace("not_nan(", "NOT isnan(")
+            for piece in pieces[::2]
+        )
+        pieces[1::2] = ("'" if piece is None else exp.Literal.string(piece).sql(_SPARK) for piece in pieces[1::2])
         parsed = balanced(sqlglot.parse_one(f"({''.join(pieces)})", dialect=_SPARK))
         condition = exp.and_(*parsed.expressions) if isinstance(parsed, exp.Tuple) else parsed
         scan = qualified_condition(condition, table, _SPARK)
@@ -210,6 +225,6 @@ def _scans(plan: Mapping[str, Any], *, is_cached: bool = False) -> Iterator[tupl
         node, cached = stack.pop()
         name = str(node.get("nodeName", ""))
         if name.startswith("BatchScan"):
-            yield str(node.get("simpleString", "")), cached
+            yield str(node.get("simpleString", ""))[: MOST_CHARACTERS + 1], cached
         cached = cached or name.startswith("InMemoryTableScan")
         stack += [(child, cached) for child in reversed(node.get("children") or ())]

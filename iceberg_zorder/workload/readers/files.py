@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import TooLargeError
-from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, plain
+from iceberg_zorder.workload.readers.rows import CONDITION, MOST_OF_JSON, QUERY, plain
 
 Format = Literal["sql", "rows", "conditions", "event-log", "workload"]
 FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "workload")
@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 _PEEK = 1 << 16
 MOST_BYTES = 64 << 20
 """Most bytes of a file that is read as a whole, decompressed: in memory it takes several times as many."""
-MOST_BYTES_OF_LINE = 16 << 20
+MOST_BYTES_OF_LINE = MOST_OF_JSON
 _MOST_TIMES = 1_000
 """How many times as large as the file its decompressed lines may be."""
 
@@ -75,9 +75,9 @@ def is_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def text_of(source: Source) -> str:
+def text_of(source: Source, most: int = MOST_BYTES) -> str:
     """Return a file's text, decompressed; invalid UTF-8 is replaced. Raises TooLargeError, too."""
-    content = b"".join(_chunks(source.path, source.content, MOST_BYTES))
+    content = b"".join(_chunks(source.path, source.content, most))
     text = content.decode("utf-8-sig", errors="replace")
     if 10 * (len(content) - len(content.translate(None, _NO_TEXT)) + text.count("\ufffd")) > len(text):
         raise InvalidInputError(f"Cannot read {source.path}, because it is not UTF-8 text")
@@ -102,7 +102,8 @@ def _is_beside(path: Path) -> bool:
     return path.name.startswith((".", "_", "appstatus_")) or path.suffix == ".crc"
 
 
-def _chunks(path: Path, content: bytes | None, most: int = MOST_BYTES) -> Iterator[bytes]:
+def _chunks(path: Path, content: bytes | None, limit: int = MOST_BYTES) -> Iterator[bytes]:
+    most = limit
     if content is not None:
         yield content
         return
@@ -113,7 +114,7 @@ def _chunks(path: Path, content: bytes | None, most: int = MOST_BYTES) -> Iterat
             while chunk := stream.read(_CHUNK):
                 most -= len(chunk)
                 if most < 0:
-                    raise TooLargeError("it is too large: divide it into several files")
+                    raise TooLargeError(f"it is larger than {limit >> 20} MiB: divide it into several files")
                 yield chunk
     except (OSError, pa.ArrowException) as error:
         raise InvalidInputError(f"Cannot read {path}, because {error}") from error

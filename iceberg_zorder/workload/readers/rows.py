@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite.predicate import as_timestamp
+from iceberg_zorder.rewrite.predicate import TooLargeError, as_timestamp
 from iceberg_zorder.workload.workload import FAILED
 
 QUERY = ("query", "querytext", "sql", "sqltext", "statement", "statementtext", "rawquery", "normalizedquery", "message")
@@ -25,6 +25,8 @@ _ID = ("queryid", "statementid", "executionid")
 _STATE = ("state", "querystate", "status", "executionstatus", "type")
 _FAILED = re.compile("fail|error|incident|cancel|abort|exception", re.IGNORECASE)
 """How the states of failed statements begin; a ``type`` is ClickHouse's."""
+MOST_OF_JSON = 8 << 20
+"""Most characters of a JSON text that is read at once: its values may take 30 times as many bytes."""
 _ERROR = ("errorresult", "failureinfo")
 """Objects that are there if a statement failed."""
 
@@ -85,18 +87,24 @@ def json_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
     >>> [(row.namespace, row.at.isoformat()) for row in json_rows(json.dumps(event))]
     [(('db',), '2024-05-17T10:00:00+00:00')]
     """
+    if len(text) > MOST_OF_JSON and re.match(r"\s*(?:\[|\{\s*\n)", text):
+        raise TooLargeError(f"its JSON is larger than {MOST_OF_JSON >> 20} MiB: write an object a line, or CSV")
     try:
-        found = json.loads(text)
-        values = found if isinstance(found, list) else [found]
+        found = json.loads(text) if len(text) <= MOST_OF_JSON else None
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("["):
             raise InvalidInputError(f"it is not valid JSON: {error}") from error
-        values = [each for line in text.splitlines() if isinstance(each := _of_line(line), dict)]
+        found = None
+    values: Iterable[Any] = found if isinstance(found, list) else [found]
+    if found is None:
+        values = (_of_line(line, wanted[0]) for line in io.StringIO(text))
     yield from _rows((_flat(value) for value in values if isinstance(value, dict)), wanted, "it")
 
 
-def _of_line(line: str) -> Any:
-    """Return the row of a line; the last line of a log may be cut off."""
+def _of_line(line: str, key: str) -> Any:
+    """Return the row of a line; the last line of a log may be cut off. A line that is too long is its own query."""
+    if len(line) > MOST_OF_JSON:
+        return {key: line}
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -133,7 +141,10 @@ def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: s
         identity = len(found) if known is None or name == "message" else known
         # Logs have a row when a statement begins, and another one when it ends.
         if identity not in found:
-            found[identity] = _row(fields, str(fields[name]))
+            try:
+                found[identity] = _row(fields, str(fields[name]))
+            except OverflowError as error:
+                found[identity] = Row(str(fields[name]), refusal=f"its row cannot be read: {error}")
         if any(_FAILED.match(str(fields.get(each))) for each in _STATE) or any(fields.get(each) for each in _ERROR):
             failed.add(identity)
     for key, row in found.items():
@@ -149,7 +160,7 @@ def _row(fields: Mapping[str, Any], text: str) -> Row:
     except (TypeError, ValueError):
         weight = -1.0
     if not 0 <= weight < math.inf:
-        return Row(text, refusal=f"its count is '{given}'")
+        return Row(text, refusal=f"its count is '{given!s:.100}'")
     schema = next((str(fields[each]) for each in _NAMESPACE if fields.get(each)), "")
     at = next((found for each in _TIME if (found := _moment(fields.get(each))) is not None), None)
     return Row(text, weight, tuple(part for part in schema.split(".") if part), at)
