@@ -139,7 +139,7 @@ def test_what_is_hidden_or_unknown_is_told() -> None:
         "there is no column soon in db.t",
         "the values that a join finds are not known",
         "this kind of scan is not known",
-        "it is not valid JSON, or is too long",
+        "it is not an event of Spark, or is too long",
     }
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import parse_predicate
 from iceberg_zorder.workload.nodes import balanced
 from iceberg_zorder.workload.readers.statements import StatementReader, dialect_of, split
@@ -32,6 +34,9 @@ print(int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]
 GOOD = "SELECT * FROM t WHERE a = 1;\n"
 MIB = 1 << 20
 SCAN = "Iceberg(table=, schemaId=" * 50 + "filters=" * 50 + ", runtimeFilters=" * 50 + ", groupedBy=" * 50 + ")" * 50
+QUOTES = "'x" * 100_000
+UNCLOSED = "it cannot be parsed: Error tokenizing '(b = ''"
+WORK = "its parts times its tables and SELECTs are more than 2,000,000"
 SCANNED = {
     "Event": "SparkListenerSQLExecutionStart",
     "sparkPlanInfo": {"nodeName": "BatchScan parquet", "simpleString": f"BatchScan parquet {SCAN} RuntimeFilters"},
@@ -45,6 +50,18 @@ def ored(count: int) -> str:
 def log_of_one_line(size: int) -> list[bytes]:
     begin = b'{"Event":"SparkListenerLogStart"}\n{"Event":"SparkListenerSQLExecutionStart","x":"'
     return [begin, *([b"x" * MIB] * size), b'"}\n']
+
+
+def started(filters: str, number: int = 1) -> bytes:
+    text = f"BatchScan db.t[a#1] IcebergScan(table=db.t, schemaId=0, filters={filters}, groupedBy=) RuntimeFilters: []"
+    plan = {"nodeName": "BatchScan db.t", "simpleString": text}
+    event = {"Event": "SparkListenerSQLExecutionStart", "executionId": number, "sparkPlanInfo": plan}
+    return json.dumps(event).encode() + b"\n"
+
+
+def joins(count: int) -> bytes:
+    joined = "".join(f" JOIN t t{number} ON t{number}.a = t{number - 1}.a" for number in range(1, count))
+    return f"SELECT * FROM t t0{joined} WHERE t0.a = 2".encode()
 
 
 # What is in a file beside the good one, and why it is not understood; None if it is.
@@ -89,7 +106,7 @@ FILES: dict[str, tuple[str, Callable[[], list[bytes]], str | None]] = {
     "a large file in a small one": (
         "q.sql.gz",
         lambda: [b"SELECT * FROM t", *([b"\0" * MIB] * 300)],
-        "it is too large: divide it into several files",
+        "it is larger than 64 MiB: divide it into several files",
     ),
     "a file of one statement": (
         "q.sql.gz",
@@ -101,7 +118,86 @@ FILES: dict[str, tuple[str, Callable[[], list[bytes]], str | None]] = {
         lambda: [b'{"Event":"SparkListenerLogStart"}\n', json.dumps(SCANNED).encode()],
         None,
     ),
-    "a line of an event log": ("q.json.gz", lambda: log_of_one_line(40), "it is not valid JSON, or is too long"),
+    "a line of an event log": ("q.json.gz", lambda: log_of_one_line(40), "it is not an event of Spark, or is too long"),
+    "executions that never end": (
+        "q.json.gz",
+        lambda: [started(f"{number}{'x' * 7 * MIB}", number) for number in range(100)],
+        "it is too long",
+    ),
+    "quotes in a filter of an event log": ("q.json", lambda: [started(f"b = '{QUOTES}y")], UNCLOSED),
+    "events that are none": (
+        "q.json",
+        lambda: [
+            b'{"Event":"SparkListenerLogStart"}\n',
+            b'[{"Event":"SparkListenerSQLExecutionStart"}]\n',
+            b'{"Event":"SparkListenerSQLExecutionStart","executionId":[1],"sparkPlanInfo":7}\n',
+            b'{"Event":"SparkListenerSQLExecutionStart","executionId":2,"sparkPlanInfo":{"children":7}}\n',
+            b'{"Event":"SparkListenerSQLExecutionStart","executionId":2,"sparkPlanInfo":{"children":[7]}}\n',
+            started("a = 2"),
+        ],
+        "it is not an event of Spark, or is too long",
+    ),
+    "a list of empty objects": (
+        "q.json.gz",
+        lambda: [b'[{"query":"SELECT * FROM t WHERE a = 2"}', *([b",{}" * MIB] * 20), b"]"],
+        "its JSON is larger than 8 MiB: write an object a line, or CSV",
+    ),
+    "a line of empty lists": (
+        "q.json.gz",
+        lambda: [
+            b'{"query":"SELECT * FROM t WHERE a = 2"}\n{"query":"SELECT * FROM t","x":[',
+            *([b"[]," * MIB] * 20),
+            b'0]}\n{"query":"SELECT * FROM t WHERE a = 3"}\n',
+        ],
+        "it is longer than 1,048,576 characters",
+    ),
+    "a workload of empty lists": (
+        "q.json.gz",
+        lambda: [b'{"version": 1, "queries": [], "x": [', *([b"[]," * MIB] * 20), b"0]}"],
+        "it is larger than 8 MiB: divide it into several files",
+    ),
+    "a moment that is too far away": (
+        "q.json",
+        lambda: [f'{{"query": "SELECT * FROM t", "timestamp": {"9" * 400}}}\n{{"query": "SELECT 1"}}'.encode()],
+        "its row cannot be read: int too large to convert to float",
+    ),
+    "too many executions": (
+        "q.json",
+        lambda: [f'{{"query": "SELECT * FROM t", "count": {"9" * 400}}}\n{{"query": "SELECT 1"}}'.encode()],
+        "its row cannot be read: int too large to convert to float",
+    ),
+    "many joins": ("q.sql", lambda: [joins(1_500)], WORK),
+    "fewer joins": ("q.sql", lambda: [joins(300)], "it asks for a column of another table"),
+    "outer joins and many conditions": (
+        "q.sql",
+        lambda: [
+            joins(50).replace(b"JOIN", b"LEFT JOIN"),
+            b"".join(b" AND (t0.a = 1 OR t1.a = 2)" for _ in range(1_000)),
+        ],
+        "it asks for a column of another table",
+    ),
+    "a union of many": ("q.sql", lambda: [b" UNION ALL ".join([b"SELECT * FROM t WHERE a = 2"] * 400)], WORK),
+    "many queries inside": (
+        "q.sql",
+        lambda: [b"SELECT * FROM t WHERE " + b" AND ".join([b"EXISTS (SELECT 1 FROM t x WHERE x.a = t.a)"] * 1_500)],
+        WORK,
+    ),
+    "copies of a long CTE": (
+        "q.sql",
+        lambda: [
+            b"WITH c AS (SELECT * FROM t WHERE " + b" AND ".join([b"(a = 1 OR a = 2)"] * 3_000) + b") SELECT * FROM c",
+            b"".join(b" JOIN c c%d ON c%d.a = c.a" % (number, number) for number in range(500)),
+        ],
+        "its CTEs and views in place have more than 500,000 parts",
+    ),
+    "copies of a long view": (
+        "q.sql",
+        lambda: [
+            b"CREATE VIEW v AS SELECT * FROM t WHERE " + b" AND ".join([b"(a = 1 OR a = 2)"] * 3_000),
+            b";\nSELECT * FROM v" + b"".join(b" JOIN v v%d ON v%d.a = v.a" % (at, at) for at in range(500)),
+        ],
+        "its CTEs and views in place have more than 500,000 parts",
+    ),
 }
 
 
@@ -121,6 +217,14 @@ def test_one_hostile_file_stops_nothing(name: str, tmp_path: Path) -> None:
     assert "a = 1" in [each.filter for each in found.queries]
     assert {each.reason for each in found.not_understood} == ({reason} if reason else set())
     assert int(done.stdout) < 700
+
+
+def test_a_key_that_appears_twice_at_the_end_of_a_long_object_is_found_at_once() -> None:
+    keys = ", ".join(f'"{number}": 1' for number in [*range(200_000), 199_999])
+    began = time.process_time()
+    with pytest.raises(InvalidInputError, match="key 199999 appears twice in an object"):
+        from_json(f'{{"version": 1, "queries": [], "x": {{{keys}}}}}', "found")
+    assert time.process_time() - began < 20
 
 
 def test_every_depth_of_a_row_is_read_or_left_out(tmp_path: Path) -> None:
