@@ -105,7 +105,8 @@ def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decis
         return Decision(found.table, "rewrite", "; ".join(queries), groups, is_new_layout=True)
     met, unmet = triggers_met(found, settings.triggers, now, settings.zone)
     if not met:
-        return leave("; ".join([f"no trigger is met: {'; '.join(unmet)}", *queries]))
+        why = [] if found.groups or not found.message else [found.message]
+        return leave("; ".join([f"no trigger is met: {'; '.join(unmet)}", *why, *queries]))
     if not found.groups:
         return leave("; ".join([found.message or "there is nothing to rewrite", *queries]))
     groups = tuple(sorted(found.groups, key=_rank))

@@ -68,6 +68,12 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
     if after is None:
         return f"{said}."
     if after[0] >= now[0]:
+        cost, best = report["cost"], report["attainable_cost"]
+        if cost is not None and best is not None and best < cost:
+            return (
+                f"{said}. A full rewrite is predicted not to reduce these bytes, but the cost, which counts opened "
+                f"files, too: from {size(cost)} to {size(best)}."
+            )
         return f"{said}. A full rewrite is predicted not to reduce this."
     return f"{said}. A full rewrite is predicted to reduce this to {after[1]}: {less(after[0], now[0])}."
 

@@ -171,7 +171,10 @@ def test_what_a_table_says_wins_over_the_defaults_of_maintenance(
     found = passed(ageless, clock=lambda: datetime.now(timezone.utc))
     assert found.done is None
     assert found.decision is not None
-    assert found.decision.reason == "no trigger is met: scan-ratio 1.7: no rewrite pays"
+    assert found.decision.reason == (
+        "no trigger is met: scan-ratio 1.7: no rewrite pays; Nothing to rewrite in lake.a.b.t: 8 data files are skipped "
+        "(younger than min-age-seconds 86,400)."
+    )
     found = passed(policy, clock=lambda: datetime.now(timezone.utc))
     assert found.done is not None
 
@@ -190,7 +193,10 @@ def test_a_trigger_below_what_rewrites_act_on_is_told(catalog: Catalog, policy: 
     table(catalog, "a.b.t")
     raised = "scan-ratio 1.02, raised to max-scan-ratio 1.2: {} rewrite pays"
     policy = replace(policy, defaults={"triggers": {"scan-ratio": 1.02}})
-    for reason in (raised.format("a"), f"no trigger is met: {raised.format('no')}"):
+    settled = (
+        "; Nothing to rewrite in lake.a.b.t: 6 data files are skipped (unchanged since a rewrite by the same request)."
+    )
+    for reason in (raised.format("a"), f"no trigger is met: {raised.format('no')}{settled}"):
         found = passed(policy)
         assert (present(found.decision).reason, found.error) == (reason, None)
 
