@@ -457,6 +457,15 @@ def test_a_large_table_that_comes_first_does_not_take_the_keys_of_partitions(sta
         star.sql("DROP TABLE lake.db.parted PURGE")
 
 
+@pytest.mark.parametrize(("adaptive", "takes_keys"), [("true", True), ("false", False)])
+def test_keys_do_not_use_up_the_threads_for_them(star: SparkSession, adaptive: str, takes_keys: bool) -> None:
+    """In a chain, each join waits for the keys of the next one in a pool of 16 threads, unless execution is adaptive."""
+    joins = " ".join(f"JOIN lake.db.dim d{place} ON t.i = d{place}.i AND d{place}.g = 3" for place in range(16))
+    with settings(star, {"spark.sql.adaptive.enabled": adaptive}):
+        plan = star.sql(f"SELECT count(*) FROM lake.db.fact t {joins}")._jdf.queryExecution().executedPlan().toString()
+    assert ("dynamicpruning" in plan) == takes_keys
+
+
 @pytest.mark.skipif(SPARK < (4, 1), reason="Spark has recursive queries from 4.1")
 def test_recursive_queries_are_left_alone(star: SparkSession) -> None:
     """Spark could not run the recursive part again with the keys of a join in it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -232,6 +233,23 @@ def test_imported_timestamps_of_milliseconds(spark: SparkSession, tmp_path: Path
         assert len(spark.table("lake.db.times.files").collect()) == 13
         sql = "SELECT /*+ BROADCAST(d) */ t.t FROM lake.db.times t JOIN lake.db.some_times d ON t.t = d.t WHERE g = 20"
         assert check(spark, sql).count() == 10
+
+
+def test_milliseconds_imported_by_pyiceberg(spark: SparkSession, catalog: SqlCatalog, tmp_path: Path) -> None:
+    """PyIceberg's bounds are right, but Spark reads milliseconds as microseconds: these are what it joins."""
+    with dropped(spark, "milliseconds"):
+        table = catalog.create_table("db.milliseconds", pa.schema([("id", pa.int64()), ("t", pa.timestamp("us"))]))
+        for day in range(8):
+            times = [datetime(2020, 1, 1 + day, hour) for hour in range(24)]
+            path = tmp_path / f"{day}.parquet"
+            ids = pa.array(range(24 * day, 24 * day + 24), pa.int64())
+            pq.write_table(pa.table({"id": ids, "t": pa.array(times, pa.timestamp("ms"))}), path)
+            table.add_files([f"file://{path}"])
+        sql = (
+            "SELECT /*+ BROADCAST(d) */ t.id FROM lake.db.milliseconds t JOIN lake.db.milliseconds d ON t.t = d.t"
+            " WHERE d.id % 24 = 7"
+        )
+        assert check(spark, sql).count() == 8
 
 
 def test_imported_text_of_which_one_row_group_has_no_bounds(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import java.util.Optional;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
@@ -31,6 +32,11 @@ record ColumnKeys(Types.NestedField field, Comparable<Object>[] ascending) {
     }
     DataType type = SparkSchemaUtil.convert(field.type());
     if (!Arrays.stream(children).skip(1).allMatch(each -> each instanceof Literal<?> key && key.dataType().equals(type))) {
+      return Optional.empty();
+    }
+    boolean isTime = field.type().typeId() == Type.TypeID.TIMESTAMP;
+    java.util.function.Predicate<Object> isOdd = key -> isTime && key instanceof Long micros && TrustedBounds.mayBeOfOtherUnit(micros);
+    if (Arrays.stream(children).skip(1).map(each -> ((Literal<?>) each).value()).anyMatch(isOdd)) {
       return Optional.empty();
     }
     return Optional.of(

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.joins;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
@@ -37,6 +39,9 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   static final String SETTING = "spark.iceberg-zorder.join-pruning";
 
   private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
+  /** Of Spark's pool named dynamicpruning. */
+  private static final int THREADS_FOR_KEYS = 16;
+
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
   private final transient SparkSession session;
@@ -92,9 +97,14 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && !(((SparkTable) relation.table()).table() instanceof BaseMetadataTable);
   }
 
-  /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
-  private static boolean isRecursive(LogicalPlan plan) {
-    return SparkInternals.list(plan.collectLeaves(), LogicalPlan.class).stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"));
+  /**
+   * Whether Spark could not run a query with keys in it: a recursive one, of which it runs the optimized plan of a part as a new query, or
+   * one of many tables without adaptive execution, where keys that wait for other keys may use up its threads for them.
+   */
+  private static boolean cannotTakeKeys(LogicalPlan plan) {
+    List<LogicalPlan> leaves = SparkInternals.list(plan.collectLeaves(), LogicalPlan.class);
+    return leaves.stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"))
+        || (!SQLConf.get().adaptiveExecutionEnabled() && leaves.size() > THREADS_FOR_KEYS);
   }
 
   private static Set<ExprId> partitionColumns(LogicalPlan plan) {
@@ -129,7 +139,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     public boolean isDefinedAt(LogicalPlan plan) {
       if (compared == null && isTable(plan)) {
         compared = new ComparedColumns(root, partitionColumns(root));
-        isLeft = isRecursive(root);
+        isLeft = cannotTakeKeys(root);
       }
       return isTable(plan) && !isLeft;
     }

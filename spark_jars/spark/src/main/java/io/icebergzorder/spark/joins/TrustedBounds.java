@@ -18,8 +18,11 @@ import org.apache.spark.unsafe.types.UTF8String;
  * unscaled decimals or text, ordered as Spark orders the values.
  */
 record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
-  /** Microseconds of 8.9 years. Timestamps nearer to 1970 may be bounds in milliseconds, whoever has imported their file. */
+  /** Microseconds of 8.9 years. Timestamps nearer to 1970 may be milliseconds of an imported file, as bounds or as Spark reads them. */
   private static final long MAY_BE_MILLISECONDS = 1L << 48;
+
+  /** Microseconds of 9,134 years: nanoseconds from 1979 on. */
+  private static final long MAY_BE_NANOSECONDS = 1L << 58;
 
   /** Types whose bounds are ordered as Spark compares their values. Spark normalizes floats and doubles in joins, so they are no columns. */
   static boolean serves(Type type) {
@@ -78,7 +81,13 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   }
 
   private static Long timestamp(long micros) {
-    return -MAY_BE_MILLISECONDS < micros && micros < MAY_BE_MILLISECONDS ? null : micros;
+    return mayBeOfOtherUnit(micros) ? null : (Long) micros;
+  }
+
+  /** Whether a timestamp may be a number of milliseconds or nanoseconds that is taken for microseconds. */
+  static boolean mayBeOfOtherUnit(long micros) {
+    long distance = Math.abs(micros);
+    return distance < MAY_BE_MILLISECONDS || distance >= MAY_BE_NANOSECONDS;
   }
 
   /**
