@@ -2,15 +2,22 @@ package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.iceberg.BaseMetadataTable;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
@@ -20,9 +27,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
@@ -39,8 +46,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   static final String SETTING = "spark.iceberg-zorder.join-pruning";
 
   private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
-  /** Of Spark's pool named dynamicpruning. */
-  private static final int THREADS_FOR_KEYS = 16;
+  /** How many tables that are joined with each other take keys. */
+  private static final int MOST_TABLES = 3;
 
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
@@ -97,14 +104,47 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && !(((SparkTable) relation.table()).table() instanceof BaseMetadataTable);
   }
 
+  /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
+  private static boolean isRecursive(LogicalPlan plan) {
+    return SparkInternals.list(plan.collectLeaves(), LogicalPlan.class).stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"));
+  }
+
   /**
-   * Whether Spark could not run a query with keys in it: a recursive one, of which it runs the optimized plan of a part as a new query, or
-   * one of many tables without adaptive execution, where keys that wait for other keys may use up its threads for them.
+   * The tables that take keys: the largest of those that are joined, for each part of a union. Spark copies the plan that gives the keys
+   * into each scan that takes them, with the keys that it takes itself, so that each table more may double a plan.
    */
-  private static boolean cannotTakeKeys(LogicalPlan plan) {
-    List<LogicalPlan> leaves = SparkInternals.list(plan.collectLeaves(), LogicalPlan.class);
-    return leaves.stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"))
-        || (!SQLConf.get().adaptiveExecutionEnabled() && leaves.size() > THREADS_FOR_KEYS);
+  private static Set<LogicalPlan> largest(LogicalPlan plan) {
+    List<List<LogicalPlan>> parts = new ArrayList<>();
+    addTables(plan, newPart(parts), parts);
+    Set<LogicalPlan> found = Collections.newSetFromMap(new IdentityHashMap<>());
+    for (List<LogicalPlan> tables : parts) {
+      long taking = tables.stream().filter(each -> !isTable(each)).count();
+      tables.stream()
+          .filter(JoinPruning::isTable)
+          .sorted(Comparator.comparingLong(JoinPruning::bytes).reversed())
+          .limit(Math.max(0, MOST_TABLES - taking))
+          .forEach(found::add);
+    }
+    return found;
+  }
+
+  private static void addTables(LogicalPlan plan, List<LogicalPlan> part, List<List<LogicalPlan>> parts) {
+    if (isTable(plan) || (plan instanceof DataSourceV2Relation relation && PrunableTable.isOne(relation.table()))) {
+      part.add(plan);
+    }
+    for (LogicalPlan child : SparkInternals.list(plan.children(), LogicalPlan.class)) {
+      addTables(child, plan instanceof Union ? newPart(parts) : part, parts);
+    }
+  }
+
+  private static List<LogicalPlan> newPart(List<List<LogicalPlan>> parts) {
+    parts.add(new ArrayList<>());
+    return parts.get(parts.size() - 1);
+  }
+
+  private static long bytes(LogicalPlan table) {
+    Snapshot snapshot = ((SparkTable) ((DataSourceV2Relation) table).table()).table().currentSnapshot();
+    return snapshot == null ? 0 : PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
   }
 
   private static Set<ExprId> partitionColumns(LogicalPlan plan) {
@@ -129,7 +169,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     private final LogicalPlan root;
     // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
     private ComparedColumns compared;
-    private boolean isLeft;
+    private Set<LogicalPlan> takers = Set.of();
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
@@ -139,9 +179,9 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     public boolean isDefinedAt(LogicalPlan plan) {
       if (compared == null && isTable(plan)) {
         compared = new ComparedColumns(root, partitionColumns(root));
-        isLeft = cannotTakeKeys(root);
+        takers = isRecursive(root) ? Set.of() : largest(root);
       }
-      return isTable(plan) && !isLeft;
+      return takers.contains(plan);
     }
 
     @Override

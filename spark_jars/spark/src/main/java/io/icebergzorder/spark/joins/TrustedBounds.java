@@ -35,8 +35,8 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   /**
    * The bounds of a file; null if one is missing, if one cannot be what it seems, or if they are inverted, and of files without split
    * offsets. Those were imported: Iceberg takes their bounds from the footer as they are there, in milliseconds, of another scale, or of
-   * some row groups only. All writers of Iceberg's set the offsets. Nor are bounds of text in several row groups trusted: Arrow leaves
-   * them out for a row group with a long text, and PyIceberg then takes those of the others.
+   * some row groups only. Writers of Iceberg and PyIceberg set the offsets. Nor are bounds of text in several row groups trusted: Arrow
+   * leaves them out for a row group with a long text, and PyIceberg then takes those of the others.
    */
   static TrustedBounds from(DataFile file, Types.NestedField field) {
     ByteBuffer least = bound(file.lowerBounds(), field);
