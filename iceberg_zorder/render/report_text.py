@@ -69,7 +69,7 @@ def answer(report: Mapping[str, Any], before: Mapping[str, Any] | None = None) -
         return f"{said}."
     if after[0] >= now[0]:
         cost, best = report["cost"], report["attainable_cost"]
-        if cost is not None and best is not None and best < cost:
+        if cost is not None and best is not None and best < 0.95 * cost:  # predictions err by 5%
             return (
                 f"{said}. A full rewrite is predicted not to reduce these bytes, but the cost, which counts opened "
                 f"files, too: from {size(cost)} to {size(best)}."

@@ -90,7 +90,7 @@ def cost(of: Made) -> float:
 
 
 QUICK = 4
-REFUSALS = ("is not predicted to cost less", "would lose more than a quarter of what others gain")
+REFUSAL = "is not predicted to cost less"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_a_report_recommends_pays_and_is_all(tmp_path: Path, seed: int) -> 
             result = rewrite_data_files(walk.table, walk.columns)
             if not result.rewritten_data_files_count:
                 # Reports know bounds alone; the rewrite has looked at rows, and says why it leaves the files.
-                assert any(each in str(result.message) for each in REFUSALS)
+                assert REFUSAL in str(result.message)
                 break
             assert result.added_data_files_count == pytest.approx(found.expected_files, rel=0.2)
             after = cost(walk)

@@ -53,8 +53,9 @@ def test_figures_of_a_table(table: Table) -> None:
     assert 1 <= found.average_file_count["id"] < found.average_file_count["b"] <= found.total_file_count
     assert 0 < found.attainable_cost < found.cost < found.total_bytes + found.total_file_count
     assert found.smallest_bytes <= found.median_bytes <= found.largest_bytes
-    assert (found.planned_files, found.findings) == (0, "info never-laid-out")
-    assert "filters on some columns would lose more" in found.planned_because
+    assert 0 < found.planned_files < found.total_file_count
+    assert found.findings == f"warning rewrite-pays: {found.planned_files} files\ninfo never-laid-out"
+    assert found.planned_because.startswith("a filter costs ")
     by_b = call(table, "columns => 'b'")
     assert 0 < by_b.planned_files <= by_b.total_file_count
     assert by_b.findings.split("\n")[0] == f"warning rewrite-pays: {by_b.planned_files} files"
