@@ -10,6 +10,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -44,6 +45,16 @@ public final class Spark4Line implements SparkLine {
   @Override
   public List<Expression> children(Expression expression) {
     return SparkInternals.list(expression.children(), Expression.class);
+  }
+
+  @Override
+  public List<LogicalPlan> children(LogicalPlan plan) {
+    return SparkInternals.list(plan.children(), LogicalPlan.class);
+  }
+
+  @Override
+  public List<Attribute> output(LogicalPlan plan) {
+    return SparkInternals.list(plan.output(), Attribute.class);
   }
 
   @Override

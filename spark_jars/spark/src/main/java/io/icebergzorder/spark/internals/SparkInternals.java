@@ -21,6 +21,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
@@ -172,6 +173,14 @@ public final class SparkInternals {
 
   public static List<Expression> children(Expression expression) {
     return line().children(expression);
+  }
+
+  public static List<LogicalPlan> children(LogicalPlan plan) {
+    return line().children(plan);
+  }
+
+  public static List<Attribute> output(LogicalPlan plan) {
+    return line().output(plan);
   }
 
   /** Which staged tasks Iceberg's staged scan reads. */

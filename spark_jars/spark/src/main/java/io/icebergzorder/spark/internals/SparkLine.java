@@ -5,6 +5,7 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -28,6 +29,10 @@ public interface SparkLine {
   Expression resolve(SparkSession session, String quotedTable, String where) throws AnalysisException;
 
   List<Expression> children(Expression expression);
+
+  List<LogicalPlan> children(LogicalPlan plan);
+
+  List<Attribute> output(LogicalPlan plan);
 
   Expression withChildren(Expression expression, List<Expression> children);
 

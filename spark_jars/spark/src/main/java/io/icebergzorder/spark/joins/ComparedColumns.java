@@ -80,7 +80,7 @@ final class ComparedColumns {
     inExpressions.values().stream()
         .filter(each -> !plain.contains(each.exprId()) && relation.outputSet().contains(each))
         .forEach(each -> keys.remove(each.name()));
-    SparkInternals.list(relation.output(), Attribute.class).stream()
+    SparkInternals.output(relation).stream()
         .filter(each -> withPartitions.contains(each.exprId()))
         .forEach(each -> keys.remove(each.name()));
     return keys;

@@ -19,7 +19,6 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -47,7 +46,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
   /** How many tables that are joined with each other take keys. */
-  private static final int MOST_TABLES = 3;
+  private static final int MOST_TABLES = 5;
 
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
@@ -106,16 +105,14 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
   private static boolean isRecursive(LogicalPlan plan) {
-    return SparkInternals.list(plan.collectLeaves(), LogicalPlan.class).stream().anyMatch(each -> each.nodeName().equals("UnionLoopRef"));
+    return plan.nodeName().equals("UnionLoopRef") || SparkInternals.children(plan).stream().anyMatch(JoinPruning::isRecursive);
   }
 
   /**
    * The tables that take keys: the largest of those that are joined, for each part of a union. Spark copies the plan that gives the keys
    * into each scan that takes them, with the keys that it takes itself, so that each table more may double a plan.
    */
-  private static Set<LogicalPlan> largest(LogicalPlan plan) {
-    List<List<LogicalPlan>> parts = new ArrayList<>();
-    addTables(plan, newPart(parts), parts);
+  private static Set<LogicalPlan> largest(List<List<LogicalPlan>> parts) {
     Set<LogicalPlan> found = Collections.newSetFromMap(new IdentityHashMap<>());
     for (List<LogicalPlan> tables : parts) {
       long taking = tables.stream().filter(each -> !isTable(each)).count();
@@ -128,11 +125,18 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return found;
   }
 
+  /** The tables of a plan, for each part of a union. */
+  private static List<List<LogicalPlan>> parts(LogicalPlan plan) {
+    List<List<LogicalPlan>> parts = new ArrayList<>();
+    addTables(plan, newPart(parts), parts);
+    return parts;
+  }
+
   private static void addTables(LogicalPlan plan, List<LogicalPlan> part, List<List<LogicalPlan>> parts) {
     if (isTable(plan) || (plan instanceof DataSourceV2Relation relation && PrunableTable.isOne(relation.table()))) {
       part.add(plan);
     }
-    for (LogicalPlan child : SparkInternals.list(plan.children(), LogicalPlan.class)) {
+    for (LogicalPlan child : SparkInternals.children(plan)) {
       addTables(child, plan instanceof Union ? newPart(parts) : part, parts);
     }
   }
@@ -147,21 +151,17 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return snapshot == null ? 0 : PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
   }
 
-  private static Set<ExprId> partitionColumns(LogicalPlan plan) {
+  private static Set<ExprId> partitionColumns(List<List<LogicalPlan>> parts) {
     Set<ExprId> found = new HashSet<>();
-    for (LogicalPlan leaf : SparkInternals.list(plan.collectLeaves(), LogicalPlan.class)) {
-      if (isTable(leaf)) {
-        Table table = ((SparkTable) ((DataSourceV2Relation) leaf).table()).table();
-        Set<String> names =
-            table.specs().values().stream()
-                .flatMap(spec -> spec.fields().stream())
-                .map(field -> table.schema().findColumnName(field.sourceId()))
-                .collect(Collectors.toSet());
-        SparkInternals.list(leaf.output(), Attribute.class).stream()
-            .filter(each -> names.contains(each.name()))
-            .forEach(each -> found.add(each.exprId()));
-      }
-    }
+    parts.stream().flatMap(List::stream).filter(JoinPruning::isTable).forEach(relation -> {
+      Table table = ((SparkTable) ((DataSourceV2Relation) relation).table()).table();
+      Set<String> names =
+          table.specs().values().stream()
+              .flatMap(spec -> spec.fields().stream())
+              .map(field -> table.schema().findColumnName(field.sourceId()))
+              .collect(Collectors.toSet());
+      SparkInternals.output(relation).stream().filter(each -> names.contains(each.name())).forEach(each -> found.add(each.exprId()));
+    });
     return found;
   }
 
@@ -178,8 +178,9 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
       if (compared == null && isTable(plan)) {
-        compared = new ComparedColumns(root, partitionColumns(root));
-        takers = isRecursive(root) ? Set.of() : largest(root);
+        List<List<LogicalPlan>> parts = parts(root);
+        compared = new ComparedColumns(root, partitionColumns(parts));
+        takers = isRecursive(root) ? Set.of() : largest(parts);
       }
       return takers.contains(plan);
     }
