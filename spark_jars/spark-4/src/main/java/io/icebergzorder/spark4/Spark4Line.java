@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -43,13 +44,8 @@ public final class Spark4Line implements SparkLine {
   }
 
   @Override
-  public List<Expression> children(Expression expression) {
-    return SparkInternals.list(expression.children(), Expression.class);
-  }
-
-  @Override
-  public List<LogicalPlan> children(LogicalPlan plan) {
-    return SparkInternals.list(plan.children(), LogicalPlan.class);
+  public <T extends TreeNode<T>> List<T> children(T node, Class<T> type) {
+    return SparkInternals.list(node.children(), type);
   }
 
   @Override

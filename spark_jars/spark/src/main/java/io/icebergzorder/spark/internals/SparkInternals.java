@@ -100,7 +100,7 @@ public final class SparkInternals {
       Object nan = type.equals(DataTypes.FloatType) ? (Object) Float.NaN : (Object) Double.NaN;
       return new EqualNullSafe(isNan.child(), new Literal(nan, type));
     }
-    List<Expression> children = line().children(condition);
+    List<Expression> children = children(condition);
     List<Expression> expressible = children.stream().map(SparkInternals::expressible).toList();
     if (condition instanceof Not && expressible.get(0) instanceof EqualNullSafe equal) {
       Expression column = equal.left() instanceof Literal ? equal.right() : equal.left();
@@ -172,11 +172,11 @@ public final class SparkInternals {
   }
 
   public static List<Expression> children(Expression expression) {
-    return line().children(expression);
+    return line().children(expression, Expression.class);
   }
 
   public static List<LogicalPlan> children(LogicalPlan plan) {
-    return line().children(plan);
+    return line().children(plan, LogicalPlan.class);
   }
 
   public static List<Attribute> output(LogicalPlan plan) {

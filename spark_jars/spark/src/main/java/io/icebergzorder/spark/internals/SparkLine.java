@@ -8,6 +8,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -28,9 +29,8 @@ public interface SparkLine {
   /** A condition on a table, its names resolved. */
   Expression resolve(SparkSession session, String quotedTable, String where) throws AnalysisException;
 
-  List<Expression> children(Expression expression);
-
-  List<LogicalPlan> children(LogicalPlan plan);
+  /** The children of an expression or a plan. */
+  <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
 
   List<Attribute> output(LogicalPlan plan);
 

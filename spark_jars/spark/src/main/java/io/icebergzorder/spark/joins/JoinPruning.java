@@ -133,7 +133,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   }
 
   private static void addTables(LogicalPlan plan, List<LogicalPlan> part, List<List<LogicalPlan>> parts) {
-    if (isTable(plan) || (plan instanceof DataSourceV2Relation relation && PrunableTable.isOne(relation.table()))) {
+    if (isTable(plan) || (plan instanceof DataSourceV2Relation relation && relation.table() instanceof StandIn.Marker)) {
       part.add(plan);
     }
     for (LogicalPlan child : SparkInternals.children(plan)) {

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.joins;
 
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.Set;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -21,10 +20,6 @@ final class PrunableTable extends StandIn {
   /** The table for a plan; {@code compared} are the columns that may be keys of joins. */
   static Table wrap(SparkTable iceberg, Set<String> compared) {
     return new PrunableTable(iceberg, compared).as(Table.class);
-  }
-
-  static boolean isOne(Table table) {
-    return Proxy.isProxyClass(table.getClass()) && Proxy.getInvocationHandler(table) instanceof PrunableTable;
   }
 
   @Override

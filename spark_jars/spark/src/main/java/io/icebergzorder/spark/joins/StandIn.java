@@ -13,7 +13,7 @@ import java.util.Set;
  */
 abstract class StandIn implements InvocationHandler {
   /** Puts the classes of stand-ins into this package, where reflection reaches them. */
-  private interface Marker {}
+  interface Marker {}
 
   private final Object iceberg;
 
