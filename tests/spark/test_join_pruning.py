@@ -15,6 +15,7 @@ import pytest
 from py4j.java_collections import JavaArray, JavaSet
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from tests.spark.tables import ICEBERG, SPARK, local_path, settings
 
@@ -466,6 +467,14 @@ def test_a_plan_does_not_grow_with_each_table_that_is_joined(star: SparkSession)
             query = star.sql(f"SELECT count(*) FROM lake.db.dim d {joins} WHERE d.g = 3")
             sizes.append(len(query._jdf.queryExecution().optimizedPlan().toString()))
     assert sizes[0] < sizes[1] < 16 * sizes[0]
+
+
+def test_a_long_chain_of_aliases_takes_no_time_to_follow(star: SparkSession) -> None:
+    """Each names the one before it twice, and at the end one is compared: without an end to it, this test would last for days."""
+    rows = star.table("lake.db.fact").withColumn("w", expr("i"))
+    for step in range(48):
+        rows = rows.withColumn("w", expr(f"CASE WHEN w = {step} THEN w + 1 ELSE w END"))
+    assert rows.selectExpr("w = i AS same")._jdf.queryExecution().optimizedPlan().nodeName() == "Project"
 
 
 @pytest.mark.skipif(SPARK < (4, 1), reason="Spark has recursive queries from 4.1")

@@ -169,6 +169,29 @@ def test_equality_deletes_with_wrong_values_in_other_columns(spark: SparkSession
         assert check(spark, sql).count() == 17
 
 
+@pytest.mark.parametrize("column", ["_last_updated_sequence_number", "_row_id"])
+def test_row_lineage(spark: SparkSession, column: str) -> None:
+    """A changed row has no sequence number of its own in its file, and a new row no id: bounds are of the other rows."""
+    with dropped(spark, "lineage", "lineage_keys"):
+        spark.sql(
+            "CREATE TABLE lake.db.lineage (id BIGINT, p INT, n INT) USING iceberg PARTITIONED BY (p)"
+            " TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'copy-on-write')"
+        )
+        for p in range(6):
+            spark.sql(f"INSERT INTO lake.db.lineage SELECT id, {p}, 0 FROM range(100)")
+        for p in range(6):
+            spark.sql(
+                f"MERGE INTO lake.db.lineage t USING (SELECT id, {p} AS p FROM range(90, 110)) s ON t.id = s.id AND t.p = s.p"
+                " WHEN MATCHED THEN UPDATE SET n = 1 WHEN NOT MATCHED THEN INSERT (id, p, n) VALUES (s.id, s.p, 2)"
+            )
+        spark.sql(
+            f"CREATE TABLE lake.db.lineage_keys USING iceberg AS SELECT DISTINCT {column} AS k, p AS g FROM lake.db.lineage WHERE n = 2"
+        )
+        for group in range(6):
+            join = f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
+            assert check(spark, f"{join} WHERE g = {group} AND n = 2").count() == 10
+
+
 def every_scan(plan: JavaObject) -> Iterator[JavaObject]:
     """All scans of an executed plan: those of a command, of finished stages, and of subqueries, which find a statement's files."""
     name = plan.getClass().getSimpleName()

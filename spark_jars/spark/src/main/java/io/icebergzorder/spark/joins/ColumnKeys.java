@@ -27,7 +27,7 @@ record ColumnKeys(Types.NestedField field, Comparable<Object>[] ascending) {
         children.length > 0 && children[0] instanceof NamedReference column && column.fieldNames().length == 1
             ? field(schema, column.fieldNames()[0], isCaseSensitive)
             : null;
-    if (!in.name().equals("IN") || children.length - 1 > MOST || field == null || !TrustedBounds.serves(field.type())) {
+    if (!in.name().equals("IN") || children.length - 1 > MOST || field == null || !TrustedBounds.serves(field)) {
       return Optional.empty();
     }
     DataType type = SparkSchemaUtil.convert(field.type());

@@ -91,13 +91,12 @@ final class ComparedColumns {
       SparkInternals.children(compared).forEach(each -> trace(each, false));
       return;
     }
+    // An alias may name another one twice, which names a third one twice, and so on: each is followed once.
+    boolean isNew = isPlain ? plain.add(column.exprId()) : inExpressions.put(column.exprId(), column) == null;
     if (isPlain) {
-      plain.add(column.exprId());
       plainNames.add(column.name());
-    } else {
-      inExpressions.put(column.exprId(), column);
     }
-    if (aliases.containsKey(column.exprId())) {
+    if (isNew && aliases.containsKey(column.exprId())) {
       trace(aliases.get(column.exprId()), isPlain);
     }
   }

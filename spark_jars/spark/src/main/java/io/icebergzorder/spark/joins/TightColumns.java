@@ -74,7 +74,7 @@ final class TightColumns {
     // Also the table's other named columns, so that later scans find them measured.
     Map<Integer, Types.NestedField> fields =
         Stream.concat(table.schema().columns().stream(), scanned.columns().stream())
-            .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each.type()))
+            .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each))
             .collect(Collectors.toMap(Types.NestedField::fieldId, each -> each, (one, other) -> one));
     if (MEASURED.size() > MOST_TABLES) {
       MEASURED.clear();

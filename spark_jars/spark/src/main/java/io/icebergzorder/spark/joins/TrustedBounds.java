@@ -24,12 +24,19 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   /** Microseconds of 9,134 years: nanoseconds from 1979 on. */
   private static final long MAY_BE_NANOSECONDS = 1L << 58;
 
-  /** Types whose bounds are ordered as Spark compares their values. Spark normalizes floats and doubles in joins, so they are no columns. */
-  static boolean serves(Type type) {
-    return switch (type.typeId()) {
-      case INTEGER, LONG, DATE, TIMESTAMP, DECIMAL, STRING -> true;
-      default -> false;
-    };
+  /** From here on, the specification reserves field ids for metadata columns. */
+  private static final int FIRST_RESERVED_ID = Integer.MAX_VALUE - 200;
+
+  /**
+   * Whether bounds of a column are ordered as Spark compares its values. Spark normalizes floats and doubles in joins, so they are no
+   * columns. Nor are metadata columns: a row's id or sequence number that is not in the file is inherited, and not within its bounds.
+   */
+  static boolean serves(Types.NestedField field) {
+    return field.fieldId() < FIRST_RESERVED_ID
+        && switch (field.type().typeId()) {
+          case INTEGER, LONG, DATE, TIMESTAMP, DECIMAL, STRING -> true;
+          default -> false;
+        };
   }
 
   /**
