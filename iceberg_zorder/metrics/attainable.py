@@ -16,7 +16,7 @@ from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, joined_keys
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ranks
-from iceberg_zorder.metrics.scan_fraction import LaidOutSample
+from iceberg_zorder.metrics.scan_fraction import LaidOutSample, coarse
 
 ExpectedFiles = Callable[[int], int]
 """Maps bytes to a number of files."""
@@ -42,9 +42,10 @@ def rewritten_partitions(
     for number in np.unique(files.partitions).tolist():
         mine = order[ends[number] : ends[number + 1]]
         fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
-        wanted = replace(request, files=expected_files(int(sizes[number])))
+        expected = expected_files(int(sizes[number]))
+        wanted = replace(request, files=coarse(expected, len(mine)))
         layout = fit(columns, fitted, wanted) if wanted.files > 1 else one_file
-        found[number] = LaidOutSample(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
+        found[number] = LaidOutSample(layout, fitted, held_out, int(rows[number]), int(sizes[number]), expected)
     return found
 
 

@@ -143,7 +143,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
     partitions = measured.partitions()
     reads = [measured.read(place) for place in range(len(names))]
     attainable = [measured.attainable(place) for place in range(len(names))]
-    new_files = sum(group.layout.files for group in measured.groups.values())
+    new_files = sum(group.files for group in measured.groups.values())
     cost, attainable_cost = _mean_costs(facts, reads, attainable, new_files)
     report = ClusteringReport(
         VERSION,
@@ -256,7 +256,7 @@ class _Measured:
         current = {name: _fraction(_read(files, sample, place)) for place, name in columns}
         attainable = {
             # Of one file nothing is skipped; most partitions are of one, and a prediction takes a while.
-            name: _fraction(scan_prediction([group], place)) if group.layout.files > 1 else current[name] and 1.0
+            name: _fraction(scan_prediction([group], place)) if group.files > 1 else current[name] and 1.0
             for place, name in columns
         }
         return PartitionReport(

@@ -15,6 +15,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.clustering_report import QueryRead, WorkloadRead
 from iceberg_zorder.metrics.data_files import ColumnBounds, Kept, dense_ranks
+from iceberg_zorder.metrics.scan_cost import root
 
 MAX_PREDICATES = 1_000
 _COSTLIEST = 5
@@ -197,6 +198,23 @@ def workload_read(
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_PARTS = 1 << 16
+"""Files are counted in so many parts, because sums of integers are the same in any order, and so in Java."""
+
+
+_LEAST_OF_A_FILE = 40
+"""The least spread rows of a predicted file. With fewer rows a file would look tighter than it will be."""
+
+
+def coarse(files: int, rows: int) -> int:
+    """Return how many files a layout has that stands for ``files`` ones, if it is fitted to ``rows`` spread rows.
+
+    Examples
+    --------
+    >>> coarse(64, 12_800), coarse(20_000, 40_000), coarse(2, 5)
+    (64, 1000, 1)
+    """
+    return max(1, min(files, rows // _LEAST_OF_A_FILE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +231,9 @@ class LaidOutSample:
         A second sample of the same rows; empty if the first one has all of them.
     rows, size : int
         The rows and the bytes of the group, 0 or more.
+    files : int
+        The number of files that the group is written to, at least that of the layout: a file of the layout may stand
+        for several.
     """
 
     layout: Layout
@@ -220,6 +241,7 @@ class LaidOutSample:
     held_out: Sample
     rows: int
     size: int
+    files: int
 
     @property
     def samples(self) -> tuple[Sample, Sample]:
@@ -253,18 +275,18 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | 
     >>> sample = Sample((encode(pa.array(range(400)), "long"),))
     >>> layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=4))
     >>> nothing = Sample((encode(pa.array([], pa.int64()), "long"),))
-    >>> scan_prediction([LaidOutSample(layout, sample, nothing, 400, 8000)], 0)
+    >>> scan_prediction([LaidOutSample(layout, sample, nothing, 400, 8000, 4)], 0)
     FilterRead(fraction=0.25, files=1.0)
     """
     ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
     count = max((int(each.max(initial=-1)) for each in ranks), default=-1) + 1
-    # By bytes, and by files.
+    # By bytes, and by parts of files.
     steps = np.zeros((2, count + 1), np.int64)
     always = np.zeros((2, 1), np.int64)
     size = 0
     for place, group in enumerate(groups):
         if group.fitted.rows == 0:
-            always += np.array([[group.size], [group.layout.files]])
+            always += np.array([[group.size], [group.files * _PARTS]])
             size += group.size
         else:
             size += _add_files(steps, group, ranks[2 * place : 2 * place + 2])
@@ -282,11 +304,11 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | 
         weights += weight * len(found)
     if not weights or not size:
         return None
-    return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights)
+    return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights / _PARTS)
 
 
 def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
-    """Add each file's bytes and count at its lowest rank, and subtract them after its highest rank.
+    """Add each file's bytes and parts at its lowest rank, and subtract them after its highest rank.
 
     Returns the bytes of all files.
     """
@@ -302,7 +324,10 @@ def _add_files(steps: npt.NDArray[np.int64], group: LaidOutSample, ranks: Sequen
         np.maximum.at(high, file[has_value], of_sample[has_value])
     sizes = group.share(group.size, rows)
     known = high >= 0
-    for of, counts in zip(steps, (sizes, np.ones_like(sizes)), strict=True):
-        np.add.at(of, low[known], counts[known])
-        np.add.at(of, high[known] + 1, -counts[known])
+    # Of a file that stands for several, a filter reads some, or all if they have the same value.
+    share = np.where(low < high, root(files / group.files, len(group.layout.columns)), 1.0)
+    for of, counts in zip(steps, (sizes * share, share * (_PARTS * (group.files / files))), strict=True):
+        read = np.rint(counts[known]).astype(np.int64)
+        np.add.at(of, low[known], read)
+        np.add.at(of, high[known] + 1, -read)
     return int(sizes.sum())

@@ -24,7 +24,7 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 
 _ROWS_OF_A_FILE = 200
-_LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
+_LEAST_ROWS, _MOST_ROWS = 20_000, 40_000
 _ROOT_STEPS = 64
 _MOST_APART = 1 << 48
 _PARTS = 48
@@ -39,7 +39,7 @@ def rows_for(files: int) -> int:
     Examples
     --------
     >>> rows_for(3), rows_for(300), rows_for(30_000)
-    (20000, 60000, 100000)
+    (20000, 40000, 40000)
     """
     return min(max(_ROWS_OF_A_FILE * files, _LEAST_ROWS), _MOST_ROWS)
 

@@ -21,7 +21,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
 from iceberg_zorder.metrics.scan_cost import mean_cost, planning_cost, root
-from iceberg_zorder.metrics.scan_fraction import LaidOutSample
+from iceberg_zorder.metrics.scan_fraction import LaidOutSample, coarse
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.rewrite.messages import costs_less
 from iceberg_zorder.workload.boxes import END, Box, KeyRange, query_boxes, value_ranges
@@ -71,11 +71,6 @@ class UpkeepRequest:
         return self.workload is not None and not any(bounds.is_open for bounds in files.columns)
 
 
-LEAST_OF_A_FILE = 40
-"""The least spread rows of a predicted file. With fewer rows a file would look tighter than it will be.
-
-Fewer and larger files are predicted instead, and what filters read of them is scaled down.
-"""
 _MOST_COMPARISONS = 100_000_000
 _COLUMN_SHARE = 1.5
 """A column may cost so much more than is attainable, in parts of what the average may."""
@@ -247,7 +242,7 @@ class PartitionRows:
         count = self._request.expected_files(
             size_for_smaller_target(size) if for_gain and self.uses_smaller_target(files) else size
         )
-        predicted_count = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
+        predicted_count = coarse(count, len(rows))
         file = self._new_files(rows, predicted_count)
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
@@ -282,7 +277,7 @@ class PartitionRows:
             for column, extent in zip(self._columns, extents, strict=True):
                 share = np.where(extent.high < 0, 0, column.rows_below[extent.high + 1] - column.rows_below[extent.low])
                 share = share / max(1, int(column.rows_below[-1]))
-                found.append(np.where(extent.low < extent.high, np.minimum(share * widening, 1.0), share) * scale)
+                found.append(np.where(extent.low < extent.high, np.minimum(share * widening, 1.0) * scale, share))
             return found
         weights = np.array([weight for _, weight in self._queries])
         of_queries = np.zeros(len(rows))
@@ -303,7 +298,7 @@ class PartitionRows:
             layout = fit(columns, half, request)
         else:
             layout = fit(columns, half, request, self._workload.boxes_in, self._workload.share)
-        return LaidOutSample(layout, mine, mine, 0, 0).files_of(mine)
+        return LaidOutSample(layout, mine, mine, 0, 0, files).files_of(mine)
 
 
 def _sum(values: _Floats) -> float:
@@ -312,7 +307,7 @@ def _sum(values: _Floats) -> float:
 
 
 _ROWS_PER_FILE = 200
-_LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
+_LEAST_ROWS, _MOST_ROWS = 2_000, 40_000
 _LEAST_ROWS_OF_MANY, _MOST_ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
 
@@ -335,7 +330,7 @@ def rows_to_spread(expected: Sequence[int]) -> list[int]:
     Examples
     --------
     >>> rows_to_spread([1, 64]), rows_to_spread([64] * 1000)[0], rows_to_spread([100_000])
-    ([2000, 12800], 500, [200000])
+    ([2000, 12800], 500, [40000])
     """
     wanted = [min(max(_ROWS_PER_FILE * files, _LEAST_ROWS), _MOST_ROWS) for files in expected]
     total = sum(wanted)

@@ -188,7 +188,9 @@ def test_row_lineage(spark: SparkSession, column: str) -> None:
             f"CREATE TABLE lake.db.lineage_keys USING iceberg AS SELECT DISTINCT {column} AS k, p AS g FROM lake.db.lineage WHERE n = 2"
         )
         for group in range(6):
-            join = f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
+            join = (
+                f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
+            )
             assert check(spark, f"{join} WHERE g = {group} AND n = 2").count() == 10
 
 

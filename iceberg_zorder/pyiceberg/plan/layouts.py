@@ -400,13 +400,7 @@ def fit_layouts(
     lengths = context.sampled_lengths(scans[0].most)
     judged_by = kept.fixed(metrics.fixes), lengths, context.workload
     measure = ScanFractions(context.table, order, *judged_by)
-    fitted = [
-        measure.group(
-            sample.scan.group,
-            LaidOutSample(layout, sample.fitted, sample.held_out, sample.scan.group.rows, sample.scan.group.input_size),
-        )
-        for sample, layout in drawn
-    ]
+    fitted = [measure.group(sample.scan.group, _laid_out(sample, layout)) for sample, layout in drawn]
     for column in order.named:
         alike = sum(column.name in each.layout.left_out for each in fitted)
         if 0 < alike < len(fitted):
@@ -429,6 +423,11 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
         scan = sample.scan.of_clusters(context.options.sample_seed)
         for denser in draw_samples(replace(context, progress=silent), [scan], 2):
             yield denser, _layout(context, denser, scan.group.expected_output_files)
+
+
+def _laid_out(sample: DrawnSample, layout: Layout) -> LaidOutSample:
+    group = sample.scan.group
+    return LaidOutSample(layout, sample.fitted, sample.held_out, group.rows, group.input_size, layout.files)
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:

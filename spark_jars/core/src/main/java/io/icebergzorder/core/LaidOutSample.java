@@ -10,11 +10,20 @@ package io.icebergzorder.core;
  * @param heldOut another sample of the group; empty if the first sample has all rows
  * @param rows the rows of the group
  * @param bytes the bytes of the group
+ * @param files the number of files that the group is written to, at least that of the layout: a file of the layout may stand for several
  */
-public record LaidOutSample(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
+public record LaidOutSample(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes, int files) {
+  /** The least spread rows of a predicted file: with fewer it would look tighter than it will be. */
+  private static final int LEAST_OF_A_FILE = 40;
+
+  /** The files of a layout that stands for so many files, fitted to so many spread rows: at most as many, but large enough. */
+  public static int coarse(int files, int rows) {
+    return Math.max(1, Math.min(files, rows / LEAST_OF_A_FILE));
+  }
+
   /** The same rows by another layout. */
   public LaidOutSample with(Layout other) {
-    return new LaidOutSample(other, fitted, heldOut, rows, bytes);
+    return new LaidOutSample(other, fitted, heldOut, rows, bytes, files);
   }
 
   /** What a file with so many sampled rows gets of the group's rows or bytes, in whole ones, whose sums are the same in any order. */

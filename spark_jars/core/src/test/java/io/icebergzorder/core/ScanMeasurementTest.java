@@ -32,7 +32,7 @@ class ScanMeasurementTest {
   private static LaidOutSample group(Sample sample, long rows, long bytes) {
     LayoutRequest request = new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
     Layout layout = Layout.fit(COLUMNS, sample, request);
-    return new LaidOutSample(layout, sample, NOTHING, rows, bytes);
+    return new LaidOutSample(layout, sample, NOTHING, rows, bytes, layout.files());
   }
 
   @Test

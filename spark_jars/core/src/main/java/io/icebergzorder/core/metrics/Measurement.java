@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 final class Measurement {
   private static final long ROWS_OF_A_FILE = 200;
   private static final long LEAST_ROWS = 20_000;
-  private static final long MOST_ROWS = 100_000;
+  private static final long MOST_ROWS = 40_000;
 
   private final TableFacts facts;
   private final BoundedFiles files;
@@ -41,7 +41,7 @@ final class Measurement {
     this.sample = rows.sample();
     this.groups = laidOut(rows, sizes);
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
-    this.planned = groups.values().stream().map(group -> new MeasuredFiles(NewFiles.of(group, columns), group)).toList();
+    this.planned = groups.values().stream().map(group -> MeasuredFiles.ofLayout(group, columns)).toList();
   }
 
   /** Lays out every partition by every other row of its sample, by its number; the rest is held out from the layouts. */
@@ -59,8 +59,9 @@ final class Measurement {
       Sample fitted = sample.take(everyOther(rowsOf[number], 0));
       Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
       int count = facts.expectedFiles().applyAsInt(sizes[number]);
-      Layout layout = count > 1 ? Layout.fit(columns, fitted, wanted.of(count)) : oneFile;
-      found.put(number, new LaidOutSample(layout, fitted, heldOut, rows[number], sizes[number]));
+      int coarse = LaidOutSample.coarse(count, rowsOf[number].length);
+      Layout layout = coarse > 1 ? Layout.fit(columns, fitted, wanted.of(coarse)) : oneFile;
+      found.put(number, new LaidOutSample(layout, fitted, heldOut, rows[number], sizes[number], count));
     }
     return found;
   }
@@ -96,7 +97,7 @@ final class Measurement {
         count == 0 ? 0 : sorted[0],
         (long) median,
         count == 0 ? 0 : sorted[count - 1],
-        groups.values().stream().mapToInt(group -> group.layout().files()).sum());
+        groups.values().stream().mapToInt(LaidOutSample::files).sum());
   }
 
   private FilterRead read(int place) {

@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
   private static final long LEAST_ROWS = 2_000;
-  private static final long MOST_ROWS = 200_000;
+  private static final long MOST_ROWS = 40_000;
   private static final long LEAST_OF_MANY = 500;
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;

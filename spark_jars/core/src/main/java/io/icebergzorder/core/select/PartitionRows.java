@@ -2,6 +2,7 @@ package io.icebergzorder.core.select;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
@@ -27,11 +28,8 @@ import java.util.stream.IntStream;
 // Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
 // The order of sums is part of the figures: Python adds up in the same one.
 final class PartitionRows {
-  /** The least spread rows of a predicted file. With fewer rows it would look too tight, so fewer, larger files are predicted and scaled. */
   /** Factor within which two rounded sums count as equal. */
   private static final double AS_MUCH = 1 + 1e-9;
-
-  private static final int LEAST_OF_A_FILE = 40;
 
   private static final long MOST_LOOKED_AT = 100_000_000;
 
@@ -112,14 +110,14 @@ final class PartitionRows {
     }
 
     /** The share of the filters {@code column = value} that read a file of so many rows. */
-    double share(Extents of, int file, int rows) {
+    double share(Extents of, int file, int rows, double smaller) {
       if (of.high[file] < 0) {
         return 0;
       }
       double share = (double) (below[of.high[file] + 1] - below[of.low[file]]) / Math.max(1, below[below.length - 1]);
       // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
       double span = rows > 1 ? (double) (rows + 1) / (rows - 1) : 1;
-      return of.low[file] < of.high[file] ? Math.min(share * span, 1) : share;
+      return of.low[file] < of.high[file] ? Math.min(share * span, 1) * smaller : share;
     }
 
     /** The share of a file that a box reads by this column, once it is cut into so much smaller ones. */
@@ -277,7 +275,7 @@ final class PartitionRows {
     }
     long size = bytes(of);
     int count = request.expectedFiles().applyAsInt(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
-    int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
+    int coarse = LaidOutSample.coarse(count, rows.length);
     int[] file = newFiles(rows, coarse);
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
     Arrays.stream(file).forEach(each -> counts[each]++);
@@ -315,7 +313,7 @@ final class PartitionRows {
     double[][] found = new double[weights.length][rows.length];
     for (int place = 0; workload == null && place < found.length; place++) {
       for (int file = 0; file < rows.length; file++) {
-        found[place][file] = columns.get(place).share(extents.get(place), file, rows[file]) * smaller;
+        found[place][file] = columns.get(place).share(extents.get(place), file, rows[file], smaller);
       }
     }
     for (int file = 0; workload != null && file < rows.length; file++) {

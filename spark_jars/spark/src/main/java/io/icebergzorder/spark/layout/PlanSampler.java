@@ -66,7 +66,7 @@ public final class PlanSampler {
     }
 
     LaidOutSample laidOut() {
-      return new LaidOutSample(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
+      return new LaidOutSample(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes(), layout.files());
     }
   }
 

@@ -134,7 +134,7 @@ class JobPlannerTest {
             .build();
     List<FileScanTask> tasks = Collections.nCopies(inputs, new WholeFile("f.parquet", bytes / inputs, 1));
     FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), false);
-    LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes);
+    LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes, files);
     return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, 0, 0, true);
   }
 
