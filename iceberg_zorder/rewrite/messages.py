@@ -62,6 +62,10 @@ delete-ratio-threshold'
     'a query of the workload costs 217.0 MB, too much by max-scan-ratio 1.2 (attainable: 123.0 MB), but no rewrite \
 saves enough within the cap of 17 written bytes for each added byte; columns not counted, because new files get no \
 bounds for them unless metrics-check is fix: a (metrics mode none)'
+    >>> words([Reason("settled")])
+    'unchanged since a rewrite by the same request'
+    >>> words([Reason("settled", figures)])
+    'unchanged since a rewrite by the same request; a filter costs 217.0 MB, 1.76 times the attainable 123.0 MB'
     >>> words([Reason("no-gain", {"before": 20e6, "predicted": 20.6e6, "over": "columns"})])
     'a filter is not predicted to cost less: 20.0 MB today, 20.6 MB after'
     >>> words([Reason("later", {"n": 1}), Reason("small", {})])
@@ -95,7 +99,7 @@ _WORDS = {
     "file-limit": "{files:,} of its {of:,} files, because max-files-to-rewrite is {max_files_to_rewrite:,}",
     "no-rows": "no rows by their manifest entries, so filters skip them, too",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
-    "settled": "unchanged since a rewrite by the same request",
+    "settled": "unchanged since a rewrite by the same request{ratio}{without}",
     "too-few-small": "below min-file-size-bytes {min_file_size_bytes:,}, but fewer than min-input-files "
     "{min_input_files:,} and together at most target-file-size-bytes {target_file_size_bytes:,}, or a rewrite would "
     "not reduce their number",
@@ -120,7 +124,10 @@ def _words(reason: Reason) -> str:
     without = f"; columns not counted, because new files get no bounds for them unless metrics-check is fix: {missing}"
     filter_ = "a query of the workload" if of.get("over") == QUERIES else "a filter"
     ratio = ""
-    if "attainable" in of:
+    if reason.code == "settled" and of.get("attainable"):
+        times = of["before"] / of["attainable"]
+        ratio = f"; {filter_} costs {size(of['before'])}, {times:.2f} times the attainable {size(of['attainable'])}"
+    elif "attainable" in of:
         ratio = (
             f"{filter_} costs {size(of['before'])}, too much by max-scan-ratio {of['max_scan_ratio']:g} "
             f"(attainable: {size(of['attainable'])})"

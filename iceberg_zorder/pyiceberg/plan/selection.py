@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from pyiceberg.table import Table
@@ -21,7 +22,7 @@ from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name
 from iceberg_zorder.pyiceberg.listing.listing import file_arrays
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
-from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, Reason, why_nothing_of
+from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.metrics_check import FIX
 from iceberg_zorder.rewrite.options import RewriteOptions, domain_faults
 from iceberg_zorder.select.branch_history import (
@@ -32,13 +33,14 @@ from iceberg_zorder.select.branch_history import (
     small_files_to_merge,
     workload_of,
 )
-from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread
+from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose, rows_to_spread
 from iceberg_zorder.select.group_cuts import cut_groups
 
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
 
 _PROPERTY_NAME = "write.target-file-size-bytes"
 _FAR_OFF = 4
+_COSTS = ("before", "attainable")
 _path = attrgetter("data_file.file_path")
 
 
@@ -263,6 +265,7 @@ class Selector:
         Returns the chosen file groups, the files that are left, and if nothing is chosen, a message with the reason.
         """
         others: list[FileGroup] = []
+        settled: list[FileGroup] = []
         # Files and partitions are sorted, so that both engines agree on any order of manifests.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
@@ -273,17 +276,23 @@ class Selector:
             self._leave(files, young, Reason("young", {"min_age_seconds": self._options.min_age_seconds}))
             is_covered = self._unchanged is not None and self._unchanged.covers([task.added_by for task in old])
             if is_covered and not any(map(self._rules.must_rewrite, old)):
-                self._leave(files, old, Reason("settled"))
+                settled.append(replace(files, tasks=old))
             elif old:
                 others.append(replace(files, tasks=old))
-        rows = rows_to_spread([self._rules.expected_output_files(size_of(files.tasks)) for files in others])
+        for of_partition, count in self._with_rows(settled):
+            self._leave_settled(of_partition, count)
         parts: list[FileGroup] = []
-        for of_partition, count in zip(others, rows, strict=True):
+        for of_partition, count in self._with_rows(others):
             for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
                 parts += self._cut(files)
         chosen = self._within_limit(parts)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
+
+    def _with_rows(self, partitions: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, int]]:
+        """Return each partition with the number of rows to spread in it."""
+        expected = [self._rules.expected_output_files(size_of(files.tasks)) for files in partitions]
+        return zip(partitions, rows_to_spread(expected), strict=True)
 
     def _is_young(self, task: DataFileTask) -> bool:
         """Return whether a data file is younger than ``min-age-seconds``.
@@ -301,8 +310,8 @@ class Selector:
     def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition by sizes and deletes, and by gain if that is known."""
         called = self._rules.called_for(files.tasks, self._runs)
-        is_by_gain = not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
-        if is_by_gain and all(task.data_file.spec_id == self._spec_id for task in files.tasks):
+        is_by_gain = self._goes_by_gain
+        if is_by_gain and self._are_of_new_spec(files):
             if called or len(files.tasks) > 1:
                 return self._choose_by_gain(files, called, rows)
             # No set of files could gain.
@@ -315,21 +324,41 @@ class Selector:
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
-    def _choose_by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
-        tasks = files.tasks
+    @property
+    def _goes_by_gain(self) -> bool:
+        return not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
+
+    def _are_of_new_spec(self, files: FileGroup) -> bool:
+        return all(task.data_file.spec_id == self._spec_id for task in files.tasks)
+
+    def _leave_settled(self, files: FileGroup, rows: int) -> None:
+        """Leave files that the same request has rewritten, with what filters cost if that is known."""
+        figures = {}
+        if self._goes_by_gain and self._are_of_new_spec(files):
+            figures = self._choice(files.tasks, set(), 0, rows)[1]
+        self._leave(files, files.tasks, Reason("settled", figures))
+
+    def _choice(
+        self, tasks: Sequence[DataFileTask], called: set[DataFileTask], budget: int, rows: int
+    ) -> tuple[Choice, dict[str, Any]]:
+        """Return the choice among the files of a partition, with the figures for its reason."""
         arrays, request = self._described(tasks)
         calls, dues = (
             np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.must_rewrite)
         )
-        choice = choose(arrays, calls, dues, self._budget, rows, request)
-        chosen = tuple(tasks[place] for place in choice.files)
-        figures = {
+        choice = choose(arrays, calls, dues, budget, rows, request)
+        return choice, {
             "before": round(choice.today),
             "attainable": round(choice.attainable),
             "max_scan_ratio": self._options.max_scan_ratio,
             "over": QUERIES if request.goes_by_queries(arrays) else COLUMNS,
             "not_counted": self._kept.missing,
         }
+
+    def _choose_by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
+        tasks = files.tasks
+        choice, figures = self._choice(tasks, called, self._budget, rows)
+        chosen = tuple(tasks[place] for place in choice.files)
         if not chosen:
             self._leave(files, tasks, Reason("scan-ratio-low" if choice.is_within else "gain-too-small", figures))
             return []
@@ -418,8 +447,14 @@ def _divided(
     return tuple(parts[0]), tuple(parts[1])
 
 
-def _counts(left: Sequence[FileGroup]) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _counts(left: Sequence[FileGroup]) -> dict[str, int]:
+    """Count the files by reason. Costs in several partitions add up: a filter reads all of them."""
+    counts, costs = Counter[str](), defaultdict[str, Counter[str]](Counter)
+    found: dict[str, Reason] = {}
     for files in left:
-        counts[files.reason] += len(files.tasks)
-    return counts
+        (reason,) = files.reasons
+        key = repr(replace(reason, parameters={**reason.parameters, **dict.fromkeys(_COSTS, 0)}))
+        counts[key] += len(files.tasks)
+        costs[key].update({name: reason.parameters[name] for name in _COSTS if name in reason.parameters})
+        found[key] = replace(reason, parameters={**reason.parameters, **costs[key]})
+    return {words([found[key]]): number for key, number in counts.items()}

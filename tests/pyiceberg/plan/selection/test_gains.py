@@ -24,7 +24,8 @@ from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
+from iceberg_zorder.render.figures import size
+from iceberg_zorder.rewrite.messages import why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.present import present
 from tests.pyiceberg import lake
@@ -158,7 +159,12 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
 
     files = data_files(table)
     settled = rewrite_data_files(table, ["user", "ts"], options=BOTH)
-    assert settled.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
+    (left,) = plan_rewrite(table, ["user", "ts"], options=BOTH).left
+    assert settled.message == why_nothing_of("lake.db.t", {words(left.reasons): len(files)})
+    ((code, figures),) = [(each.code, each.parameters) for each in left.reasons]
+    assert code == "settled"
+    assert 0 < figures["before"] <= 1.2 * figures["attainable"]
+    assert f" times the attainable {size(figures['attainable'])})" in present(settled.message)
     again = rewrite_data_files(table, ["user", "ts"], options={**BOTH, "min-input-files": 4})
     assert (again.nothing_to_do, again.scan_fractions) == (True, ())
     assert present(again.message).startswith("Nothing to rewrite in lake.db.t: ")
@@ -184,7 +190,9 @@ def test_new_files_that_turn_out_worse_are_told_of_and_rest(catalog: SqlCatalog,
 
     metadata, files = table.metadata_location, files_of(table, 0)
     again = rewrite_data_files(table, columns, where="p = 0", options=how)
-    assert again.message == why_nothing_of("lake.db.t", {words([Reason("settled")]): len(files)})
+    (left,) = plan_rewrite(table, columns, where="p = 0", options=how).left
+    assert [each.code for each in left.reasons] == ["settled"]
+    assert again.message == why_nothing_of("lake.db.t", {words(left.reasons): len(files)})
     assert table.refresh().metadata_location == metadata
     assert {each.file_path for each in files}.isdisjoint(each.file_path for each in old)
 

@@ -39,6 +39,7 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String MAX_FILES_TO_REWRITE = "max-files-to-rewrite";
   public static final String NO_GAIN = "no-gain";
 
+  private static final List<String> COSTS = List.of("before", "attainable");
   private static final int DIGITS = 6;
   private static final double UNIT = 1000;
   private static final long TRIAL_SIZE = 128 * 1024;
@@ -65,6 +66,15 @@ public record Reason(String code, Map<String, Object> parameters) {
       parameters.put((String) pairs[i], pairs[i + 1]);
     }
     return new Reason(code, parameters);
+  }
+
+  /** The same reason with the costs of others of its kind, added up; costs that it does not have stay away. */
+  public Reason withCosts(List<Reason> others) {
+    Map<String, Object> summed = new LinkedHashMap<>(parameters);
+    for (String name : COSTS) {
+      summed.computeIfPresent(name, (key, own) -> others.stream().mapToLong(each -> (long) each.number(key)).sum());
+    }
+    return new Reason(code, summed);
   }
 
   /** Returns the reasons of one group of files as text, which names options and their values. */
@@ -96,7 +106,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case FILE_LIMIT -> words("%,d of its %,d files, because max-files-to-rewrite is %,d", "files", "of", "max_files_to_rewrite");
       case NO_ROWS -> "no rows by their manifest entries, so filters skip them, too";
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
-      case SETTLED -> "unchanged since a rewrite by the same request";
+      case SETTLED -> "unchanged since a rewrite by the same request" + timesAttainable() + notCounted();
       case TOO_FEW_SMALL ->
           words(
               "below min-file-size-bytes %,d, but fewer than min-input-files %,d and together at most target-file-size-bytes %,d,"
@@ -143,6 +153,14 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private String ratio() {
     return "%s costs %s, too much by max-scan-ratio %s (attainable: %s)".formatted(filter(), cost("before"), maxScanRatio(), cost("attainable"));
+  }
+
+  private String timesAttainable() {
+    double attainable = number("attainable");
+    return attainable == 0
+        ? ""
+        : String.format(
+            Locale.ROOT, "; %s costs %s, %.2f times the attainable %s", filter(), cost("before"), number("before") / attainable, cost("attainable"));
   }
 
   private String maxScanRatio() {

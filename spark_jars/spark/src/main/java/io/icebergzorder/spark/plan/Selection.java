@@ -172,18 +172,23 @@ public final class Selection {
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
+    List<List<FileScanTask>> settled = new ArrayList<>();
     for (List<FileScanTask> files : partitions) {
       leave(only(files, FileScope::hasNoRows), Reason.of(Reason.NO_ROWS));
       List<FileScanTask> counted = only(files, Predicate.not(FileScope::hasNoRows));
       leave(only(counted, isYounger), whyYoung);
       List<FileScanTask> old = only(counted, isYounger.negate());
       if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::mustRewrite)) {
-        leave(old, Reason.of(Reason.SETTLED));
+        settled.add(old);
       } else if (!old.isEmpty()) {
         others.add(old);
       }
     }
-    int[] rows = Gain.rowsToSpread(others.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
+    int[] rowsOfSettled = rowsToSpread(settled);
+    for (int place = 0; place < rowsOfSettled.length; place++) {
+      leaveSettled(settled.get(place), rowsOfSettled[place]);
+    }
+    int[] rows = rowsToSpread(others);
     List<Files> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : like.budget();
     for (int place = 0; place < rows.length; place++) {
@@ -195,14 +200,41 @@ public final class Selection {
     return limited(chosen);
   }
 
+  private int[] rowsToSpread(List<List<FileScanTask>> groups) {
+    return Gain.rowsToSpread(groups.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
+  }
+
   private void leave(List<FileScanTask> files, Reason why) {
     if (!files.isEmpty()) {
       left.add(new Files(files, List.of(why)));
     }
   }
 
+  /** Leaves files that the same request has rewritten, with what filters cost if that is known. */
+  private void leaveSettled(List<FileScanTask> files, int rows) {
+    Reason why = Reason.of(Reason.SETTLED);
+    if (!isBySize && areOfNewSpec(files)) {
+      BoundedFiles described = described(files);
+      UpkeepRequest upkeep = upkeep(files);
+      boolean[] none = new boolean[files.size()];
+      why = costs(Reason.SETTLED, Gain.choose(described, none, none, 0, rows, upkeep), upkeep.goesByQueries(described));
+    }
+    leave(files, why);
+  }
+
+  private boolean areOfNewSpec(List<FileScanTask> files) {
+    return files.stream().allMatch(file -> file.file().specId() == rules.newSpecId());
+  }
+
+  /** Counts the files by reason. Costs in several partitions add up: a filter reads all of them. */
   private Map<String, Integer> leftByReason() {
-    return left.stream().collect(Collectors.groupingBy(files -> Reason.text(files.reasons), Collectors.summingInt(files -> files.tasks.size())));
+    Map<Reason, List<Files>> alike =
+        left.stream().collect(Collectors.groupingBy(files -> files.reasons.get(0).withCosts(List.of()), LinkedHashMap::new, Collectors.toList()));
+    return alike.values().stream()
+        .collect(
+            Collectors.toMap(
+                of -> Reason.text(List.of(of.get(0).reasons.get(0).withCosts(of.stream().map(files -> files.reasons.get(0)).toList()))),
+                of -> of.stream().mapToInt(files -> files.tasks.size()).sum()));
   }
 
   private static List<FileScanTask> only(List<FileScanTask> files, Predicate<FileScanTask> kind) {
@@ -216,7 +248,7 @@ public final class Selection {
   /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
   private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
-    boolean isByGain = !isBySize && files.stream().allMatch(file -> file.file().specId() == rules.newSpecId());
+    boolean isByGain = !isBySize && areOfNewSpec(files);
     // Of one file that is not called for there is no set to gain from.
     boolean isAlone = isByGain && called.isEmpty() && files.size() == 1;
     if (isByGain && !isAlone) {
