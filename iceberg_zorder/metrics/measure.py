@@ -111,6 +111,8 @@ class TableFacts:
         Conditions to measure.
     files_without_rows : int
         Files whose manifest entries count no row.
+    files_below_min, files_above_max : int
+        Files outside of a rewrite's size limits, without those of rewrites to the same target size.
     """
 
     table: str
@@ -133,6 +135,8 @@ class TableFacts:
     recommendation: Recommendation | None
     predicates: Sequence[PredicateFacts] = ()
     files_without_rows: int = 0
+    files_below_min: int = 0
+    files_above_max: int = 0
 
 
 def clustering_report(facts: TableFacts) -> ClusteringReport:
@@ -169,8 +173,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
             int(files.sizes.min()) if files.count else 0,
             int(np.median(files.sizes)) if files.count else 0,
             int(files.sizes.max(initial=0)),
-            int((files.sizes < sizes.least).sum()),
-            int((files.sizes > sizes.most).sum()),
+            facts.files_below_min,
+            facts.files_above_max,
             new_files,
         ),
         int(facts.of_old_specs.sum()),

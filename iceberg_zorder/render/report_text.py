@@ -213,11 +213,11 @@ def _files(report: Mapping[str, Any]) -> Text:
     sizes, history = report["file_sizes"], report["history"]
     lines = [
         f"\nfile sizes {size(sizes['smallest_bytes'])} to {size(sizes['largest_bytes'])}, median "
-        f"{size(sizes['median_bytes'])}; {sizes['files_below_min']:,} below "
-        f"{size(sizes['min_file_size_bytes'])}, {sizes['files_above_max']:,} above "
-        f"{size(sizes['max_file_size_bytes'])}",
+        f"{size(sizes['median_bytes'])}",
         f"a rewrite makes {count(sizes['files_after_rewrite'], 'file')} of about "
         f"{size(sizes['target_file_size_bytes'])} at most",
+        f"{sizes['files_below_min']:,} below {size(sizes['min_file_size_bytes'])}, {sizes['files_above_max']:,} above "
+        f"{size(sizes['max_file_size_bytes'])}, not counting files of such a rewrite",
     ]
     if sizes["files_after_rewrite"] <= (partitions := max(1, report["total_partition_count"])):
         lines += one_file(partitions, report["total_bytes"], sizes["target_file_size_bytes"])

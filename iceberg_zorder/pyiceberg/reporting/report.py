@@ -41,6 +41,7 @@ from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, known_so
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options, sort_order_text
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
+from iceberg_zorder.select.branch_history import rewrites_to
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -245,6 +246,7 @@ def _of_files(
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
     by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
+    rewritten = np.isin(added_by, [*rewrites_to(newest, sizes.target_file_size)])
     return {
         "files": files,
         "partition_names": [_partition_name(table, file) for file in first],
@@ -258,6 +260,8 @@ def _of_files(
         "layout": order.layout_request(options.layout),
         "of_old_specs": np.array([file.spec_id != spec_id for file in data_files], np.bool_),
         "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
+        "files_below_min": int(((files.sizes < sizes.min_file_size) & ~rewritten).sum()),
+        "files_above_max": int(((files.sizes > sizes.max_file_size) & ~rewritten).sum()),
         "files_without_rows": sum(file.record_count < 1 for file in data_files),
         "position_delete_files": len(deletes) - by_equality,
         "equality_delete_files": by_equality,

@@ -199,6 +199,19 @@ def test_nothing_is_recommended_right_after_a_rewrite(catalog: SqlCatalog) -> No
     assert report(table, ["b", "`is set`"]).cost == found.cost
 
 
+def test_files_of_a_rewrite_to_the_same_size_are_neither_small_nor_large(catalog: SqlCatalog) -> None:
+    table = days(catalog, 3)
+    rewrite_data_files(table, ["a", "s"], options={"rewrite-all": True, "target-file-size-bytes": 1_000_000})
+    table.append(rows_of(3))
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "1000000"})
+    assert report(table, ["a"]).file_sizes.files_below_min == 1, "that of the append"
+    assert "1 below 750.0 kB, 0 above 1.8 MB, not counting files of such a rewrite" in str(report(table, ["a"]))
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "2000000"})
+    assert report(table, ["a"]).file_sizes.files_below_min == 2
+
+
 def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) -> None:
     table = days(
         catalog, 2, **{"write.metadata.metrics.column.s": "truncate(16)", "write.metadata.metrics.column.x": "counts"}
