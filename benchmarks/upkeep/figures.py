@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.upkeep.rows import Values
+from iceberg_zorder.metrics.scan_cost import open_cost, scan_cost
 
 RATIO_LIMIT, MEAN_LIMIT = 1.25, 1.15
-"""What filters may read after each run, and on average, of what they would after rewriting everything."""
+"""What filters may read or cost after each run, and on average, of what they would after rewriting everything."""
+COLUMN_LIMIT = 1.35
+"""The same for what filters on one column read after each run."""
 
 OURS, OURS_PYICEBERG = "ours", "ours, PyIceberg"
 ICEBERG, DELTA = "Iceberg zorder, by size", "Delta liquid, OPTIMIZE"
@@ -105,6 +108,20 @@ class Step:
         return None if self.attainable is None else self.scan / self.attainable
 
     @property
+    def column_ratio(self) -> float | None:
+        """The largest such ratio of one column."""
+        known = self.full or self.predicted
+        return None if known is None else max(self.after[name] / share for name, share in known.items())
+
+    def cost_ratio(self, target_bytes: int) -> float | None:
+        """Tell what a filter costs, of what it would if everything was rewritten to files of ``target_bytes``."""
+        if self.attainable is None:
+            return None
+        size = self.table_bytes + self.written_bytes - self.removed_bytes
+        full_files = max(1, round(size / target_bytes))
+        return _cost(self.scan, size, self.files) / _cost(self.attainable, size, full_files)
+
+    @property
     def prediction_error(self) -> float | None:
         """How far the prediction is off what rewriting everything really brought."""
         if self.full is None or self.predicted is None:
@@ -140,6 +157,16 @@ class History:
     def ratios(self) -> list[float]:
         """The scan fractions after each upkeep, of those of a full rewrite."""
         return [ratio for step in self.grown if (ratio := step.ratio) is not None]
+
+    @property
+    def column_ratios(self) -> list[float]:
+        """The largest ratio of one column after each upkeep."""
+        return [ratio for step in self.grown if (ratio := step.column_ratio) is not None]
+
+    @property
+    def cost_ratios(self) -> list[float]:
+        """What filters cost after each upkeep, of what they would after a full rewrite."""
+        return [ratio for step in self.grown if (ratio := step.cost_ratio(self.target_bytes)) is not None]
 
     @property
     def byte_ratio(self) -> float:
@@ -218,6 +245,11 @@ def scan_fractions(files: Files, values: Values) -> dict[str, float]:
     """
     sizes = np.array(list(files.sizes.values()), np.float64)
     return {name: _scan_fraction(each, files.lower[name], files.upper[name], sizes) for name, each in values.items()}
+
+
+def _cost(share: float, size: int, files: int) -> float:
+    """Tell what a filter costs that reads a share of files of one size."""
+    return scan_cost(share * size, share * files, files, open_cost({}))
 
 
 def _scan_fraction(

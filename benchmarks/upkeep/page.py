@@ -8,6 +8,7 @@ from statistics import fmean
 
 from benchmarks.pages import bullets, head, how, paragraph
 from benchmarks.upkeep.figures import (
+    COLUMN_LIMIT,
     ICEBERG,
     ICEBERG_ALL,
     MEAN_LIMIT,
@@ -39,6 +40,8 @@ _STEPS = (
     "*Reads* are the share of bytes in files whose bounds do not rule out `column = value`. Values are drawn at evenly "
     "spaced ranks of the rows; figures are averages over the clustering columns.",
     "*Reads / full rewrite's* divides the reads by the reads after a full rewrite of the same rows by iceberg-zorder.",
+    "*Costs* add 4 MiB for each file that a filter opens, and 1/32 of that for each file of the table; all files count "
+    "as of average size.",
     "*Written / rewrites of everything* divides the bytes that upkeep wrote by the bytes of a full rewrite after each "
     "growth.",
     "Iceberg's z-order chooses files by size. Its `rewrite-all` ran at some growths only; its written bytes are for a "
@@ -112,6 +115,9 @@ def _promises_of(of: Growing, history: History, steps: int) -> Iterator[str]:
     for what, limit, found in (
         ("reads / full rewrite's, largest", RATIO_LIMIT, max(history.ratios)),
         ("reads / full rewrite's, mean", MEAN_LIMIT, fmean(history.ratios)),
+        ("costs / full rewrite's, largest", RATIO_LIMIT, max(history.cost_ratios)),
+        ("costs / full rewrite's, mean", MEAN_LIMIT, fmean(history.cost_ratios)),
+        ("reads of one column / full rewrite's, largest", COLUMN_LIMIT, max(history.column_ratios)),
         ("written / rewrites of everything", of.byte_limit, history.byte_ratio),
     ):
         holds = held if found <= limit else "**does not hold**"
