@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from py4j.java_gateway import JavaObject
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 from pyspark.sql import SparkSession
 
 from tests.fuzz.model import EQUALITY_DELETES
@@ -192,6 +195,40 @@ def test_row_lineage(spark: SparkSession, column: str) -> None:
                 f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
             )
             assert check(spark, f"{join} WHERE g = {group} AND n = 2").count() == 10
+
+
+def test_columns_are_not_measured_for_a_scan_of_few_files(spark: SparkSession, catalog: SqlCatalog) -> None:
+    """Manifests of 1,500 files of a day take longer to read than the one file of another day that a query wants."""
+    with dropped(spark, "many_files", "few_keys"):
+        spark.sql(
+            "CREATE TABLE lake.db.few_keys USING iceberg AS SELECT cast(id AS int) AS k, id % 5 AS g FROM range(20)"
+        )
+        spark.sql("CREATE TABLE lake.db.many_files (k INT, day INT) USING iceberg PARTITIONED BY (day)")
+        spark.sql("INSERT INTO lake.db.many_files SELECT /*+ COALESCE(1) */ cast(id AS int), 0 FROM range(2000)")
+        table = catalog.load_table("db.many_files")
+        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+            for number in range(1500):
+                file = DataFile.from_args(
+                    content=DataFileContent.DATA,
+                    file_path=f"{table.location()}/data/day=1/{number}.parquet",
+                    file_format=FileFormat.PARQUET,
+                    partition=Record(1),
+                    record_count=1000,
+                    file_size_in_bytes=10_000,
+                    split_offsets=[4],
+                    lower_bounds={1: struct.pack("<i", 1000 * number)},
+                    upper_bounds={1: struct.pack("<i", 1000 * number + 999)},
+                )
+                file.spec_id = table.spec().spec_id
+                append.append_data_file(file)
+        spark.sql("REFRESH TABLE lake.db.many_files")
+        plans = []
+        for day in (0, 1):
+            sql = (
+                f"SELECT * FROM lake.db.many_files t JOIN lake.db.few_keys d ON t.k = d.k WHERE t.day = {day} AND g = 3"
+            )
+            plans.append(spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString())
+        assert ["dynamicpruning" in plan for plan in plans] == [False, True]
 
 
 def every_scan(plan: JavaObject) -> Iterator[JavaObject]:

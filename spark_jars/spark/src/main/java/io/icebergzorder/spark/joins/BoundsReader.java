@@ -7,6 +7,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.DataFile;
@@ -31,6 +32,11 @@ final class BoundsReader {
   /** Reading more entries for each planned file takes longer than reading the files. */
   private static final long MOST_ENTRIES_FOR_A_FILE = 1000;
 
+  /** Whether reading the entries of so many files is worthwhile for a scan of so many, at least one; these are planned if need be. */
+  static boolean isWorthwhile(long entries, IntSupplier planned) {
+    return entries <= MOST_ENTRIES_FOR_A_FILE || entries <= MOST_ENTRIES_FOR_A_FILE * planned.getAsInt();
+  }
+
   private BoundsReader() {}
 
   /** The number of data files in a manifest; 0 if unknown. */
@@ -51,7 +57,7 @@ final class BoundsReader {
                 each ->
                     partitions.size() > MOST_PARTITIONS || ManifestFileUtil.canContainAny(each, partitions, table.specs()))
             .toList();
-    if (manifests.stream().mapToLong(BoundsReader::files).sum() > MOST_ENTRIES_FOR_A_FILE * tasks.size()) {
+    if (!isWorthwhile(manifests.stream().mapToLong(BoundsReader::files).sum(), tasks::size)) {
       return Set.of();
     }
     Set<String> found = ConcurrentHashMap.newKeySet();
@@ -59,6 +65,7 @@ final class BoundsReader {
         table,
         manifests,
         partitions,
+        Long.MAX_VALUE,
         1,
         file -> {
           if (!keys.stream().allMatch(each -> each.mayBeIn(file))) {
@@ -68,8 +75,9 @@ final class BoundsReader {
     return found;
   }
 
-  /** Visits every {@code step}-th file of some partitions (null: of all), several at a time. */
-  static void visit(Table table, List<ManifestFile> manifests, PartitionSet partitions, long step, Consumer<DataFile> visitor) {
+  /** Visits every {@code step}-th of the first {@code most} files of each manifest, in some partitions (null: all), several at a time. */
+  static void visit(
+      Table table, List<ManifestFile> manifests, PartitionSet partitions, long most, long step, Consumer<DataFile> visitor) {
     Tasks.foreach(manifests)
         .executeWith(manifests.size() > 1 ? ThreadPools.getWorkerPool() : null)
         .stopOnFailure()
@@ -82,6 +90,9 @@ final class BoundsReader {
                 }
                 long place = 0;
                 for (DataFile file : reader) {
+                  if (place == most) {
+                    break;
+                  }
                   if (place++ % step == 0) {
                     visitor.accept(file);
                   }

@@ -106,7 +106,7 @@ final class PrunableScan extends StandIn {
       if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an incremental read, an empty table
         return partitionColumns;
       }
-      Set<Integer> tight = TightColumns.of(table, scan.schema(), compared);
+      Set<Integer> tight = TightColumns.of(table, scan.schema(), compared, () -> PlannedTasks.tasks(icebergScan).size());
       Set<String> ofPartitions = names(partitionColumns);
       Stream<NamedReference> others =
           scan.schema().columns().stream()

@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.IntSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -35,8 +36,10 @@ final class TightColumns {
 
   private static final int MOST_FILES = 4096;
 
-  /** Only the largest manifests are read, to limit the time. */
+  /** Only the largest manifests are read, and of these the first entries, to limit the time. */
   private static final int MOST_MANIFESTS = 32;
+
+  private static final long MOST_ENTRIES = 64_000;
 
   private static final int MOST_TABLES = 200;
   private static final long MOST_NANOS = TimeUnit.MINUTES.toNanos(10);
@@ -65,8 +68,11 @@ final class TightColumns {
 
   private TightColumns() {}
 
-  /** The field ids of the named columns that are tight in the table's current snapshot, even for time travel. */
-  static Set<Integer> of(Table table, Schema scanned, Set<String> names) {
+  /**
+   * The field ids of the named columns that are tight in the table's current snapshot, even for time travel. Columns are not measured for
+   * a scan of so few files that reading these takes less time.
+   */
+  static Set<Integer> of(Table table, Schema scanned, Set<String> names, IntSupplier planned) {
     Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) {
       return Set.of();
@@ -87,24 +93,30 @@ final class TightColumns {
             .shares();
     List<Types.NestedField> missing = fields.values().stream().filter(each -> !shares.containsKey(each.fieldId())).toList();
     if (!missing.isEmpty()) {
-      shares.putAll(measure(table, snapshot, missing));
+      shares.putAll(measure(table, snapshot, missing, planned));
     }
-    return fields.keySet().stream().filter(each -> shares.get(each) <= LARGEST_SHARE).collect(Collectors.toSet());
+    return fields.keySet().stream().filter(each -> shares.getOrDefault(each, 1.0) <= LARGEST_SHARE).collect(Collectors.toSet());
   }
 
-  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields) {
+  private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields, IntSupplier planned) {
     List<ManifestFile> manifests =
         snapshot.dataManifests(table.io()).stream()
             .sorted(Comparator.comparingLong(BoundsReader::files).reversed())
             .limit(MOST_MANIFESTS)
             .toList();
+    long ofEach = MOST_ENTRIES / Math.max(1, manifests.size());
+    long entries = manifests.stream().mapToLong(each -> Math.min(BoundsReader.files(each), ofEach)).sum();
+    if (!BoundsReader.isWorthwhile(entries, planned)) {
+      return Map.of();
+    }
     // Evenly spaced files, because neighbours in a manifest are often neighbours in the table.
-    long step = manifests.stream().mapToLong(BoundsReader::files).sum() / MOST_FILES + 1;
+    long step = entries / MOST_FILES + 1;
     Queue<List<TrustedBounds>> files = new ConcurrentLinkedQueue<>();
     BoundsReader.visit(
         table,
         manifests,
         null,
+        ofEach,
         step,
         file -> files.add(fields.stream().map(field -> TrustedBounds.from(file, field)).toList()));
     return IntStream.range(0, fields.size())
