@@ -2,6 +2,7 @@ package io.icebergzorder.spark.joins;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
@@ -18,6 +19,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.types.Conversions;
@@ -73,11 +75,18 @@ class TrustedBoundsTest {
                   Types.BinaryType.get(), Types.DecimalType.of(9, 2), Types.UnknownType.get(), Types.VariantType.get(),
                   Types.ListType.ofOptional(1, Types.LongType.get()), Types.StructType.of(field(Types.LongType.get()))
                 })
-            .filter(TrustedBounds::serves)
+            .filter(type -> TrustedBounds.serves(field(type)))
             .map(Type::typeId)
             .collect(Collectors.toSet());
     assertEquals(
         EnumSet.of(TypeID.INTEGER, TypeID.LONG, TypeID.DATE, TypeID.TIMESTAMP, TypeID.DECIMAL, TypeID.STRING), EnumSet.copyOf(served));
+  }
+
+  @Test
+  void servesNoMetadataColumn() {
+    for (Types.NestedField each : List.of(MetadataColumns.ROW_ID, MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER, MetadataColumns.ROW_POSITION)) {
+      assertFalse(TrustedBounds.serves(each));
+    }
   }
 
   @Test
