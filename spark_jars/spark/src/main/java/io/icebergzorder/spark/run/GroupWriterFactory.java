@@ -23,10 +23,11 @@ import scala.Function2;
  * Writers of one file after the other, each by a writer of Iceberg's own.
  *
  * @param schema the type of the rows that are written; rows may have further fields after those
- * @param fileField the field with the number of a row's file; negative if a task has one file, of the task's number
+ * @param fileField the field with a row's destination; negative if a task has one file, of the task's number
+ * @param placesOfFile the lower bits of a destination that do not belong to the number of the file
  * @param tasksOfFiles by file, the number of the task that writes it
  */
-record GroupWriterFactory(DataWriterFactory staged, StructType schema, int fileField, Shared<int[]> tasksOfFiles)
+record GroupWriterFactory(DataWriterFactory staged, StructType schema, int fileField, int placesOfFile, Shared<int[]> tasksOfFiles)
     implements DataWriterFactory {
   @Override
   public DataWriter<InternalRow> createWriter(int partition, long attempt) {
@@ -80,7 +81,7 @@ record GroupWriterFactory(DataWriterFactory staged, StructType schema, int fileF
 
     @Override
     public void write(InternalRow row) throws IOException {
-      int next = factory.fileField < 0 ? partition : row.getInt(factory.fileField);
+      int next = factory.fileField < 0 ? partition : (int) (row.getLong(factory.fileField) >>> factory.placesOfFile);
       if (next != file) {
         begin(next);
       }

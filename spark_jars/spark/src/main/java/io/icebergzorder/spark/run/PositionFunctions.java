@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The functions that every row passes through: value to packed position, packed positions to file and to place in the file. */
+/** The functions that every row passes through: value to packed position, packed positions to file and place. */
 public final class PositionFunctions {
   private PositionFunctions() {}
 
@@ -172,48 +172,36 @@ public final class PositionFunctions {
     }
   }
 
-  /** Packed positions, and what breaks ties, to the number of the row's file in the job. */
-  public static final class FileNumber extends ColumnFunction<Integer> {
+  /** Packed positions, and what breaks ties, to the file and the place of the row. */
+  public static final class RowDestination extends ColumnFunction<Long> {
     private final Shared<Destination> destination;
 
-    FileNumber(Shared<Destination> destination) {
-      super(DataTypes.IntegerType, DataTypes.LongType, DataTypes.LongType);
+    RowDestination(Shared<Destination> destination) {
+      super(DataTypes.LongType, DataTypes.LongType, DataTypes.LongType);
       this.destination = destination;
     }
 
-    public int invoke(long packed, long tieBreaker) {
-      return destination.value().file(packed, tieBreaker);
+    public long invoke(long packed, long tieBreaker) {
+      return destination.value().of(packed, tieBreaker);
     }
   }
 
-  /** Packed positions and the number of the row's file to its place among the rows of the task that writes it. */
-  public static final class Place extends ColumnFunction<Long> {
-    private final Shared<Destination> destination;
-
-    Place(Shared<Destination> destination) {
-      super(DataTypes.LongType, DataTypes.LongType, DataTypes.IntegerType);
-      this.destination = destination;
-    }
-
-    public long invoke(long packed, int file) {
-      return destination.value().place(packed, file);
-    }
-  }
-
-  /** The number of a file to the number by which Spark's hash partitioning reaches the task that writes it. */
+  /** A destination to the number by which Spark's hash partitioning reaches the task that writes the file. */
   public static final class Route extends ColumnFunction<Integer> {
     private final Shared<int[]> tasksOfFiles;
     private final int[] numbers;
+    private final int placesOfFile;
 
     /** Takes, by task, numbers that are hashed to their partitions. */
-    Route(Shared<int[]> tasksOfFiles, int[] numbers) {
-      super(DataTypes.IntegerType, DataTypes.IntegerType);
+    Route(Shared<int[]> tasksOfFiles, int[] numbers, int placesOfFile) {
+      super(DataTypes.IntegerType, DataTypes.LongType);
       this.tasksOfFiles = tasksOfFiles;
       this.numbers = numbers;
+      this.placesOfFile = placesOfFile;
     }
 
-    public int invoke(int file) {
-      return numbers[tasksOfFiles.value()[file]];
+    public int invoke(long destination) {
+      return numbers[tasksOfFiles.value()[(int) (destination >>> placesOfFile)]];
     }
   }
 }

@@ -38,43 +38,47 @@ final class RowArrangement {
     this.tasksOfFiles = scope.share(job.tasksOfFiles());
   }
 
-  /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
-  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles, Shared<int[]> tasksOfFiles) {}
+  /**
+   * Rows in order, with so many columns of the table.
+   *
+   * @param hasFiles whether the next column has the destination of a row; otherwise each task has one file
+   * @param placesOfFile the lower bits of a destination that do not belong to the number of the file
+   */
+  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles, int placesOfFile, Shared<int[]> tasksOfFiles) {}
 
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
     Shared<Destination> destination = scope.share(destinations, groupsOfPartitions);
     boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
     Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
-    Column packed = packed();
-    Column file = scope.call(new PositionFunctions.FileNumber(destination), packed, tieBreaker(hasTies));
-    Column place = scope.call(new PositionFunctions.Place(destination), packed, file);
+    Column found = scope.call(new PositionFunctions.RowDestination(destination), packed(), tieBreaker(hasTies));
+    int placesOfFile = destinations.get(0).placesOfFile();
     // Within one partition of the table its fields have one value each.
     boolean spansPartitions = job.groups().stream().anyMatch(group -> group.group().spansPartitions());
     int leading = spansPartitions ? 0 : order.partition().size();
     boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
     if (areOneFile && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
-      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false, tasksOfFiles);
+      return new Arranged(rows.sortWithinPartitions(found), rows.columns().length, false, placesOfFile, tasksOfFiles);
     }
     List<Column> columns = new ArrayList<>();
     Arrays.stream(rows.columns()).map(name -> rows.col(SparkInternals.quoted(name))).forEach(columns::add);
-    Column number = added(columns, file);
+    Column known = added(columns, found);
     List<Column> key = new ArrayList<>();
-    if (job.filesPerTask() > 1 && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
-      key.add(number);
+    if (job.filesPerTask() > 1 && leading < order.leadingOrders().size()) {
+      key.add(functions.shiftright(known, placesOfFile));
     }
     for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
       Column value = order.value(ordinal, scope);
       // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      Column known = ordinal < order.partition().size() ? added(columns, value) : value;
-      key.add(directed(known, order.leadingOrders().get(ordinal)));
+      Column leadingValue = ordinal < order.partition().size() ? added(columns, value) : value;
+      key.add(directed(leadingValue, order.leadingOrders().get(ordinal)));
     }
-    key.add(added(columns, place));
-    Dataset<Row> found = located.select(columns.toArray(Column[]::new));
-    Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
+    key.add(known);
+    Dataset<Row> selected = located.select(columns.toArray(Column[]::new));
+    Dataset<Row> routed = job.isInPlace() ? selected : routed(selected, known, placesOfFile);
     Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    return new Arranged(sorted, rows.columns().length, !areOneFile, tasksOfFiles);
+    return new Arranged(sorted, rows.columns().length, !areOneFile, placesOfFile, tasksOfFiles);
   }
 
   /** Rows that are alike in every clustering column are told apart by where they came from. */
@@ -82,10 +86,10 @@ final class RowArrangement {
     return hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
   }
 
-  private Dataset<Row> routed(Dataset<Row> rows, Column file) {
+  private Dataset<Row> routed(Dataset<Row> rows, Column destination, int placesOfFile) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
-    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(tasksOfFiles, hashedTo(partitions)), file));
+    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(tasksOfFiles, hashedTo(partitions), placesOfFile), destination));
   }
 
   /** By partition, a number that Spark's hash partitioning sends there: {@code floorMod(murmur3(number, 42), n)} on every line. */

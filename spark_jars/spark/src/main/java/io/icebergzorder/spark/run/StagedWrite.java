@@ -45,6 +45,7 @@ final class StagedWrite {
       int columns,
       List<StructField> furtherColumns,
       int fileField,
+      int placesOfFile,
       Shared<int[]> tasksOfFiles,
       AtomicReference<List<List<DataFile>>> written) {}
 
@@ -60,7 +61,7 @@ final class StagedWrite {
     List<StructField> furtherColumns = fields.subList(arranged.columns(), fields.size());
     int fileField = arranged.hasFiles() ? arranged.columns() : -1;
     AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
-    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, arranged.tasksOfFiles(), written);
+    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, arranged.placesOfFile(), arranged.tasksOfFiles(), written);
     SupportsWrite staged = (SupportsWrite) SparkInternals.stagedTable(table, scan.id());
     String name = SessionCatalog.register(new GroupTable(staged, job));
     try {
@@ -145,7 +146,7 @@ final class StagedWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
       job.scan.checkIsAllThatIsRead();
-      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.fileField, job.tasksOfFiles);
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.fileField, job.placesOfFile, job.tasksOfFiles);
     }
 
     @Override
