@@ -26,6 +26,7 @@ STAGES = [
     {"pyiceberg.partitions"},
     {"pyiceberg.listing"},
     {"pyiceberg.plan"},
+    {"pyiceberg.group_rewrite"},
     {"pyiceberg.run"},
     {"pyiceberg.reporting", "pyiceberg.rewrite"},
     {"pyiceberg.undo"},

@@ -19,6 +19,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.group_rewrite import RewriteContext, rewrite_group
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import select
@@ -26,7 +27,6 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, resolve
-from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
 from iceberg_zorder.rewrite.options import rewrite_options
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.sort.memory_budget import MemoryBudget

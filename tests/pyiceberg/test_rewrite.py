@@ -13,8 +13,8 @@ from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
-from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, run, sample
-from iceberg_zorder.pyiceberg.run import rewrite_group
+from iceberg_zorder.pyiceberg import RewritePlan, execute, group_rewrite, plan_rewrite, rewrite_data_files, sample
+from iceberg_zorder.pyiceberg.group_rewrite import rewrite_group
 from tests.present import present
 from tests.pyiceberg.committing import commit_files, on_disk, operations, position_deletes, summary_of
 from tests.pyiceberg.lake import data_files, equality_delete, local, table_of
@@ -129,7 +129,7 @@ class TestConflicts:
                 events.pop(0)()
             return files
 
-        monkeypatch.setattr(run, "rewrite_group", eventful)
+        monkeypatch.setattr(group_rewrite, "rewrite_group", eventful)
         return events
 
     def test_a_delete_has_the_group_rewritten_again(
@@ -288,7 +288,7 @@ class TestFailures:
                 raise OSError("disk on fire")
             return rewrite_group(context, group, layout)
 
-        monkeypatch.setattr(run, "rewrite_group", failing)
+        monkeypatch.setattr(group_rewrite, "rewrite_group", failing)
         result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
         assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
         assert rows(table) == before
@@ -353,7 +353,7 @@ class TestFailures:
             other.update_schema().delete_column("a").commit()
             return files
 
-        monkeypatch.setattr(run, "rewrite_group", eventful)
+        monkeypatch.setattr(group_rewrite, "rewrite_group", eventful)
         with pytest.raises(
             RewriteFailedError,
             match=r"because Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",

@@ -22,7 +22,7 @@ from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, Maintenanc
 from iceberg_zorder.maintain.notes import NOTES, Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg import group_rewrite as rewriting
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE, MARKERS
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
@@ -192,7 +192,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from iceberg_zorder.pyiceberg.commit import replacement
 from iceberg_zorder.pyiceberg.commit.snapshot import MARKERS
-from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg import group_rewrite as rewriting
 from iceberg_zorder.pyiceberg import compat
 from tests.pyiceberg.maintain.test_leases import policy_of, run
 module = {"data files": rewriting._GroupRewrite, "manifests": None}[sys.argv[2]]

@@ -25,7 +25,7 @@ from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.passes import run_pass
 from iceberg_zorder.pyiceberg import compat, rewrite_data_files
-from iceberg_zorder.pyiceberg import run as rewriting
+from iceberg_zorder.pyiceberg import group_rewrite as rewriting
 from iceberg_zorder.pyiceberg.commit import replacement
 from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations

@@ -11,8 +11,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg import rewrite_data_files, run
-from iceberg_zorder.pyiceberg.run import RewriteContext, rewrite_group
+from iceberg_zorder.pyiceberg import group_rewrite, rewrite_data_files, run
+from iceberg_zorder.pyiceberg.group_rewrite import RewriteContext, rewrite_group
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 from tests.pyiceberg.committing import BY_FILES, ids, on_disk
 from tests.pyiceberg.lake import table_of
@@ -41,7 +41,7 @@ class Observed:
         self._expected, self._reached = expected, threading.Event()
         self.threads: set[int] = set()
         self._lock = threading.Lock()
-        monkeypatch.setattr(run, "rewrite_group", self)
+        monkeypatch.setattr(group_rewrite, "rewrite_group", self)
 
     def __call__(self, context: RewriteContext, group: Any, layout: Any) -> Any:
         with self._lock:
