@@ -49,6 +49,11 @@ public final class Spark4Line implements SparkLine {
   }
 
   @Override
+  public List<LogicalPlan> subqueries(LogicalPlan plan) {
+    return SparkInternals.list(plan.subqueries(), LogicalPlan.class);
+  }
+
+  @Override
   public List<Attribute> output(LogicalPlan plan) {
     return SparkInternals.list(plan.output(), Attribute.class);
   }

@@ -179,6 +179,10 @@ public final class SparkInternals {
     return line().children(plan, LogicalPlan.class);
   }
 
+  public static List<LogicalPlan> subqueries(LogicalPlan plan) {
+    return line().subqueries(plan);
+  }
+
   public static List<Attribute> output(LogicalPlan plan) {
     return line().output(plan);
   }

@@ -32,6 +32,9 @@ public interface SparkLine {
   /** The children of an expression or a plan. */
   <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
 
+  /** The plans of the subqueries in a node's expressions. */
+  List<LogicalPlan> subqueries(LogicalPlan plan);
+
   List<Attribute> output(LogicalPlan plan);
 
   Expression withChildren(Expression expression, List<Expression> children);

@@ -2,22 +2,14 @@ package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashSet;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
-import org.apache.iceberg.BaseMetadataTable;
-import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
-import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
@@ -26,7 +18,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
-import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
@@ -45,9 +36,6 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   static final String SETTING = "spark.iceberg-zorder.join-pruning";
 
   private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
-  /** How many tables that are joined with each other take keys. */
-  private static final int MOST_TABLES = 5;
-
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
   private final transient SparkSession session;
@@ -96,72 +84,22 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && SparkInternals.planOfExecution(session).stream().noneMatch(SupportsSubquery.class::isInstance);
   }
 
-  /** Whether a node reads a table of Iceberg's. Subclasses (tables of staged rewrites among them) read in ways of their own. */
-  private static boolean isTable(LogicalPlan plan) {
-    return plan instanceof DataSourceV2Relation relation
-        && relation.table().getClass() == SparkTable.class
-        && !(((SparkTable) relation.table()).table() instanceof BaseMetadataTable);
-  }
-
   /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
   private static boolean isRecursive(LogicalPlan plan) {
     return plan.nodeName().equals("UnionLoopRef") || SparkInternals.children(plan).stream().anyMatch(JoinPruning::isRecursive);
   }
 
-  /**
-   * The tables that take keys: the largest of those that are joined, for each part of a union. Spark copies the plan that gives the keys
-   * into each scan that takes them, with the keys that it takes itself, so that each table more may double a plan.
-   */
-  private static Set<LogicalPlan> largest(List<List<LogicalPlan>> parts) {
-    Set<LogicalPlan> found = Collections.newSetFromMap(new IdentityHashMap<>());
-    for (List<LogicalPlan> tables : parts) {
-      long taking = tables.stream().filter(each -> !isTable(each)).count();
-      tables.stream()
-          .filter(JoinPruning::isTable)
-          .sorted(Comparator.comparingLong(JoinPruning::bytes).reversed())
-          .limit(Math.max(0, MOST_TABLES - taking))
-          .forEach(found::add);
-    }
-    return found;
-  }
-
-  /** The tables of a plan, for each part of a union. */
-  private static List<List<LogicalPlan>> parts(LogicalPlan plan) {
-    List<List<LogicalPlan>> parts = new ArrayList<>();
-    addTables(plan, newPart(parts), parts);
-    return parts;
-  }
-
-  private static void addTables(LogicalPlan plan, List<LogicalPlan> part, List<List<LogicalPlan>> parts) {
-    if (isTable(plan) || (plan instanceof DataSourceV2Relation relation && relation.table() instanceof StandIn.Marker)) {
-      part.add(plan);
-    }
-    for (LogicalPlan child : SparkInternals.children(plan)) {
-      addTables(child, plan instanceof Union ? newPart(parts) : part, parts);
-    }
-  }
-
-  private static List<LogicalPlan> newPart(List<List<LogicalPlan>> parts) {
-    parts.add(new ArrayList<>());
-    return parts.get(parts.size() - 1);
-  }
-
-  private static long bytes(LogicalPlan table) {
-    Snapshot snapshot = ((SparkTable) ((DataSourceV2Relation) table).table()).table().currentSnapshot();
-    return snapshot == null ? 0 : PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
-  }
-
-  private static Set<ExprId> partitionColumns(List<List<LogicalPlan>> parts) {
+  private static Set<ExprId> partitionColumns(List<LogicalPlan> tables) {
     Set<ExprId> found = new HashSet<>();
-    parts.stream().flatMap(List::stream).filter(JoinPruning::isTable).forEach(relation -> {
-      Table table = ((SparkTable) ((DataSourceV2Relation) relation).table()).table();
+    for (LogicalPlan relation : tables) {
+      Table table = JoinedTables.table(relation);
       Set<String> names =
           table.specs().values().stream()
               .flatMap(spec -> spec.fields().stream())
               .map(field -> table.schema().findColumnName(field.sourceId()))
               .collect(Collectors.toSet());
       SparkInternals.output(relation).stream().filter(each -> names.contains(each.name())).forEach(each -> found.add(each.exprId()));
-    });
+    }
     return found;
   }
 
@@ -177,10 +115,10 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      if (compared == null && isTable(plan)) {
-        List<List<LogicalPlan>> parts = parts(root);
-        compared = new ComparedColumns(root, partitionColumns(parts));
-        takers = isRecursive(root) ? Set.of() : largest(parts);
+      if (compared == null && JoinedTables.isTable(plan)) {
+        JoinedTables joined = new JoinedTables(root);
+        compared = new ComparedColumns(root, partitionColumns(joined.tables()));
+        takers = isRecursive(root) ? Set.of() : joined.takers();
       }
       return takers.contains(plan);
     }
