@@ -506,6 +506,15 @@ def test_recursive_queries_are_left_alone(star: SparkSession) -> None:
     assert query.count() == 11
 
 
+@pytest.mark.skipif(SPARK < (4, 1), reason="Spark has recursive queries from 4.1")
+def test_subqueries_of_recursive_queries_are_left_alone(star: SparkSession) -> None:
+    """Spark plans them apart from the query around them, and runs them again with each step."""
+    of_group = "SELECT t.i FROM lake.db.fact t JOIN lake.db.dim d ON t.i = d.i WHERE d.g = 3"
+    for condition in (f"n IN ({of_group})", f"EXISTS ({of_group} AND t.i = loop.n)"):
+        query = f"WITH RECURSIVE loop(n, step) AS (SELECT 2400, 0 UNION ALL SELECT n, step + 1 FROM loop WHERE step < 5 AND {condition})"
+        assert check(star, f"{query} SELECT * FROM loop").count() == 6
+
+
 def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None:
     query = check(
         star,

@@ -161,12 +161,8 @@ public final class SparkInternals {
     return execution(session).map(line()::scans).orElse(List.of());
   }
 
-  /** The query or statement that this thread is executing, as it was before Spark optimized it. */
-  public static Optional<LogicalPlan> planOfExecution(SparkSession session) {
-    return execution(session).map(QueryExecution::logical);
-  }
-
-  private static Optional<QueryExecution> execution(SparkSession session) {
+  /** The query or statement that this thread is executing. */
+  public static Optional<QueryExecution> execution(SparkSession session) {
     String id = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
     return Optional.ofNullable(id).map(each -> SQLExecution.getQueryExecution(Long.parseLong(each)));
   }

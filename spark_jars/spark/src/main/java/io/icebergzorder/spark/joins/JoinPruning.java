@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -81,12 +83,18 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     // Spark optimizes a subquery apart from its statement, and asks for the files that MERGE, UPDATE and DELETE have to rewrite by one.
     return !plan.isStreaming()
         && (isInsert || !(plan instanceof Command))
-        && SparkInternals.planOfExecution(session).stream().noneMatch(SupportsSubquery.class::isInstance);
+        && SparkInternals.execution(session).map(QueryExecution::logical).stream().noneMatch(SupportsSubquery.class::isInstance);
   }
 
-  /** Whether a query is recursive. Spark runs the optimized plan of its recursive part as a new query, in which keys do not resolve. */
+  /** Whether a plan is recursive, or that of the query around it. Spark runs the recursive part as a new query, in which keys do not resolve. */
+  private boolean isOfRecursiveQuery(LogicalPlan plan) {
+    return Stream.concat(Stream.of(plan), SparkInternals.execution(session).map(QueryExecution::analyzed).stream())
+        .anyMatch(JoinPruning::isRecursive);
+  }
+
   private static boolean isRecursive(LogicalPlan plan) {
-    return plan.nodeName().equals("UnionLoopRef") || SparkInternals.children(plan).stream().anyMatch(JoinPruning::isRecursive);
+    return plan.nodeName().equals("UnionLoopRef")
+        || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan).stream()).anyMatch(JoinPruning::isRecursive);
   }
 
   private static Set<ExprId> partitionColumns(List<LogicalPlan> tables) {
@@ -103,7 +111,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return found;
   }
 
-  private static final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
+  private final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
     // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
     private ComparedColumns compared;
@@ -118,7 +126,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       if (compared == null && JoinedTables.isTable(plan)) {
         JoinedTables joined = new JoinedTables(root);
         compared = new ComparedColumns(root, partitionColumns(joined.tables()));
-        takers = isRecursive(root) ? Set.of() : joined.takers();
+        takers = isOfRecursiveQuery(root) ? Set.of() : joined.takers();
       }
       return takers.contains(plan);
     }
