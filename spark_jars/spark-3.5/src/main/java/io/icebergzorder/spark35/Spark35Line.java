@@ -48,8 +48,8 @@ public final class Spark35Line implements SparkLine {
   }
 
   @Override
-  public List<LogicalPlan> subqueries(LogicalPlan plan) {
-    return SparkInternals.list(plan.subqueries(), LogicalPlan.class);
+  public List<Expression> expressionsWithSubqueries(LogicalPlan plan) {
+    return plan.subqueries().isEmpty() ? List.of() : SparkInternals.list(plan.expressions(), Expression.class);
   }
 
   @Override

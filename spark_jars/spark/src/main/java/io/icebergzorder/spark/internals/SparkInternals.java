@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.SnapshotRef;
@@ -20,6 +21,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -175,8 +178,18 @@ public final class SparkInternals {
     return line().children(plan, LogicalPlan.class);
   }
 
-  public static List<LogicalPlan> subqueries(LogicalPlan plan) {
-    return line().subqueries(plan);
+  /** The plans of the subqueries in a node's expressions, without those that Spark has added to hand on the keys of joins. */
+  public static Stream<LogicalPlan> subqueries(LogicalPlan plan) {
+    return line().expressionsWithSubqueries(plan).stream().flatMap(SparkInternals::subqueries);
+  }
+
+  private static Stream<LogicalPlan> subqueries(Expression expression) {
+    if (expression instanceof DynamicPruningSubquery) {
+      return Stream.empty();
+    }
+    Stream<LogicalPlan> own =
+        expression instanceof PlanExpression<?> subquery && subquery.plan() instanceof LogicalPlan plan ? Stream.of(plan) : Stream.empty();
+    return Stream.concat(own, children(expression).stream().flatMap(SparkInternals::subqueries));
   }
 
   public static List<Attribute> output(LogicalPlan plan) {

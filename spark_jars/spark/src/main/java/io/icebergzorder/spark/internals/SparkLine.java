@@ -32,8 +32,8 @@ public interface SparkLine {
   /** The children of an expression or a plan. */
   <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
 
-  /** The plans of the subqueries in a node's expressions. */
-  List<LogicalPlan> subqueries(LogicalPlan plan);
+  /** A node's expressions if they have subqueries; no expression otherwise. */
+  List<Expression> expressionsWithSubqueries(LogicalPlan plan);
 
   List<Attribute> output(LogicalPlan plan);
 

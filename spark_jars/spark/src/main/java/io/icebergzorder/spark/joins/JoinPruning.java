@@ -94,7 +94,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private static boolean isRecursive(LogicalPlan plan) {
     return plan.nodeName().equals("UnionLoopRef")
-        || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan).stream()).anyMatch(JoinPruning::isRecursive);
+        || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(JoinPruning::isRecursive);
   }
 
   private static Set<ExprId> partitionColumns(List<LogicalPlan> tables) {

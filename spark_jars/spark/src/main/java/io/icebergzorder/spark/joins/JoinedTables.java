@@ -25,13 +25,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  * The tables of a plan and of its subqueries, and the ways in which they are joined.
  *
  * <p>Spark copies the plan that gives the keys into each scan that takes them, with the keys that it takes itself. So each further join may
- * double a plan, and a join with a union copies it into each part.
+ * double a plan, and a join with a union copies one into each part.
  */
 final class JoinedTables {
-  /** How many times as large a plan may become. */
-  private static final double MOST_GROWTH = 32;
+  /** How many times as large a plan may become: eight that are joined in a line, of which five take keys, grow to nine times their size. */
+  private static final double MOST_GROWTH = 10;
 
   private final Node root;
+  private int leaves;
   private final List<LogicalPlan> tables = new ArrayList<>();
 
   /** A table, or a node of the plan with tables below it. {@code takes} are tables that a subquery, planned before, offered to Spark. */
@@ -61,13 +62,13 @@ final class JoinedTables {
   Set<LogicalPlan> takers() {
     Set<LogicalPlan> takers = Collections.newSetFromMap(new IdentityHashMap<>());
     takers.addAll(tables);
-    if (root == null || growth(root, takers) <= MOST_GROWTH) {
+    if (root == null || isSmall(takers)) {
       return takers;
     }
     takers.clear();
     for (LogicalPlan each : tables.stream().sorted(Comparator.comparingLong(JoinedTables::bytes).reversed()).toList()) {
       takers.add(each);
-      if (growth(root, takers) > MOST_GROWTH) {
+      if (!isSmall(takers)) {
         takers.remove(each);
       }
     }
@@ -78,13 +79,15 @@ final class JoinedTables {
   private Node node(LogicalPlan plan) {
     if (isTable(plan)) {
       tables.add(plan);
+      leaves++;
       return new Node(plan, false, false, List.of());
     }
     if (takesKeys(plan)) {
+      leaves++;
       return new Node(plan, true, false, List.of());
     }
     List<Node> below =
-        Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan).stream())
+        Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan))
             .map(this::node)
             .filter(Objects::nonNull)
             .toList();
@@ -99,21 +102,24 @@ final class JoinedTables {
             && ((SupportsRuntimeV2Filtering) read.scan()).filterAttributes().length > 0;
   }
 
-  /** How many times as large Spark makes a plan of a line of joins. */
-  private static double growth(Node node, Set<LogicalPlan> takers) {
+  private boolean isSmall(Set<LogicalPlan> takers) {
+    return size(root, takers).tables <= MOST_GROWTH * leaves;
+  }
+
+  /** The size of a plan in tables, copies included, and how many of its tables take keys of a join with another plan. */
+  private record Size(double tables, double takers) {}
+
+  private static Size size(Node node, Set<LogicalPlan> takers) {
     if (node.table != null) {
-      return node.takes || takers.contains(node.table) ? 2 : 1;
+      return new Size(1, node.takes || takers.contains(node.table) ? 1 : 0);
     }
-    double product = 1;
-    double largest = 1;
-    int taking = 0;
-    for (Node each : node.below) {
-      double growth = growth(each, takers);
-      product *= growth;
-      largest = Math.max(largest, growth);
-      taking += growth > 1 ? 1 : 0;
+    Size all = new Size(0, 0);
+    for (Node below : node.below) {
+      Size each = size(below, takers);
+      double copies = node.isUnion ? 0 : Math.max(all.takers * each.tables, each.takers * all.tables);
+      all = new Size(all.tables + each.tables + copies, all.takers + each.takers);
     }
-    return node.isUnion ? largest * (1 + Math.max(1, taking)) / 2 : product;
+    return all;
   }
 
   private static long bytes(LogicalPlan table) {
