@@ -8,7 +8,7 @@ a *time-ordered* one are narrow in the first column.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -27,7 +27,7 @@ from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import planning_cost
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.branch_history import rewrite_budget
+from iceberg_zorder.select.branch_history import SETTLED_FROM, rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread
 
 PAGE = Path("docs/benchmarks/large-tables.md")
@@ -386,12 +386,14 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
     is_written[len(way.after(groups).sizes) - written : len(way.after(groups).sizes)] = True
     added = [SIZE, *(each.sizes.sum() for each in way.new[:groups]), *[_APPENDED * SIZE] * appends]
     operations = ["append", *["replace"] * groups, *["append"] * appends]
+    total = {"total-files-size": str(int(files.sizes.sum()))}
     snapshots = [
-        SnapshotFacts(
-            number, 0, operation, {"added-files-size": str(int(size)), "total-files-size": str(int(files.sizes.sum()))}
-        )
+        SnapshotFacts(number, 0, operation, {"added-files-size": str(int(size)), **total})
         for number, (operation, size) in enumerate(zip(operations, added, strict=True))
     ]
+    if groups == len(way.new):
+        last = snapshots[groups]
+        snapshots[groups] = replace(last, summary={**last.summary, SETTLED_FROM: "0"})
     budget = rewrite_budget(dict.fromkeys(range(1, groups + 1), "rewrite"), snapshots)
     states = np.full(len(files.sizes), VALUE, np.uint8)
     lower, upper = (

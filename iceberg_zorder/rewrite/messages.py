@@ -14,8 +14,8 @@ from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 COLUMNS, QUERIES = "columns", "queries"
 """The sets that scan fractions are averaged over."""
 NOT_IN_PLAN = "not-in-plan"
-WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
-"""Codes of files that a later rewrite by the same request may take."""
+WAITING = ("max-files-to-rewrite", NOT_IN_PLAN)
+"""Codes of files without which a rewrite is not finished: a later one by the same request goes on with them."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ REQUEST = "zorder.request"
 REWRITE_ID = "zorder.rewrite-id"
 """Summary key: the id of the rewrite, common to its commits and its file names."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
-"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot."""
+"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot, or :data:`YOUNG_WAIT`."""
+YOUNG_WAIT = "none"
+"""The value of :data:`SETTLED_FROM` if the completed plan left files that were too young."""
 
 # Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(
@@ -121,30 +123,38 @@ def rewrites_to(snapshots: Iterable[SnapshotFacts], target: int) -> dict[int, st
 def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
     """Return the bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten.
 
-    Both are counted from the oldest rewrite of at least half of the table; without one there is no cap. One of the 17
-    bytes is the first rewrite of an added byte. ``snapshots`` are those of the branch, oldest first; ``like`` has the
-    snapshots of rewrites by the same columns and workload.
+    Commits of one request up to its end marker (:data:`SETTLED_FROM`) are one rewrite, also if calls were killed. Both
+    sums begin with the call that ended the oldest rewrite of at least half of the table; without one there is no cap.
+    One of the 17 bytes is the first rewrite of an added byte. ``snapshots`` are those of the branch, oldest first;
+    ``like`` has the snapshots of rewrites by the same columns and workload.
 
     Examples
     --------
     >>> facts = (("replace", "900"), ("append", "10"), ("replace", "70"), ("append", "10"), ("replace", "5"))
-    >>> snapshots = [SnapshotFacts(at, 0, op, {"added-files-size": size}) for at, (op, size) in enumerate(facts)]
+    >>> ended = {SETTLED_FROM: "7"}
+    >>> snapshots = [
+    ...     SnapshotFacts(at, 0, op, {"added-files-size": size, **(ended if op == "replace" else {})})
+    ...     for at, (op, size) in enumerate(facts)
+    ... ]
     >>> rewrite_budget({0: "a", 2: "b"}, snapshots), rewrite_budget({}, snapshots)
     (270, 9223372036854775807)
     """
     total = snapshots[-1].count(_TOTAL) if snapshots else 0
-    sizes: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()  # by request, since its last end marker
     for each in snapshots:
         if each.snapshot_id in like:
-            sizes[like[each.snapshot_id]] += each.count(_ADDED)
-    oldest = next((rewrite for rewrite, size in sizes.items() if 2 * size >= total), None)
-    if oldest is None:
+            request = each.summary.get(REQUEST, "")
+            sizes[request] += each.count(_ADDED)
+            if SETTLED_FROM in each.summary and 2 * sizes.pop(request) >= total:
+                first = like[each.snapshot_id]
+                break
+    else:
         return NO_CAP
     budget = 0
-    for each in dropwhile(lambda each: like.get(each.snapshot_id) != oldest, snapshots):
+    for each in dropwhile(lambda each: like.get(each.snapshot_id) != first, snapshots):
         if each.operation != REPLACE:
             budget += _BYTES_PER_NEW_BYTE * each.count(_ADDED)
-        elif like.get(each.snapshot_id, oldest) != oldest:
+        elif like.get(each.snapshot_id, first) != first:
             budget -= each.count(_ADDED)
     return max(0, budget)
 

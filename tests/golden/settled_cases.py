@@ -89,19 +89,27 @@ _SMALL: list[tuple[list[int], list[str | None]]] = [
     ([2**53, 2**53 + 1, 1], [None, "1", None]),
 ]
 _SIZES = "added-files-size"
+_TOTAL = "total-files-size"
+_END = {bh.SETTLED_FROM: "1"}
 _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "no rewrite": ({}, [(1, {_SIZES: "5", _OPERATION: "append"})]),
-    "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5"})]),
+    "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5", **_END})]),
+    "killed": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5"})]),
     "less than came": (
         {2: "a", 4: "b"},
-        [(2, {_SIZES: "900"}), (3, {_SIZES: "100", _OPERATION: "overwrite"}), (4, {_SIZES: "90"}), (5, {_SIZES: "7"})],
+        [
+            (2, {_SIZES: "900", **_END}),
+            (3, {_SIZES: "100", _OPERATION: "overwrite"}),
+            (4, {_SIZES: "90"}),
+            (5, {_SIZES: "7"}),
+        ],
     ),
     "in parts, of which one copied": (
         {2: "a", 4: "a", 6: "b"},
         [
             (2, {_SIZES: "900"}),
             (3, {_SIZES: "100", _OPERATION: "append"}),
-            (4, {_SIZES: "900"}),
+            (4, {_SIZES: "900", **_END}),
             (5, {_OPERATION: "append"}),
             (6, {_SIZES: "1600"}),
         ],
@@ -109,14 +117,36 @@ _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "the first one of a part": (
         {2: "a", 3: "b", 5: "c"},
         [
-            (2, {_SIZES: "499"}),
-            (3, {_SIZES: "500"}),
+            (2, {_SIZES: "499", **_END}),
+            (3, {_SIZES: "500", **_END}),
             (4, {_SIZES: "10", _OPERATION: "append"}),
-            (5, {_SIZES: "20", "total-files-size": "1000"}),
+            (5, {_SIZES: "20", _TOTAL: "1000"}),
         ],
     ),
-    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", "total-files-size": "1000"})]),
-    "spent": ({2: "a", 4: "b"}, [(2, {}), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
+    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", _TOTAL: "1000", **_END})]),
+    "spent": ({2: "a", 4: "b"}, [(2, _END), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
+    "killed and ended by the next": (
+        {1: "a", 3: "b", 4: "b"},
+        [
+            (1, {_SIZES: "600"}),
+            (2, {_SIZES: "10", _OPERATION: "append"}),
+            (3, {_SIZES: "200"}),
+            (4, {_SIZES: "210", **_END}),
+            (5, {_SIZES: "20", _OPERATION: "append", _TOTAL: "1030"}),
+        ],
+    ),
+    "killed twice, of different requests": (
+        {1: "a", 2: "b", 3: "c"},
+        [
+            (1, {_SIZES: "300", bh.REQUEST: "1f"}),
+            (2, {_SIZES: "300", bh.REQUEST: "2e"}),
+            (3, {_SIZES: "199", _TOTAL: "1000", bh.REQUEST: "2e", **_END}),
+        ],
+    ),
+    "only young files wait": (
+        {1: "a"},
+        [(1, {_SIZES: "900", bh.SETTLED_FROM: bh.YOUNG_WAIT}), (2, {_SIZES: "1", _OPERATION: "append"})],
+    ),
 }
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
 

@@ -24,6 +24,7 @@ from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_t
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.options import SPILL_DIRECTORY
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
+from iceberg_zorder.select.branch_history import YOUNG_WAIT
 from iceberg_zorder.workload.workload_option import is_inline, workload_queries
 
 VERSION = 1
@@ -72,9 +73,12 @@ class RewritePlan:
     rest: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether no file is left for a later rewrite by the same request."""
-        return not any(why.code in WAITING for each in self.left for why in each.reasons)
+    def end_marker(self) -> str | None:
+        """What the last commit writes as ``zorder.settled-from-snapshot-id``; None if the plan is not all there is."""
+        codes = {why.code for each in self.left for why in each.reasons}
+        if not codes.isdisjoint(WAITING):
+            return None
+        return YOUNG_WAIT if "young" in codes else str(self.snapshot_id)
 
     @property
     def left_tasks(self) -> list[DataFileTask]:

@@ -98,7 +98,7 @@ class SettledGoldenTest {
   @Test
   void budgetsAreTheSame() throws IOException {
     JsonNode budgets = GoldenTest.read(GoldenTest.SETTLED).get("budgets");
-    assertEquals(7, budgets.size());
+    assertEquals(11, budgets.size());
     for (JsonNode golden : budgets) {
       List<SnapshotFacts> snapshots = new ArrayList<>();
       golden.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));

@@ -22,8 +22,11 @@ public record UnchangedSince(Set<Long> newer, Map<Long, String> runs) {
   /** Summary key: the id of the rewrite, common to its commits. */
   public static final String REWRITE_ID = "zorder.rewrite-id";
 
-  /** Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot. */
+  /** Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot, or {@link #YOUNG_WAIT}. */
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
+
+  /** The value of {@link #SETTLED_FROM} if the completed plan left files that were too young. */
+  public static final String YOUNG_WAIT = "none";
 
   /**
    * Returns the rewrites by a request on a branch.
