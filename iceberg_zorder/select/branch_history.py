@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ YOUNG_WAIT = "none"
 
 # Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(
-    "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|"
+    "dry-run|max-concurrent-file-group-rewrites|max-file-group-size-bytes|max-files-to-rewrite|memory-limit-bytes|"
     "min-age-seconds|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|"
     "spill-directory|use-starting-sequence-number"
 )
@@ -70,10 +70,11 @@ def workload_of(commit: SnapshotFacts) -> str:
 
 @dataclass(frozen=True)
 class UnchangedSince:
-    """The partitions that are unchanged since rewrites by a request."""
+    """What is unchanged since rewrites by a request: whole partitions, and the files of an unfinished rewrite."""
 
     newer: frozenset[int] | None  # snapshots that the newest rewrite did not see; None if it was incomplete
     runs: Mapping[int, str]  # the rewrite of each of their snapshots
+    unfinished: frozenset[int] = frozenset()  # those of their snapshots that no end marker follows
 
     @staticmethod
     def rewrites_by(request: str, snapshots: Sequence[SnapshotFacts]) -> UnchangedSince | None:
@@ -86,13 +87,16 @@ class UnchangedSince:
         }
         if not runs:
             return None
+        newest_first = (each for each in reversed(snapshots) if each.snapshot_id in runs)
+        open_ = takewhile(lambda each: SETTLED_FROM not in each.summary, newest_first)
+        unfinished = frozenset(each.snapshot_id for each in open_)
         ids, last = [str(each.snapshot_id) for each in snapshots], [*runs][-1]
         planned_on = snapshots[ids.index(str(last))].summary.get(SETTLED_FROM)
         if planned_on not in ids:
-            return UnchangedSince(None, runs)
+            return UnchangedSince(None, runs, unfinished)
         newer = (each.snapshot_id for each in snapshots[ids.index(planned_on) + 1 :])
         # With partial progress, a rewrite has several commits.
-        return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
+        return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs, unfinished)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
         """Return whether one rewrite wrote all files of a partition, or the newest one saw or wrote them all.

@@ -16,6 +16,7 @@ _KEYS: tuple[dict[str, Any], ...] = (
             "max-scan-ratio": "1.1",
             "column-weights": "a=3,`\U0001f600`=2",
             "rewrite-all": "true",
+            "max-file-group-size-bytes": "1",
             "cuts": "even",
         },
         "properties": {
@@ -60,6 +61,11 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
         (3, {}),
         (4, {**_RUN, bh.REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
     ],
+    "killed": [(1, {}), (2, _PART), (3, {})],
+    "killed after an end": [(1, _RUN), (2, {}), (3, _PART), (4, _PART)],
+    "killed, and ended by the next": [(1, {}), (2, _PART), (3, {}), (4, {**_RUN, bh.REWRITE_ID: "02"})],
+    "killed, and young files wait after the next": [(1, {}), (2, _PART), (3, {**_RUN, bh.SETTLED_FROM: bh.YOUNG_WAIT})],
+    "killed, and another killed": [(1, {}), (2, _PART), (3, {bh.REQUEST: "2e"}), (4, {})],
     "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, bh.SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
 }
 
@@ -181,6 +187,7 @@ def settled_document() -> dict[str, Any]:
                 "name": name,
                 "snapshots": [_as_json(_snapshot(each)) for each in history],
                 "settled": _settled(history),
+                "unfinished": _unfinished(history),
             }
             for name, history in _HISTORIES.items()
         ],
@@ -190,6 +197,11 @@ def settled_document() -> dict[str, Any]:
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
     unchanged = bh.UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
     return None if unchanged is None else [unchanged.covers(partition) for partition in _PARTITIONS]
+
+
+def _unfinished(history: list[tuple[int, dict[str, str]]]) -> list[int] | None:
+    unchanged = bh.UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
+    return None if unchanged is None else sorted(unchanged.unfinished)
 
 
 def _as_json(each: SnapshotFacts) -> dict[str, Any]:

@@ -308,7 +308,25 @@ class Selector:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
-        """Choose among the data files of a partition by sizes and deletes, and by gain if that is known."""
+        """Choose among the data files of a partition that no unfinished rewrite by the same request has written.
+
+        If none of these is chosen, the rewrite has nothing left to do in this partition: choose among all. A partition
+        that is one file group is rewritten by one commit, so nothing of it is left to do either.
+        """
+        unfinished = self._unchanged.unfinished if self._unchanged and self._exceeded(files.tasks) else ()
+        written, others = _divided(
+            files.tasks, lambda task: task.added_by in unfinished and not self._rules.must_rewrite(task)
+        )
+        if written and others:
+            left = len(self._left)
+            if chosen := self._choose_among(replace(files, tasks=others), rows):
+                self._leave(files, written, Reason("already-written"))
+                return chosen
+            del self._left[left:]
+        return self._choose_among(files, rows)
+
+    def _choose_among(self, files: FileGroup, rows: int) -> list[FileGroup]:
+        """Choose among data files of a partition by sizes and deletes, and by gain if that is known."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = self._goes_by_gain
         if is_by_gain and self._are_of_new_spec(files):
@@ -396,19 +414,24 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
+    def _exceeded(self, tasks: Sequence[DataFileTask]) -> dict[str, int]:
+        """Return the options ``max-file-group-*`` that data files exceed, with their values."""
+        most = {
+            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(tasks)),
+            "max_file_group_input_files": (self._options.max_file_group_input_files, len(tasks)),
+        }
+        return {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+
     def _cut(self, files: FileGroup) -> list[FileGroup]:
         """Split a file group that exceeds the options ``max-file-group-*``; by default none does."""
-        most = {
-            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
-            "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
-        }
-        above = {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+        above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        size, count = (NO_CAP if bound is None else bound for bound, _ in most.values())
-        groups = cut_groups(arrays, size, count, request.kept, request.weights)
+        size = self._options.max_file_group_size
+        most = NO_CAP if size is None else size, self._options.max_file_group_input_files
+        groups = cut_groups(arrays, *most, request.kept, request.weights)
         cuts = [
             Reason("split-group", {"number": number, "of": len(groups), **above})
             for number in range(1, len(groups) + 1)

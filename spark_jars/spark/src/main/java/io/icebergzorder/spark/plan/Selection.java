@@ -168,7 +168,8 @@ public final class Selection {
         mayLeave
             ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
-    Predicate<List<FileScanTask>> isSettled = mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
+    RewriteHistory.Unchanged unchanged =
+        mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : RewriteHistory.Unchanged.NOTHING;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -178,7 +179,7 @@ public final class Selection {
       List<FileScanTask> counted = only(files, Predicate.not(FileScope::hasNoRows));
       leave(only(counted, isYounger), whyYoung);
       List<FileScanTask> old = only(counted, isYounger.negate());
-      if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::mustRewrite)) {
+      if (!old.isEmpty() && unchanged.covers(old) && old.stream().noneMatch(rules::mustRewrite)) {
         settled.add(old);
       } else if (!old.isEmpty()) {
         others.add(old);
@@ -192,9 +193,13 @@ public final class Selection {
     List<Files> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : like.budget();
     for (int place = 0; place < rows.length; place++) {
-      for (Files files : judged(others.get(place), like.rewriteOf(), rows[place], budget)) {
-        budget -= Math.min(budget, files.size());
-        chosen.addAll(parts(files));
+      List<FileScanTask> files = others.get(place);
+      // A partition that is one file group is rewritten by one commit, so nothing of it is left to do.
+      List<FileScanTask> written =
+          exceeded(files).isEmpty() ? List.of() : only(files, file -> unchanged.isWritten(file) && !rules.mustRewrite(file));
+      for (Files group : judged(files, written, like.rewriteOf(), rows[place], budget)) {
+        budget -= Math.min(budget, group.size());
+        chosen.addAll(parts(group));
       }
     }
     return limited(chosen);
@@ -245,7 +250,25 @@ public final class Selection {
     return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
   }
 
-  /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
+  /**
+   * Chooses among the data files of a partition that no unfinished rewrite by the same request has written. If none of these is chosen, the
+   * rewrite has nothing left to do in this partition: chooses among all.
+   */
+  private List<Files> judged(
+      List<FileScanTask> files, List<FileScanTask> written, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
+    if (!written.isEmpty() && written.size() < files.size()) {
+      int before = left.size();
+      List<Files> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), rewriteOf, rows, budget);
+      if (!chosen.isEmpty()) {
+        leave(written, Reason.of(Reason.ALREADY_WRITTEN));
+        return chosen;
+      }
+      left.subList(before, left.size()).clear();
+    }
+    return judged(files, rewriteOf, rows, budget);
+  }
+
+  /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
   private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
     boolean isByGain = !isBySize && areOfNewSpec(files);
@@ -314,15 +337,21 @@ public final class Selection {
         spec.workload().map(workload -> workload.asked(asked)));
   }
 
-  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
-  private List<Files> parts(Files group) {
+  /** The options {@code max-file-group-*} that data files exceed. */
+  private Map<String, Object> exceeded(List<FileScanTask> files) {
     Map<String, Object> above = new LinkedHashMap<>();
-    if (group.size() > rules.maxGroupBytes) {
+    if (size(files) > rules.maxGroupBytes) {
       above.put("max_file_group_size_bytes", rules.maxGroupBytes);
     }
-    if (group.tasks.size() > rules.maxGroupFiles) {
+    if (files.size() > rules.maxGroupFiles) {
       above.put("max_file_group_input_files", rules.maxGroupFiles);
     }
+    return above;
+  }
+
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
+  private List<Files> parts(Files group) {
+    Map<String, Object> above = exceeded(group.tasks);
     if (group.tasks.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
