@@ -1,4 +1,4 @@
-"""Split file groups that are too large: halve each in the column in which the fewest bytes span the cut."""
+"""Split file groups that are too large: cut each in the column in which the fewest bytes span the cut."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def cut_groups(
 ) -> list[npt.NDArray[np.int64]]:
     """Cut files into groups of so much at most, a larger file being one by itself; returns places, ascending.
 
-    For each column, ``kept`` is what new lower/upper bounds keep of a key, and ``weights`` what it counts: columns of
-    weight 0 are not cut in.
+    A part that needs n groups is cut where n // 2 of them end, so that 10 TiB at 1 TiB are 10 groups, and not 16 as by
+    halves. For each column, ``kept`` is what new lower/upper bounds keep of a key, and ``weights`` what it counts:
+    columns of weight 0 are not cut in.
 
     Examples
     --------
@@ -36,19 +37,23 @@ def cut_groups(
     found, parts = [], [np.arange(files.count)]
     while parts:
         part = parts.pop()
-        if len(part) < 2 or (len(part) <= most_files and files.sizes[part].sum() <= most_bytes):
+        size = int(files.sizes[part].sum())
+        count = max(-(-size // most_bytes), -(-len(part) // most_files))
+        if len(part) < 2 or count < 2:
             found.append(part)
         else:
-            _, first, second = min((_halves(part, files.sizes, *ends) for ends in columns), key=lambda cut: cut[0])
+            # Divided first: the product would overflow in Java.
+            cuts = (_cut(part, files.sizes, size // count * (count // 2), *ends) for ends in columns)
+            _, first, second = min(cuts, key=lambda cut: cut[0])
             parts += [second, first]
     return found
 
 
-def _halves(part: _Array, sizes: _Array, lower: _Array, upper: _Array) -> tuple[int, _Array, _Array]:
-    """Halve two files or more by bytes, in the order of their middles; returns the bytes that span the place, too."""
+def _cut(part: _Array, sizes: _Array, size: int, lower: _Array, upper: _Array) -> tuple[int, _Array, _Array]:
+    """Cut two files or more after about ``size`` bytes, by their middles; also returns the bytes that span the cut."""
     order = part[np.argsort(lower[part] + upper[part], kind="stable")]
     ends = np.cumsum(sizes[order])
-    count = 1 + int(np.argmin(np.abs(2 * ends[:-1] - ends[-1])))
+    count = 1 + int(np.argmin(np.abs(ends[:-1] - size)))
     place = int((lower + upper)[order[count - 1 : count + 1]].sum())
     spanning = sizes[part][(4 * lower[part] < place) & (place < 4 * upper[part])]
     return int(spanning.sum()), np.sort(order[:count]), np.sort(order[count:])

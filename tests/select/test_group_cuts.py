@@ -77,6 +77,12 @@ def test_files_that_all_span_are_halved() -> None:
     assert groups_of([((0, 40), (0, 40), 50)] * 8, 200) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7, 10, 16])
+def test_groups_are_as_few_as_the_bound_allows(groups: int) -> None:
+    files: list[tuple[Extent, Extent, int]] = [((place, place), (0, 40), 10) for place in range(20 * groups)]
+    assert [len(group) for group in groups_of(files, 200, most=1_000)] == [20] * groups
+
+
 def test_a_cut_is_where_the_fewest_bytes_span() -> None:
     # In a, one file spans the middle; in b, all do.
     files: list[tuple[Extent, Extent, int]] = [((0, 10), (0, 40), 50)] * 3

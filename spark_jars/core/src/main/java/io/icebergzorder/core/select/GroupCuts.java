@@ -12,12 +12,13 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Splits file groups that are too large: halves each in the column in which the fewest bytes span the cut. */
+/** Splits file groups that are too large: cuts each in the column in which the fewest bytes span the cut. */
 public final class GroupCuts {
   private GroupCuts() {}
 
   /**
-   * Cuts files into file groups.
+   * Cuts files into file groups. A part that needs n groups is cut where n / 2 of them end, so that 10 TiB at 1 TiB are 10 groups; halves
+   * would be 16.
    *
    * @param files the files, at least one
    * @param mostBytes the bytes that a group may have, at least 1; a larger file is a group by itself
@@ -41,11 +42,14 @@ public final class GroupCuts {
     Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
     while (!parts.isEmpty()) {
       int[] part = parts.pop();
-      if (part.length < 2 || part.length <= mostFiles && Arrays.stream(part).mapToLong(file -> sizes[file]).sum() <= mostBytes) {
+      long size = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
+      long count = Math.max((size - 1) / mostBytes, (part.length - 1) / mostFiles) + 1;
+      if (part.length < 2 || count < 2) {
         found.add(part);
       } else {
-        Halves cut =
-            columns.stream().map(column -> column.halves(part, sizes)).min(Comparator.comparingLong(Halves::spanning)).orElseThrow();
+        // Divided first: the product would overflow.
+        long first = size / count * (count / 2);
+        Cut cut = columns.stream().map(column -> column.cut(part, sizes, first)).min(Comparator.comparingLong(Cut::spanning)).orElseThrow();
         parts.push(cut.second);
         parts.push(cut.first);
       }
@@ -54,7 +58,7 @@ public final class GroupCuts {
   }
 
   /** Two parts, and the bytes of the files that span the place between them. */
-  private record Halves(long spanning, int[] first, int[] second) {}
+  private record Cut(long spanning, int[] first, int[] second) {}
 
   /** The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything. */
   private record Extents(long[] lower, long[] upper) {
@@ -74,24 +78,23 @@ public final class GroupCuts {
       return new Extents(lower, upper);
     }
 
-    /** Halves two files or more by bytes, in the order of their middles. */
-    Halves halves(int[] part, long[] sizes) {
+    /** Cuts two files or more after about {@code size} bytes, in the order of their middles. */
+    Cut cut(int[] part, long[] sizes, long size) {
       int[] order = Arrays.stream(part).boxed().sorted(Comparator.comparingLong(this::middle)).mapToInt(Integer::intValue).toArray();
-      long all = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
       int count = 0;
       long uneven = Long.MAX_VALUE;
       long before = 0;
       for (int place = 1; place < order.length; place++) {
         before += sizes[order[place - 1]];
-        if (Math.abs(2 * before - all) < uneven) {
-          uneven = Math.abs(2 * before - all);
+        if (Math.abs(before - size) < uneven) {
+          uneven = Math.abs(before - size);
           count = place;
         }
       }
       // Four times the rank, so that it is a whole number.
       long at = middle(order[count - 1]) + middle(order[count]);
       long spanning = Arrays.stream(part).filter(file -> 4 * lower[file] < at && at < 4 * upper[file]).mapToLong(file -> sizes[file]).sum();
-      return new Halves(
+      return new Cut(
           spanning, Arrays.stream(order, 0, count).sorted().toArray(), Arrays.stream(order, count, order.length).sorted().toArray());
     }
 
