@@ -420,17 +420,16 @@ class Selector:
             "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(tasks)),
             "max_file_group_input_files": (self._options.max_file_group_input_files, len(tasks)),
         }
-        return {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+        return {name: bound for name, (bound, size) in most.items() if size > bound}
 
     def _cut(self, files: FileGroup) -> list[FileGroup]:
-        """Split a file group that exceeds the options ``max-file-group-*``; by default none does."""
+        """Split a file group that exceeds the options ``max-file-group-*``."""
         above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
         tasks = sorted(files.tasks, key=_path)
         arrays, request = self._described(tasks)
-        size = self._options.max_file_group_size
-        most = NO_CAP if size is None else size, self._options.max_file_group_input_files
+        most = self._options.max_file_group_size, self._options.max_file_group_input_files
         groups = cut_groups(arrays, *most, request.kept, request.weights)
         cuts = [
             Reason("split-group", {"number": number, "of": len(groups), **above})

@@ -1,6 +1,7 @@
 """File groups that ``max-file-group-size-bytes`` and ``max-file-group-input-files`` cut: what is committed by itself, and what is told of it."""
 
 import numpy as np
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
@@ -47,6 +48,20 @@ def test_groups_have_no_more_files_than_the_option_says(catalog: SqlCatalog) -> 
     both = {**options, "max-file-group-size-bytes": bytes_of(table) // 8}
     assert "split by max-file-group-size-bytes" in plan_rewrite(table, "a, b", options=both).groups[0].reason
     assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 16
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_by_default_groups_have_one_tebibyte_at_most(catalog: SqlCatalog, partial: bool) -> None:
+    table = catalog.create_table("db.large", LONGS)
+    with one_commit(table) as commit:
+        for number in range(9):
+            commit.append(longs(a=np.arange(9), b=np.full(9, number)))
+            commit.files[-1]._data[5] = 400 * 1024**3
+            assert commit.files[-1].file_size_in_bytes == 400 * 1024**3
+    options = {"rewrite-all": True, "partial-progress.enabled": partial}
+    found = plan_rewrite(table, "a, b", options=options).groups
+    assert sorted(len(group.tasks) for group in found) == [1, 2, 2, 2, 2]
+    assert found[0].reason == ("rewrite-all is true; part 1 of 5, split by max-file-group-size-bytes 1,099,511,627,776")
 
 
 def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: SqlCatalog) -> None:

@@ -349,7 +349,7 @@ public final class Selection {
     return above;
   }
 
-  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}. */
   private List<Files> parts(Files group) {
     Map<String, Object> above = exceeded(group.tasks);
     if (group.tasks.size() < 2 || above.isEmpty()) {
