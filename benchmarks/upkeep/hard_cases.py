@@ -204,7 +204,8 @@ def _rewritten(
     if not chosen:
         return [], []
     bound = files.bytes if case.group is None else case.group * case.target
-    parts = cut_groups(_described(chosen), bound, len(chosen), request.kept, request.weights)
+    groups = cut_groups(_described(chosen), np.arange(len(chosen)), bound, len(chosen), request.kept, request.weights)
+    parts = [places for places, _ in groups]
     return chosen, [
         new
         for part in parts

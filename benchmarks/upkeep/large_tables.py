@@ -52,7 +52,7 @@ _WAYS = (
     "is no order of time. Sizes are those of a group's files. With one tree, boxes are the same in all groups.",
     "*Then equal boxes are merged*: a task merges the files of one box, without a shuffle.",
     "*Then groups along narrow columns*: a second rewrite of everything. Its groups of 1 TiB are cut as "
-    "`max-file-group-size-bytes` cuts them, but into n equal parts and not by halves.",
+    "`max-file-group-size-bytes` cuts them.",
     "*Groups along time*: the same cuts in the first pass. *Weights by extent*: each column's weight is the share of "
     "the table that the group spans in that column.",
     "*Then the same, with 2% of appended files*: the second pass comes after an append of files that span everything.",
@@ -220,7 +220,7 @@ class Pass(NamedTuple):
 def groups_of(files: Boxes, most: int) -> list[_Integers]:
     """Cut files into as few groups of about ``most`` bytes as possible, in the columns that the fewest bytes span.
 
-    It is :func:`.cut_groups` but for one thing: a part of n groups is cut at n/2 groups, rounded down, and not halved.
+    It is :func:`.cut_groups`, but a part keeps its number of groups, although its files may be a little too large.
     """
     found, parts = list[_Integers](), [(np.arange(len(files.sizes)), -int(-files.sizes.sum() // most))]
     while parts:

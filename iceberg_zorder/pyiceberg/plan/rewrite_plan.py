@@ -270,6 +270,7 @@ def _chosen(group: FileGroup) -> dict[str, Any]:
         "expected_data_files_count": group.expected_output_files,
         "spec_id": group.spec_id,
         "max_output_file_size_bytes": group.max_output_file_size,
+        "extents": dict(group.extents),
         "must_rewrite": group.must_rewrite,
         **_reasons(group),
         "data_files": [{"path": path, "deletes": list(deletes)} for path, deletes in group.data_files.items()],
@@ -325,6 +326,7 @@ class _Group(_Left):
     expected_data_files_count: int = Field(ge=1)
     spec_id: int
     max_output_file_size_bytes: int = Field(ge=1)
+    extents: dict[str, Annotated[int, Field(ge=1, le=1_000)]]
     must_rewrite: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
@@ -334,6 +336,7 @@ class _Group(_Left):
             spec_id=self.spec_id,
             expected_output_files=self.expected_data_files_count,
             max_output_file_size=self.max_output_file_size_bytes,
+            extents=self.extents,
             must_rewrite=self.must_rewrite,
             data_files={each.path: tuple(each.deletes) for each in self.data_files},
         )

@@ -285,7 +285,7 @@ class Selector:
         for of_partition, count in self._with_rows(others):
             for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
-                parts += self._cut(files)
+                parts += self._cut(files, of_partition.tasks)
         chosen = self._within_limit(parts)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
@@ -422,22 +422,28 @@ class Selector:
         }
         return {name: bound for name, (bound, size) in most.items() if size > bound}
 
-    def _cut(self, files: FileGroup) -> list[FileGroup]:
-        """Split a file group that exceeds the options ``max-file-group-*``."""
+    def _cut(self, files: FileGroup, partition: Sequence[DataFileTask]) -> list[FileGroup]:
+        """Split a file group that exceeds the options ``max-file-group-*``; ``partition`` has all files, by path."""
         above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
-        tasks = sorted(files.tasks, key=_path)
-        arrays, request = self._described(tasks)
+        arrays, request = self._described(partition)
+        chosen = np.flatnonzero([*map({*files.tasks}.__contains__, partition)])
         most = self._options.max_file_group_size, self._options.max_file_group_input_files
-        groups = cut_groups(arrays, *most, request.kept, request.weights)
+        groups = cut_groups(arrays, chosen, *most, request.kept, request.weights)
+        names = [column.name for column in self._order.named]
         cuts = [
             Reason("split-group", {"number": number, "of": len(groups), **above})
             for number in range(1, len(groups) + 1)
         ]
         return [
-            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, cut))
-            for places, cut in zip(groups, cuts, strict=True)
+            replace(
+                files,
+                tasks=tuple(partition[place] for place in places),
+                reasons=(*files.reasons, cut),
+                extents=dict(zip(names, extents, strict=True)),
+            )
+            for (places, extents), cut in zip(groups, cuts, strict=True)
         ]
 
     def _within_limit(self, chosen: list[FileGroup]) -> list[FileGroup]:

@@ -11,45 +11,54 @@ import java.util.Deque;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** Splits file groups that are too large: cuts each in the column in which the fewest bytes span the cut. */
 public final class GroupCuts {
+  private static final long THOUSANDTHS = 1000;
+
   private GroupCuts() {}
+
+  /**
+   * A file group.
+   *
+   * @param files the places of its files, ascending
+   * @param extents for each column, the share of the partition that it spans, in thousandths from 1 to 1,000; of ranks of bounds and as whole
+   *     numbers, so that no fraction differs between the engines
+   */
+  public record Group(int[] files, int[] extents) {}
 
   /**
    * Cuts files into file groups. A part that needs n groups is cut where n / 2 of them end, so that 10 TiB at 1 TiB are 10 groups; halves
    * would be 16.
    *
-   * @param files the files, at least one
+   * @param files all files of the partition
+   * @param chosen the places of the files to cut, at least one, ascending
    * @param mostBytes the bytes that a group may have, at least 1; a larger file is a group by itself
    * @param mostFiles the files that it may have, at least 1
    * @param kept for each column, what new lower/upper bounds keep of a key of bytes
    * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
-   * @return the places of the files of each group, ascending
    */
-  public static List<int[]> cut(BoundedFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
+  public static List<Group> cut(
+      BoundedFiles files, int[] chosen, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
     long[] sizes = files.sizes();
-    List<Extents> columns = new ArrayList<>();
-    for (int place = 0; place < weights.length; place++) {
-      if (weights[place] > 0) {
-        columns.add(Extents.of(files.columns().get(place), kept.get(place)));
-      }
+    List<Extents> columns = IntStream.range(0, weights.length).mapToObj(i -> Extents.of(files.columns().get(i), kept.get(i))).toList();
+    List<Extents> counting = new ArrayList<>(IntStream.range(0, weights.length).filter(i -> weights[i] > 0).mapToObj(columns::get).toList());
+    if (counting.isEmpty()) {
+      counting.add(new Extents(new long[sizes.length], new long[sizes.length]));
     }
-    if (columns.isEmpty()) {
-      columns.add(new Extents(new long[sizes.length], new long[sizes.length]));
-    }
-    List<int[]> found = new ArrayList<>();
-    Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
+    List<Group> found = new ArrayList<>();
+    Deque<int[]> parts = new ArrayDeque<>(List.of(chosen));
     while (!parts.isEmpty()) {
       int[] part = parts.pop();
       long size = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
       long count = Math.max((size - 1) / mostBytes, (part.length - 1) / mostFiles) + 1;
       if (part.length < 2 || count < 2) {
-        found.add(part);
+        found.add(new Group(part, columns.stream().mapToInt(column -> column.extent(part)).toArray()));
       } else {
         // Divided first: the product would overflow.
         long first = size / count * (count / 2);
-        Cut cut = columns.stream().map(column -> column.cut(part, sizes, first)).min(Comparator.comparingLong(Cut::spanning)).orElseThrow();
+        Cut cut = counting.stream().map(column -> column.cut(part, sizes, first)).min(Comparator.comparingLong(Cut::spanning)).orElseThrow();
         parts.push(cut.second);
         parts.push(cut.first);
       }
@@ -76,6 +85,14 @@ public final class GroupCuts {
         upper[file] = Math.max(lower[file], upper[file]);
       }
       return new Extents(lower, upper);
+    }
+
+    /** The share of all files' range that some files span, in thousandths, rounded up. */
+    int extent(int[] part) {
+      long whole = LongStream.of(upper).max().orElseThrow() - LongStream.of(lower).min().orElseThrow();
+      long most = Arrays.stream(part).mapToLong(file -> upper[file]).max().orElseThrow();
+      long least = Arrays.stream(part).mapToLong(file -> lower[file]).min().orElseThrow();
+      return (int) (whole == 0 ? THOUSANDTHS : Math.max(1, (THOUSANDTHS * (most - least) + whole - 1) / whole));
     }
 
     /** Cuts two files or more after about {@code size} bytes, in the order of their middles. */

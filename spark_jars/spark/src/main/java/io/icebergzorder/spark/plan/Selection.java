@@ -65,10 +65,12 @@ public final class Selection {
    * @param reasons why they are rewritten together, or left
    * @param savedBytesPerByte of chosen files, what a filter is expected to cost less for each byte of them; 0 if it is not known
    * @param usesSmallerTarget whether they are written to half as many files again as usual
+   * @param extents by column, the share of the partition that they span, in thousandths; empty if they were not cut
    */
-  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget) {
+  private record Files(
+      List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
     Files(List<FileScanTask> tasks, List<Reason> reasons) {
-      this(tasks, reasons, 0, false);
+      this(tasks, reasons, 0, false, Map.of());
     }
 
     long size() {
@@ -77,7 +79,11 @@ public final class Selection {
 
     /** Some of them, for one reason more. */
     Files cut(List<FileScanTask> some, Reason why) {
-      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget);
+      return cut(some, why, extents);
+    }
+
+    Files cut(List<FileScanTask> some, Reason why, Map<String, Integer> spanned) {
+      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget, spanned);
     }
   }
 
@@ -155,6 +161,7 @@ public final class Selection {
                     rules.maxOutputFileSize(),
                     rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(files.size()) : files.size()),
                     files.reasons,
+                    files.extents,
                     files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
         .toList();
@@ -199,7 +206,7 @@ public final class Selection {
           exceeded(files).isEmpty() ? List.of() : only(files, file -> unchanged.isWritten(file) && !rules.mustRewrite(file));
       for (Files group : judged(files, written, like.rewriteOf(), rows[place], budget)) {
         budget -= Math.min(budget, group.size());
-        chosen.addAll(parts(group));
+        chosen.addAll(parts(group, files));
       }
     }
     return limited(chosen);
@@ -301,7 +308,7 @@ public final class Selection {
     leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
-    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget()));
+    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), Map.of()));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
@@ -330,7 +337,7 @@ public final class Selection {
         rules.maxScanRatio,
         Math.max(0, rules.minInputFiles),
         rules::expectedOutputFiles,
-        order.layoutRequest(spec.options().layout(), 1),
+        order.layoutRequest(spec.options().layout(), 1, Map.of()),
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
         ScanCost.openCost(table.properties()),
@@ -350,19 +357,24 @@ public final class Selection {
   }
 
   /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}. */
-  private List<Files> parts(Files group) {
+  private List<Files> parts(Files group, List<FileScanTask> partition) {
     Map<String, Object> above = exceeded(group.tasks);
     if (group.tasks.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    List<FileScanTask> files = group.tasks.stream().sorted(FileScope.BY_LOCATION).toList();
-    UpkeepRequest upkeep = upkeep(files);
+    Set<FileScanTask> among = new HashSet<>(group.tasks);
+    int[] chosen = IntStream.range(0, partition.size()).filter(place -> among.contains(partition.get(place))).toArray();
+    UpkeepRequest upkeep = upkeep(partition);
+    List<String> columns = spec.order().named().stream().map(ClusteringColumn::name).toList();
     List<Files> parts = new ArrayList<>();
-    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
-    for (int[] places : groups) {
+    List<GroupCuts.Group> groups =
+        GroupCuts.cut(described(partition), chosen, rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
+    for (GroupCuts.Group each : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
-      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.SPLIT_GROUP, above)));
+      Map<String, Integer> extents = new LinkedHashMap<>();
+      IntStream.range(0, columns.size()).forEach(i -> extents.put(columns.get(i), each.extents()[i]));
+      parts.add(group.cut(Arrays.stream(each.files()).mapToObj(partition::get).toList(), new Reason(Reason.SPLIT_GROUP, above), extents));
     }
     return parts;
   }
