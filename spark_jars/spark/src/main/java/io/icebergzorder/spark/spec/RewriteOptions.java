@@ -122,6 +122,11 @@ public record RewriteOptions(
             options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
   }
 
+  /** The bytes of a file group, and of the file groups that are rewritten at a time. */
+  public long maxFileGroupSizeBytes() {
+    return PropertyUtil.propertyAsLong(all, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
+  }
+
   private static Optional<PartialProgress> partialProgress(Map<String, String> options) {
     if (!PropertyUtil.propertyAsBoolean(
         options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT)) {
