@@ -36,9 +36,9 @@ A Spark job needs local disk of four times its bytes, so a rewrite of a large ta
 whose files span everything overlap, and then filters read more. This page simulates ways to rewrite 10 TiB. It is for
 developers, who choose between them."""
 _NEXT = """\
-Figures are GiB, of the table of two columns and files of 512 MiB. The planner of today chooses files by the state of
-the table and its history: a rewrite that committed some groups, then appends of 2%. *Again* are chosen bytes that the
-rewrite has written."""
+Figures are GiB, of the table of two columns and files of 512 MiB. The planner chooses files by the state of the table
+and its history: a rewrite that committed some groups, then appends of 2%. A rewrite without all its groups was killed,
+and the same call goes on. *Again* are chosen bytes that the rewrite has written."""
 _HOW = """\
 `python -m benchmarks.upkeep.large_tables` writes this page. Tables have 10 TiB, and 2,000,000 sampled rows with uniform
 keys. A file's box is the range of its rows, widened by what a sample misses. Layouts are the product's own, fitted to
@@ -367,7 +367,7 @@ def _merged(files: Boxes, tree: Boxes, groups: int) -> Pass:
 
 
 class NextCall(NamedTuple):
-    """What a call of today's product chooses of a table in some state, by what it predicts; in bytes."""
+    """What a call chooses of a table in some state, by what it predicts; in bytes."""
 
     state: str
     today: float
@@ -391,9 +391,14 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
         SnapshotFacts(number, 0, operation, {"added-files-size": str(int(size)), **total})
         for number, (operation, size) in enumerate(zip(operations, added, strict=True))
     ]
-    if groups == len(way.new):
+    is_ended, of_written = groups == len(way.new), 0.0
+    if is_ended:
         last = snapshots[groups]
         snapshots[groups] = replace(last, summary={**last.summary, SETTLED_FROM: "0"})
+    else:
+        # The planner skips what the killed rewrite has written; filters read these files all the same.
+        of_written, files = cost(files.take(is_written)), files.take(~is_written)
+        is_written = np.zeros(len(files.sizes), np.bool_)
     budget = rewrite_budget(dict.fromkeys(range(1, groups + 1), "rewrite"), snapshots)
     states = np.full(len(files.sizes), VALUE, np.uint8)
     lower, upper = (
@@ -414,7 +419,8 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
     chosen = sizes[choice.files]
     again = chosen[is_written[choice.files]]
     state = f"{way.name}: {groups} of {len(way.new)} groups" + (f", {appends} appends" if appends else "")
-    return NextCall(state, choice.today, choice.attainable, float(chosen.sum()), float(again.sum()), choice.expected)
+    today, attainable, expected = (each + of_written for each in (choice.today, choice.attainable, choice.expected))
+    return NextCall(state, today, attainable, float(chosen.sum()), float(again.sum()), expected)
 
 
 def next_calls(case: Case, found: dict[str, list[Pass]]) -> Iterator[NextCall]:
