@@ -14,6 +14,7 @@ import iceberg_zorder.errors
 import iceberg_zorder.pyiceberg
 import iceberg_zorder.spark
 from iceberg_zorder.maintain.metrics import _COUNTERS, _GAUGES, _PREFIX
+from iceberg_zorder.rewrite.measures import size
 from iceberg_zorder.rewrite.messages import _WORDS, NOT_IN_PLAN
 from iceberg_zorder.rewrite.options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
@@ -137,6 +138,7 @@ def test_defaults_are_those_of_the_code() -> None:
     options = RewriteOptions()
     assert told["partial-progress.max-commits"] == str(options.max_commits)
     assert told["partial-progress.enabled"] == str(options.partial_progress).lower()
+    assert size(told["max-file-group-size-bytes"]) == options.max_file_group_size
     for name in (
         *("boundaries", "size-tolerance", "sample-seed", "cuts", "min-input-files", "rewrite-all", "rewrite-job-order"),
         *("delete-file-threshold", "delete-ratio-threshold", "compression-factor", "remove-dangling-deletes"),

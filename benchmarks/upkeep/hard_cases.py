@@ -27,7 +27,7 @@ from iceberg_zorder.metrics.scan_cost import ideal_file_size, planning_cost
 from iceberg_zorder.pyiceberg.files import DataFileTask
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.branch_history import rewrite_budget
+from iceberg_zorder.select.branch_history import SETTLED_FROM, rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread, size_for_smaller_target
 from iceberg_zorder.select.group_cuts import cut_groups
 
@@ -204,7 +204,8 @@ def _rewritten(
     if not chosen:
         return [], []
     bound = files.bytes if case.group is None else case.group * case.target
-    parts = cut_groups(_described(chosen), bound, len(chosen), request.kept, request.weights)
+    groups = cut_groups(_described(chosen), np.arange(len(chosen)), bound, len(chosen), request.kept, request.weights)
+    parts = [places for places, _ in groups]
     return chosen, [
         new
         for part in parts
@@ -227,7 +228,8 @@ def _called_for(case: Case, table: list[File], runs: Mapping[int, str]) -> list[
 
 
 def _snapshot(number: int, operation: str, added: Sequence[File]) -> SnapshotFacts:
-    return SnapshotFacts(number, 0, operation, {"added-files-size": str(sum(file.size for file in added))})
+    end = {SETTLED_FROM: "0"} if operation == "replace" else {}
+    return SnapshotFacts(number, 0, operation, {"added-files-size": str(sum(file.size for file in added)), **end})
 
 
 def _rows(files: Sequence[File]) -> Rows:

@@ -8,7 +8,7 @@ a *time-ordered* one are narrow in the first column.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -27,7 +27,7 @@ from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import planning_cost
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.branch_history import rewrite_budget
+from iceberg_zorder.select.branch_history import SETTLED_FROM, rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread
 
 PAGE = Path("docs/benchmarks/large-tables.md")
@@ -36,9 +36,9 @@ A Spark job needs local disk of four times its bytes, so a rewrite of a large ta
 whose files span everything overlap, and then filters read more. This page simulates ways to rewrite 10 TiB. It is for
 developers, who choose between them."""
 _NEXT = """\
-Figures are GiB, of the table of two columns and files of 512 MiB. The planner of today chooses files by the state of
-the table and its history: a rewrite that committed some groups, then appends of 2%. *Again* are chosen bytes that the
-rewrite has written."""
+Figures are GiB, of the table of two columns and files of 512 MiB. The planner chooses files by the state of the table
+and its history: a rewrite that committed some groups, then appends of 2%. A rewrite without all its groups was killed,
+and the same call goes on. *Again* are chosen bytes that the rewrite has written."""
 _HOW = """\
 `python -m benchmarks.upkeep.large_tables` writes this page. Tables have 10 TiB, and 2,000,000 sampled rows with uniform
 keys. A file's box is the range of its rows, widened by what a sample misses. Layouts are the product's own, fitted to
@@ -52,7 +52,7 @@ _WAYS = (
     "is no order of time. Sizes are those of a group's files. With one tree, boxes are the same in all groups.",
     "*Then equal boxes are merged*: a task merges the files of one box, without a shuffle.",
     "*Then groups along narrow columns*: a second rewrite of everything. Its groups of 1 TiB are cut as "
-    "`max-file-group-size-bytes` cuts them, but into n equal parts and not by halves.",
+    "`max-file-group-size-bytes` cuts them.",
     "*Groups along time*: the same cuts in the first pass. *Weights by extent*: each column's weight is the share of "
     "the table that the group spans in that column.",
     "*Then the same, with 2% of appended files*: the second pass comes after an append of files that span everything.",
@@ -220,7 +220,7 @@ class Pass(NamedTuple):
 def groups_of(files: Boxes, most: int) -> list[_Integers]:
     """Cut files into as few groups of about ``most`` bytes as possible, in the columns that the fewest bytes span.
 
-    It is :func:`.cut_groups` but for one thing: a part of n groups is cut at n/2 groups, rounded down, and not halved.
+    It is :func:`.cut_groups`, but a part keeps its number of groups, although its files may be a little too large.
     """
     found, parts = list[_Integers](), [(np.arange(len(files.sizes)), -int(-files.sizes.sum() // most))]
     while parts:
@@ -367,7 +367,7 @@ def _merged(files: Boxes, tree: Boxes, groups: int) -> Pass:
 
 
 class NextCall(NamedTuple):
-    """What a call of today's product chooses of a table in some state, by what it predicts; in bytes."""
+    """What a call chooses of a table in some state, by what it predicts; in bytes."""
 
     state: str
     today: float
@@ -386,12 +386,19 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
     is_written[len(way.after(groups).sizes) - written : len(way.after(groups).sizes)] = True
     added = [SIZE, *(each.sizes.sum() for each in way.new[:groups]), *[_APPENDED * SIZE] * appends]
     operations = ["append", *["replace"] * groups, *["append"] * appends]
+    total = {"total-files-size": str(int(files.sizes.sum()))}
     snapshots = [
-        SnapshotFacts(
-            number, 0, operation, {"added-files-size": str(int(size)), "total-files-size": str(int(files.sizes.sum()))}
-        )
+        SnapshotFacts(number, 0, operation, {"added-files-size": str(int(size)), **total})
         for number, (operation, size) in enumerate(zip(operations, added, strict=True))
     ]
+    is_ended, of_written = groups == len(way.new), 0.0
+    if is_ended:
+        last = snapshots[groups]
+        snapshots[groups] = replace(last, summary={**last.summary, SETTLED_FROM: "0"})
+    else:
+        # The planner skips what the killed rewrite has written; filters read these files all the same.
+        of_written, files = cost(files.take(is_written)), files.take(~is_written)
+        is_written = np.zeros(len(files.sizes), np.bool_)
     budget = rewrite_budget(dict.fromkeys(range(1, groups + 1), "rewrite"), snapshots)
     states = np.full(len(files.sizes), VALUE, np.uint8)
     lower, upper = (
@@ -412,7 +419,8 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
     chosen = sizes[choice.files]
     again = chosen[is_written[choice.files]]
     state = f"{way.name}: {groups} of {len(way.new)} groups" + (f", {appends} appends" if appends else "")
-    return NextCall(state, choice.today, choice.attainable, float(chosen.sum()), float(again.sum()), choice.expected)
+    today, attainable, expected = (each + of_written for each in (choice.today, choice.attainable, choice.expected))
+    return NextCall(state, today, attainable, float(chosen.sum()), float(again.sum()), expected)
 
 
 def next_calls(case: Case, found: dict[str, list[Pass]]) -> Iterator[NextCall]:

@@ -80,8 +80,8 @@ class RewriteRun:
         self._open = 0
         """The number of file groups of the current plan that are not committed yet."""
         self._has_written = False
-        self._settled_from: int | None = None
-        """The snapshot of the first plan, if that leaves no file for a later rewrite (``is_whole``); else None."""
+        self._end_marker: str | None = None
+        """The end marker of the first plan."""
         self._since = time.monotonic()
 
     @contextmanager
@@ -146,7 +146,7 @@ class RewriteRun:
         pool = rewrite_groups(context, plan.sampled_groups, most, self._should_continue)
         batch: list[tuple[SampledGroup, list[DataFile]]] = []
         if not self._has_written:
-            self._settled_from = plan.snapshot_id if plan.is_whole else None
+            self._end_marker = plan.end_marker
         self._has_written = True
         try:
             with closing(pool) as outcomes:
@@ -189,8 +189,8 @@ class RewriteRun:
             seconds = time.monotonic() - self._since
             commit_properties = {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
-            if self._settled_from is not None and is_last:
-                commit_properties[SETTLED_FROM] = str(self._settled_from)
+            if self._end_marker is not None and is_last:
+                commit_properties[SETTLED_FROM] = self._end_marker
         except BaseException:
             self._delete(batch)
             raise

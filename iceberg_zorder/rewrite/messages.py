@@ -14,8 +14,8 @@ from iceberg_zorder.rewrite.result import ColumnScan, TableFiles
 COLUMNS, QUERIES = "columns", "queries"
 """The sets that scan fractions are averaged over."""
 NOT_IN_PLAN = "not-in-plan"
-WAITING = ("young", "max-files-to-rewrite", NOT_IN_PLAN)
-"""Codes of files that a later rewrite by the same request may take."""
+WAITING = ("max-files-to-rewrite", NOT_IN_PLAN)
+"""Codes of files without which a rewrite is not finished: a later one by the same request goes on with them."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ _WORDS = {
     "no-rows": "no rows by their manifest entries, so filters skip them, too",
     "young": "younger than min-age-seconds {min_age_seconds:,}",
     "settled": "unchanged since a rewrite by the same request{ratio}{without}",
+    "already-written": "written by an unfinished rewrite by the same request, which goes on with the other files",
     "too-few-small": "below min-file-size-bytes {min_file_size_bytes:,}, but fewer than min-input-files "
     "{min_input_files:,} and together at most target-file-size-bytes {target_file_size_bytes:,}, or a rewrite would "
     "not reduce their number",

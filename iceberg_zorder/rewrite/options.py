@@ -299,6 +299,10 @@ KNOWN_OPTIONS = tuple(sorted(_OPTIONS))
 """The names of all options."""
 
 
+MAX_FILE_GROUP_SIZE = 1024**4
+"""The default of ``max-file-group-size-bytes``: a Spark job then needs at most about 4 TiB of local disk."""
+
+
 @dataclass(frozen=True)
 class RewriteOptions:
     """Options of one rewrite, each of its type; ``docs/reference/options.md`` has what they do.
@@ -311,7 +315,7 @@ class RewriteOptions:
     min_file_size: int | None = None
     max_file_size: int | None = None
     min_input_files: int = 5
-    max_file_group_size: int | None = None
+    max_file_group_size: int = MAX_FILE_GROUP_SIZE
     max_file_group_input_files: int = 2**63 - 1
     max_files_to_rewrite: int | None = None
     delete_file_threshold: int = 2**31 - 1

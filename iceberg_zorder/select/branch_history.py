@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,13 @@ REQUEST = "zorder.request"
 REWRITE_ID = "zorder.rewrite-id"
 """Summary key: the id of the rewrite, common to its commits and its file names."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
-"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot."""
+"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot, or :data:`YOUNG_WAIT`."""
+YOUNG_WAIT = "none"
+"""The value of :data:`SETTLED_FROM` if the completed plan left files that were too young."""
 
 # Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(
-    "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|"
+    "dry-run|max-concurrent-file-group-rewrites|max-file-group-size-bytes|max-files-to-rewrite|memory-limit-bytes|"
     "min-age-seconds|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|"
     "spill-directory|use-starting-sequence-number"
 )
@@ -68,10 +70,11 @@ def workload_of(commit: SnapshotFacts) -> str:
 
 @dataclass(frozen=True)
 class UnchangedSince:
-    """The partitions that are unchanged since rewrites by a request."""
+    """What is unchanged since rewrites by a request: whole partitions, and the files of an unfinished rewrite."""
 
     newer: frozenset[int] | None  # snapshots that the newest rewrite did not see; None if it was incomplete
     runs: Mapping[int, str]  # the rewrite of each of their snapshots
+    unfinished: frozenset[int] = frozenset()  # those of their snapshots that no end marker follows
 
     @staticmethod
     def rewrites_by(request: str, snapshots: Sequence[SnapshotFacts]) -> UnchangedSince | None:
@@ -84,13 +87,16 @@ class UnchangedSince:
         }
         if not runs:
             return None
+        newest_first = (each for each in reversed(snapshots) if each.snapshot_id in runs)
+        open_ = takewhile(lambda each: SETTLED_FROM not in each.summary, newest_first)
+        unfinished = frozenset(each.snapshot_id for each in open_)
         ids, last = [str(each.snapshot_id) for each in snapshots], [*runs][-1]
         planned_on = snapshots[ids.index(str(last))].summary.get(SETTLED_FROM)
         if planned_on not in ids:
-            return UnchangedSince(None, runs)
+            return UnchangedSince(None, runs, unfinished)
         newer = (each.snapshot_id for each in snapshots[ids.index(planned_on) + 1 :])
         # With partial progress, a rewrite has several commits.
-        return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs)
+        return UnchangedSince(frozenset(each for each in newer if runs.get(each) != runs[last]), runs, unfinished)
 
     def covers(self, added_by: Collection[int | None]) -> bool:
         """Return whether one rewrite wrote all files of a partition, or the newest one saw or wrote them all.
@@ -121,30 +127,38 @@ def rewrites_to(snapshots: Iterable[SnapshotFacts], target: int) -> dict[int, st
 def rewrite_budget(like: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
     """Return the bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten.
 
-    Both are counted from the oldest rewrite of at least half of the table; without one there is no cap. One of the 17
-    bytes is the first rewrite of an added byte. ``snapshots`` are those of the branch, oldest first; ``like`` has the
-    snapshots of rewrites by the same columns and workload.
+    Commits of one request up to its end marker (:data:`SETTLED_FROM`) are one rewrite, also if calls were killed. Both
+    sums begin with the call that ended the oldest rewrite of at least half of the table; without one there is no cap.
+    One of the 17 bytes is the first rewrite of an added byte. ``snapshots`` are those of the branch, oldest first;
+    ``like`` has the snapshots of rewrites by the same columns and workload.
 
     Examples
     --------
     >>> facts = (("replace", "900"), ("append", "10"), ("replace", "70"), ("append", "10"), ("replace", "5"))
-    >>> snapshots = [SnapshotFacts(at, 0, op, {"added-files-size": size}) for at, (op, size) in enumerate(facts)]
+    >>> ended = {SETTLED_FROM: "7"}
+    >>> snapshots = [
+    ...     SnapshotFacts(at, 0, op, {"added-files-size": size, **(ended if op == "replace" else {})})
+    ...     for at, (op, size) in enumerate(facts)
+    ... ]
     >>> rewrite_budget({0: "a", 2: "b"}, snapshots), rewrite_budget({}, snapshots)
     (270, 9223372036854775807)
     """
     total = snapshots[-1].count(_TOTAL) if snapshots else 0
-    sizes: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()  # by request, since its last end marker
     for each in snapshots:
         if each.snapshot_id in like:
-            sizes[like[each.snapshot_id]] += each.count(_ADDED)
-    oldest = next((rewrite for rewrite, size in sizes.items() if 2 * size >= total), None)
-    if oldest is None:
+            request = each.summary.get(REQUEST, "")
+            sizes[request] += each.count(_ADDED)
+            if SETTLED_FROM in each.summary and 2 * sizes.pop(request) >= total:
+                first = like[each.snapshot_id]
+                break
+    else:
         return NO_CAP
     budget = 0
-    for each in dropwhile(lambda each: like.get(each.snapshot_id) != oldest, snapshots):
+    for each in dropwhile(lambda each: like.get(each.snapshot_id) != first, snapshots):
         if each.operation != REPLACE:
             budget += _BYTES_PER_NEW_BYTE * each.count(_ADDED)
-        elif like.get(each.snapshot_id, oldest) != oldest:
+        elif like.get(each.snapshot_id, first) != first:
             budget -= each.count(_ADDED)
     return max(0, budget)
 

@@ -1,4 +1,4 @@
-"""Split file groups that are too large: halve each in the column in which the fewest bytes span the cut."""
+"""Split file groups that are too large: cut each in the column in which the fewest bytes span the cut."""
 
 from __future__ import annotations
 
@@ -13,12 +13,36 @@ _Array = npt.NDArray[np.int64]
 
 
 def cut_groups(
-    files: DataFiles, most_bytes: int, most_files: int, kept: Sequence[Kept | None], weights: Sequence[float]
-) -> list[npt.NDArray[np.int64]]:
-    """Cut files into groups of so much at most, a larger file being one by itself; returns places, ascending.
+    files: DataFiles,
+    chosen: _Array,
+    most_bytes: int,
+    most_files: int,
+    kept: Sequence[Kept | None],
+    weights: Sequence[float],
+) -> list[tuple[_Array, list[int]]]:
+    """Cut chosen files into groups of so much at most, a larger file being one by itself.
 
-    For each column, ``kept`` is what new lower/upper bounds keep of a key, and ``weights`` what it counts: columns of
-    weight 0 are not cut in.
+    A part that needs n groups is cut where n // 2 of them end, so that 10 TiB at 1 TiB are 10 groups, and not 16 as by
+    halves.
+
+    Parameters
+    ----------
+    files : DataFiles
+        All files of the partition.
+    chosen : array of int
+        The places of the files to cut, at least one, ascending.
+    most_bytes, most_files : int
+        The limits of a group.
+    kept : sequence
+        For each column, what new lower/upper bounds keep of a key.
+    weights : sequence of float
+        For each column, what it counts; columns of weight 0 are not cut in.
+
+    Returns
+    -------
+    list of (array of int, list of int)
+        The places of each group, ascending, and for each column the share of the partition that the group spans, in
+        thousandths from 1 to 1,000. Shares are of the ranks of bounds, as integers: no float differs between engines.
 
     Examples
     --------
@@ -28,27 +52,39 @@ def cut_groups(
     >>> ends = [encode(pa.array(each), "long") for each in ([0, 50, 8, 58], [9, 59, 19, 69])]
     >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *ends, np.ones(4))
     >>> files = DataFiles(np.zeros(4, int), np.full(4, 100), np.full(4, 100), (bounds,))
-    >>> [each.tolist() for each in cut_groups(files, 200, 9, [None], [1.0])]
-    [[0, 2], [1, 3]]
+    >>> [(places.tolist(), extents) for places, extents in cut_groups(files, np.arange(4), 200, 9, [None], [1.0])]
+    [([0, 2], [429]), ([1, 3], [429])]
     """
-    each = zip(files.columns, kept, weights, strict=True)
-    columns = [_extents(bounds, cut) for bounds, cut, weight in each if weight > 0] or [np.zeros((2, files.count), int)]
-    found, parts = [], [np.arange(files.count)]
+    columns = [_extents(*each) for each in zip(files.columns, kept, strict=True)]
+    counting = [ends for ends, weight in zip(columns, weights, strict=True) if weight > 0]
+    found, parts = [], [chosen]
     while parts:
         part = parts.pop()
-        if len(part) < 2 or (len(part) <= most_files and files.sizes[part].sum() <= most_bytes):
-            found.append(part)
+        size = int(files.sizes[part].sum())
+        count = max(-(-size // most_bytes), -(-len(part) // most_files))
+        if len(part) < 2 or count < 2:
+            found.append((part, [_extent(part, *ends) for ends in columns]))
         else:
-            _, first, second = min((_halves(part, files.sizes, *ends) for ends in columns), key=lambda cut: cut[0])
+            # Divided first: the product would overflow in Java.
+            first_size = size // count * (count // 2)
+            nowhere = [np.zeros((2, files.count), int)]
+            cuts = (_cut(part, files.sizes, first_size, *ends) for ends in counting or nowhere)
+            _, first, second = min(cuts, key=lambda cut: cut[0])
             parts += [second, first]
     return found
 
 
-def _halves(part: _Array, sizes: _Array, lower: _Array, upper: _Array) -> tuple[int, _Array, _Array]:
-    """Halve two files or more by bytes, in the order of their middles; returns the bytes that span the place, too."""
+def _extent(part: _Array, lower: _Array, upper: _Array) -> int:
+    """Return the share of all files' range that some files span, in thousandths, rounded up."""
+    whole, span = int(upper.max() - lower.min()), int(upper[part].max() - lower[part].min())
+    return max(1, -(-1_000 * span // whole)) if whole else 1_000
+
+
+def _cut(part: _Array, sizes: _Array, size: int, lower: _Array, upper: _Array) -> tuple[int, _Array, _Array]:
+    """Cut two files or more after about ``size`` bytes, by their middles; also returns the bytes that span the cut."""
     order = part[np.argsort(lower[part] + upper[part], kind="stable")]
     ends = np.cumsum(sizes[order])
-    count = 1 + int(np.argmin(np.abs(2 * ends[:-1] - ends[-1])))
+    count = 1 + int(np.argmin(np.abs(ends[:-1] - size)))
     place = int((lower + upper)[order[count - 1 : count + 1]].sum())
     spanning = sizes[part][(4 * lower[part] < place) & (place < 4 * upper[part])]
     return int(spanning.sum()), np.sort(order[:count]), np.sort(order[count:])

@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from iceberg_zorder.select.group_cuts import cut_groups
 from tests.golden.report_cases import BoundsOf
 from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cases
@@ -12,12 +14,16 @@ from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cas
 def group_cuts_document(group: UpkeepCase, most_bytes: int, most_files: int) -> dict[str, Any]:
     """A case, and what must come of it."""
     request = group.request()
-    found = cut_groups(group.files(), most_bytes, most_files, request.kept, request.weights)
+    # Not all files of the partition are cut if the case is one of few files.
+    chosen = np.array([place for place in range(len(group.sizes)) if most_files > len(group.sizes) or place % 5])
+    found = cut_groups(group.files(), chosen, most_bytes, most_files, request.kept, request.weights)
     return {
         **partition_document(group),
+        "chosen": chosen.tolist(),
         "most_bytes": most_bytes,
         "most_files": most_files,
-        "expected": [each.tolist() for each in found],
+        "expected": [places.tolist() for places, _ in found],
+        "extents": [extents for _, extents in found],
     }
 
 

@@ -16,6 +16,7 @@ _KEYS: tuple[dict[str, Any], ...] = (
             "max-scan-ratio": "1.1",
             "column-weights": "a=3,`\U0001f600`=2",
             "rewrite-all": "true",
+            "max-file-group-size-bytes": "1",
             "cuts": "even",
         },
         "properties": {
@@ -60,6 +61,11 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
         (3, {}),
         (4, {**_RUN, bh.REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
     ],
+    "killed": [(1, {}), (2, _PART), (3, {})],
+    "killed after an end": [(1, _RUN), (2, {}), (3, _PART), (4, _PART)],
+    "killed, and ended by the next": [(1, {}), (2, _PART), (3, {}), (4, {**_RUN, bh.REWRITE_ID: "02"})],
+    "killed, and young files wait after the next": [(1, {}), (2, _PART), (3, {**_RUN, bh.SETTLED_FROM: bh.YOUNG_WAIT})],
+    "killed, and another killed": [(1, {}), (2, _PART), (3, {bh.REQUEST: "2e"}), (4, {})],
     "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, bh.SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
 }
 
@@ -89,19 +95,27 @@ _SMALL: list[tuple[list[int], list[str | None]]] = [
     ([2**53, 2**53 + 1, 1], [None, "1", None]),
 ]
 _SIZES = "added-files-size"
+_TOTAL = "total-files-size"
+_END = {bh.SETTLED_FROM: "1"}
 _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "no rewrite": ({}, [(1, {_SIZES: "5", _OPERATION: "append"})]),
-    "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5"})]),
+    "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5", **_END})]),
+    "killed": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5"})]),
     "less than came": (
         {2: "a", 4: "b"},
-        [(2, {_SIZES: "900"}), (3, {_SIZES: "100", _OPERATION: "overwrite"}), (4, {_SIZES: "90"}), (5, {_SIZES: "7"})],
+        [
+            (2, {_SIZES: "900", **_END}),
+            (3, {_SIZES: "100", _OPERATION: "overwrite"}),
+            (4, {_SIZES: "90"}),
+            (5, {_SIZES: "7"}),
+        ],
     ),
     "in parts, of which one copied": (
         {2: "a", 4: "a", 6: "b"},
         [
             (2, {_SIZES: "900"}),
             (3, {_SIZES: "100", _OPERATION: "append"}),
-            (4, {_SIZES: "900"}),
+            (4, {_SIZES: "900", **_END}),
             (5, {_OPERATION: "append"}),
             (6, {_SIZES: "1600"}),
         ],
@@ -109,14 +123,36 @@ _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "the first one of a part": (
         {2: "a", 3: "b", 5: "c"},
         [
-            (2, {_SIZES: "499"}),
-            (3, {_SIZES: "500"}),
+            (2, {_SIZES: "499", **_END}),
+            (3, {_SIZES: "500", **_END}),
             (4, {_SIZES: "10", _OPERATION: "append"}),
-            (5, {_SIZES: "20", "total-files-size": "1000"}),
+            (5, {_SIZES: "20", _TOTAL: "1000"}),
         ],
     ),
-    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", "total-files-size": "1000"})]),
-    "spent": ({2: "a", 4: "b"}, [(2, {}), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
+    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", _TOTAL: "1000", **_END})]),
+    "spent": ({2: "a", 4: "b"}, [(2, _END), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
+    "killed and ended by the next": (
+        {1: "a", 3: "b", 4: "b"},
+        [
+            (1, {_SIZES: "600"}),
+            (2, {_SIZES: "10", _OPERATION: "append"}),
+            (3, {_SIZES: "200"}),
+            (4, {_SIZES: "210", **_END}),
+            (5, {_SIZES: "20", _OPERATION: "append", _TOTAL: "1030"}),
+        ],
+    ),
+    "killed twice, of different requests": (
+        {1: "a", 2: "b", 3: "c"},
+        [
+            (1, {_SIZES: "300", bh.REQUEST: "1f"}),
+            (2, {_SIZES: "300", bh.REQUEST: "2e"}),
+            (3, {_SIZES: "199", _TOTAL: "1000", bh.REQUEST: "2e", **_END}),
+        ],
+    ),
+    "only young files wait": (
+        {1: "a"},
+        [(1, {_SIZES: "900", bh.SETTLED_FROM: bh.YOUNG_WAIT}), (2, {_SIZES: "1", _OPERATION: "append"})],
+    ),
 }
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
 
@@ -151,6 +187,7 @@ def settled_document() -> dict[str, Any]:
                 "name": name,
                 "snapshots": [_as_json(_snapshot(each)) for each in history],
                 "settled": _settled(history),
+                "unfinished": _unfinished(history),
             }
             for name, history in _HISTORIES.items()
         ],
@@ -160,6 +197,11 @@ def settled_document() -> dict[str, Any]:
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
     unchanged = bh.UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
     return None if unchanged is None else [unchanged.covers(partition) for partition in _PARTITIONS]
+
+
+def _unfinished(history: list[tuple[int, dict[str, str]]]) -> list[int] | None:
+    unchanged = bh.UnchangedSince.rewrites_by("1f", [_snapshot(each) for each in history])
+    return None if unchanged is None else sorted(unchanged.unfinished)
 
 
 def _as_json(each: SnapshotFacts) -> dict[str, Any]:

@@ -314,7 +314,7 @@ def test_files_whose_entries_count_no_row_are_left_and_told(catalog: SqlCatalog,
     assert [sorted(group.paths) for group in plan.groups] == [sorted(file.file_path for file in files[:3])]
     (left,) = [each for each in plan.left if each.reasons[0].code == "no-rows"]
     assert (left.data_files_count, left.reason) == (3, "no rows by their manifest entries, so filters skip them, too")
-    assert plan.is_whole
+    assert plan.end_marker
     sample(table, plan)
     assert execute(table, plan).rewritten_data_files_count == 3
     assert values(table, "a") == sorted([*numbers[0], *numbers[1], *numbers[2]], key=repr)

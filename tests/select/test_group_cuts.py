@@ -35,7 +35,9 @@ def groups_of(
         columns.append(ColumnBounds(ClusteringColumn((name,), "long"), lower, upper, valued))
     sizes = np.array([file[2] for file in files], np.int64)
     described = DataFiles(np.zeros(len(files), np.int64), sizes, sizes, tuple(columns))
-    return [each.tolist() for each in cut_groups(described, bound, most, [None, None], weights)]
+    found = cut_groups(described, np.arange(len(files)), bound, most, [None, None], weights)
+    assert all(1 <= extent <= 1_000 for _, extents in found for extent in extents)
+    return [places.tolist() for places, _ in found]
 
 
 @given(FILES, st.integers(1, 400), st.integers(1, 30))
@@ -75,6 +77,21 @@ def test_columns_without_bounds_are_not_cut_in(weights: tuple[float, float], gro
 
 def test_files_that_all_span_are_halved() -> None:
     assert groups_of([((0, 40), (0, 40), 50)] * 8, 200) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7, 10, 16])
+def test_groups_are_as_few_as_the_bound_allows(groups: int) -> None:
+    files: list[tuple[Extent, Extent, int]] = [((place, place), (0, 40), 10) for place in range(20 * groups)]
+    assert [len(group) for group in groups_of(files, 200, most=1_000)] == [20] * groups
+
+
+def test_extents_are_of_the_whole_partition() -> None:
+    """Also where some of its files are cut only: those that an unfinished rewrite has left."""
+    places = encode(pa.array(range(10)), "long")
+    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), places, places, np.ones(10))
+    files = DataFiles(np.zeros(10, np.int64), np.full(10, 100), np.full(10, 100), (bounds,))
+    found = cut_groups(files, np.array([4, 5, 6, 7, 9]), 300, 100, [None], [1.0])
+    assert [(each.tolist(), extents) for each, extents in found] == [([4, 5], [112]), ([6, 7, 9], [334])]
 
 
 def test_a_cut_is_where_the_fewest_bytes_span() -> None:

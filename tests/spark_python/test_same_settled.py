@@ -1,7 +1,9 @@
 """What a rewrite has settled is left by the next one, by either engine, until something comes that it has not seen."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +13,12 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files
+from iceberg_zorder.spark.rewrite import describe_plan, execute_plan
+from tests.pyiceberg.lake import data_files
 from tests.spark.tables import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -61,6 +66,41 @@ def rests(table: Table, rewrites: tuple[Rewrite, Rewrite]) -> None:
         at = table.refresh().metadata_location
         result = rewrite(options=TIGHT)
         assert (result.rewritten_data_files_count, table.refresh().metadata_location) == (0, at), result.message
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
+def test_either_engine_goes_on_with_what_either_has_not_finished(spark: SparkSession, table: Table, first: int) -> None:
+    options = {**TIGHT, "max-file-group-size-bytes": "100000", "partial-progress.enabled": "true"}
+    both = engines(spark, table)
+    plan = plan_rewrite(table, "a, b", options=options).to_dict()
+    done, *others = plan["file_groups"]
+    assert len(others) > 1
+    # A plan without its other groups leaves the same commits as a rewrite that is killed before these.
+    text = json.dumps({**plan, "file_groups": [done]})
+    if first:
+        execute(table, RewritePlan.from_json(text))
+    else:
+        execute_plan(spark, NAME, text)
+    written = {file.file_path for file in data_files(table.refresh())} - paths_of(plan["file_groups"])
+    again = [
+        plan_rewrite(table, "a, b", options=options).to_dict(),
+        describe_plan(spark, NAME, "a, b", options=options),
+    ]
+    for found in again:
+        assert paths_of(found["file_groups"]) == paths_of(others)
+        (left,) = found["left"]
+        assert (left["reasons"], left["data_files_count"]) == (
+            [{"code": "already-written", "parameters": {}}],
+            len(written),
+        )
+    assert again[0]["left"] == again[1]["left"]
+    assert both[1 - first](options=options).rewritten_data_files_count == len(paths_of(others))
+    assert written < {file.file_path for file in data_files(table.refresh())}
+    rests(table, both)
+
+
+def paths_of(groups: list[dict[str, Any]]) -> set[str]:
+    return {file["path"] for group in groups for file in group["data_files"]}
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])

@@ -414,7 +414,7 @@ def fit_layouts(
 def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple[DrawnSample, Layout]]:
     """Fit layouts; sample again if row groups turn out to be clusters."""
     for sample in samples:
-        layout = _layout(context, sample, sample.scan.group.expected_output_files)
+        layout = _layout(context, sample)
         is_part = sample.scan.row_groups is not None and sample.fitted.rows > 0
         files = layout.file(sample.fitted) if is_part else None
         if files is None or cluster_effect(files, sample.row_groups, layout.files) <= LARGEST_CLUSTER_EFFECT:
@@ -422,7 +422,7 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
             continue
         scan = sample.scan.of_clusters(context.options.sample_seed)
         for denser in draw_samples(replace(context, progress=silent), [scan], 2):
-            yield denser, _layout(context, denser, scan.group.expected_output_files)
+            yield denser, _layout(context, denser)
 
 
 def _laid_out(sample: DrawnSample, layout: Layout) -> LaidOutSample:
@@ -430,14 +430,11 @@ def _laid_out(sample: DrawnSample, layout: Layout) -> LaidOutSample:
     return LaidOutSample(layout, sample.fitted, sample.held_out, group.rows, group.input_size, layout.files)
 
 
-def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
-    request = context.order.layout_request(context.options, files)
-    return _cut(context, sample, uncut(context.order.all, sample.fitted, request), files)
-
-
-def _cut(context: SampleContext, sample: DrawnSample, layout: Layout, files: int) -> Layout:
-    request = context.order.layout_request(context.options, files)
+def _layout(context: SampleContext, sample: DrawnSample) -> Layout:
+    group = sample.scan.group
+    request = context.order.layout_request(context.options, group.expected_output_files, group.extents)
+    layout = uncut(context.order.all, sample.fitted, request)
     if context.workload is None:
         return cut(layout, sample.fitted, request)
-    asked = context.workload.asked_of(sample.scan.group.like, context.options.workload_share)
+    asked = context.workload.asked_of(group.like, context.options.workload_share)
     return cut(layout, sample.fitted, request, asked.boxes_in, asked.share)

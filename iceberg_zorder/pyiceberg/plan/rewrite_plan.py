@@ -24,6 +24,7 @@ from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_t
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.options import SPILL_DIRECTORY
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
+from iceberg_zorder.select.branch_history import YOUNG_WAIT
 from iceberg_zorder.workload.workload_option import is_inline, workload_queries
 
 VERSION = 1
@@ -72,9 +73,12 @@ class RewritePlan:
     rest: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether no file is left for a later rewrite by the same request."""
-        return not any(why.code in WAITING for each in self.left for why in each.reasons)
+    def end_marker(self) -> str | None:
+        """What the last commit writes as ``zorder.settled-from-snapshot-id``; None if the plan is not all there is."""
+        codes = {why.code for each in self.left for why in each.reasons}
+        if not codes.isdisjoint(WAITING):
+            return None
+        return YOUNG_WAIT if "young" in codes else str(self.snapshot_id)
 
     @property
     def left_tasks(self) -> list[DataFileTask]:
@@ -266,6 +270,7 @@ def _chosen(group: FileGroup) -> dict[str, Any]:
         "expected_data_files_count": group.expected_output_files,
         "spec_id": group.spec_id,
         "max_output_file_size_bytes": group.max_output_file_size,
+        "extents": dict(group.extents),
         "must_rewrite": group.must_rewrite,
         **_reasons(group),
         "data_files": [{"path": path, "deletes": list(deletes)} for path, deletes in group.data_files.items()],
@@ -321,6 +326,7 @@ class _Group(_Left):
     expected_data_files_count: int = Field(ge=1)
     spec_id: int
     max_output_file_size_bytes: int = Field(ge=1)
+    extents: dict[str, Annotated[int, Field(ge=1, le=1_000)]]
     must_rewrite: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
@@ -330,6 +336,7 @@ class _Group(_Left):
             spec_id=self.spec_id,
             expected_output_files=self.expected_data_files_count,
             max_output_file_size=self.max_output_file_size_bytes,
+            extents=self.extents,
             must_rewrite=self.must_rewrite,
             data_files={each.path: tuple(each.deletes) for each in self.data_files},
         )

@@ -285,7 +285,7 @@ class Selector:
         for of_partition, count in self._with_rows(others):
             for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
-                parts += self._cut(files)
+                parts += self._cut(files, of_partition.tasks)
         chosen = self._within_limit(parts)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
@@ -308,7 +308,25 @@ class Selector:
             self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
 
     def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
-        """Choose among the data files of a partition by sizes and deletes, and by gain if that is known."""
+        """Choose among the data files of a partition that no unfinished rewrite by the same request has written.
+
+        If none of these is chosen, the rewrite has nothing left to do in this partition: choose among all. A partition
+        that is one file group is rewritten by one commit, so nothing of it is left to do either.
+        """
+        unfinished = self._unchanged.unfinished if self._unchanged and self._exceeded(files.tasks) else ()
+        written, others = _divided(
+            files.tasks, lambda task: task.added_by in unfinished and not self._rules.must_rewrite(task)
+        )
+        if written and others:
+            left = len(self._left)
+            if chosen := self._choose_among(replace(files, tasks=others), rows):
+                self._leave(files, written, Reason("already-written"))
+                return chosen
+            del self._left[left:]
+        return self._choose_among(files, rows)
+
+    def _choose_among(self, files: FileGroup, rows: int) -> list[FileGroup]:
+        """Choose among data files of a partition by sizes and deletes, and by gain if that is known."""
         called = self._rules.called_for(files.tasks, self._runs)
         is_by_gain = self._goes_by_gain
         if is_by_gain and self._are_of_new_spec(files):
@@ -396,26 +414,36 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
-    def _cut(self, files: FileGroup) -> list[FileGroup]:
-        """Split a file group that exceeds the options ``max-file-group-*``; by default none does."""
+    def _exceeded(self, tasks: Sequence[DataFileTask]) -> dict[str, int]:
+        """Return the options ``max-file-group-*`` that data files exceed, with their values."""
         most = {
-            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(files.tasks)),
-            "max_file_group_input_files": (self._options.max_file_group_input_files, len(files.tasks)),
+            "max_file_group_size_bytes": (self._options.max_file_group_size, size_of(tasks)),
+            "max_file_group_input_files": (self._options.max_file_group_input_files, len(tasks)),
         }
-        above = {name: bound for name, (bound, size) in most.items() if bound is not None and size > bound}
+        return {name: bound for name, (bound, size) in most.items() if size > bound}
+
+    def _cut(self, files: FileGroup, partition: Sequence[DataFileTask]) -> list[FileGroup]:
+        """Split a file group that exceeds the options ``max-file-group-*``; ``partition`` has all files, by path."""
+        above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
-        tasks = sorted(files.tasks, key=_path)
-        arrays, request = self._described(tasks)
-        size, count = (NO_CAP if bound is None else bound for bound, _ in most.values())
-        groups = cut_groups(arrays, size, count, request.kept, request.weights)
+        arrays, request = self._described(partition)
+        chosen = np.flatnonzero([*map({*files.tasks}.__contains__, partition)])
+        most = self._options.max_file_group_size, self._options.max_file_group_input_files
+        groups = cut_groups(arrays, chosen, *most, request.kept, request.weights)
+        names = [column.name for column in self._order.named]
         cuts = [
             Reason("split-group", {"number": number, "of": len(groups), **above})
             for number in range(1, len(groups) + 1)
         ]
         return [
-            replace(files, tasks=tuple(tasks[place] for place in places), reasons=(*files.reasons, cut))
-            for places, cut in zip(groups, cuts, strict=True)
+            replace(
+                files,
+                tasks=tuple(partition[place] for place in places),
+                reasons=(*files.reasons, cut),
+                extents=dict(zip(names, extents, strict=True)),
+            )
+            for (places, extents), cut in zip(groups, cuts, strict=True)
         ]
 
     def _within_limit(self, chosen: list[FileGroup]) -> list[FileGroup]:

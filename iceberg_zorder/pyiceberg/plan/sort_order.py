@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
@@ -56,8 +56,15 @@ class ResolvedSortOrder:
         """The prefix columns, then the clustering columns."""
         return self.prefix + self.columns
 
-    def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
-        """Return the request for a layout of ``files`` files, cut by partition fields, prefix, then the curve."""
+    def layout_request(
+        self, options: ZOrderOptions, files: int = 1, extents: Mapping[str, int] | None = None
+    ) -> LayoutRequest:
+        """Return the request for a layout of ``files`` files, cut by partition fields, prefix, then the curve.
+
+        A column counts by the share of the partition that the files' group spans, in thousandths: filters that miss
+        the group do not read it.
+        """
+        pairs = zip(self.columns, self.weights, strict=True)
         return LayoutRequest(
             files,
             options.cuts,
@@ -65,7 +72,7 @@ class ResolvedSortOrder:
             ((False, False),) * len(self.partition) + self.prefix_orders,
             options.boundaries,
             options.size_tolerance,
-            self.weights,
+            tuple(weight * extents.get(column.name, 1_000) for column, weight in pairs) if extents else self.weights,
         )
 
     @property

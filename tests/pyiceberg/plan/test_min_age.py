@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.planner import plan_again
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.select.branch_history import SETTLED_FROM, YOUNG_WAIT
 from tests.pyiceberg.committing import (
     Interrupted,
     commit_files,
@@ -21,6 +22,7 @@ from tests.pyiceberg.committing import (
     new_file,
     position_deletes,
     rows_of,
+    summary_of,
 )
 
 HOUR = 3_600_000
@@ -67,6 +69,7 @@ def test_young_files_are_left(lake: Interrupted, version: int) -> None:
     assert chosen(plan_rewrite(table, "id", options=ALL)) == {old, older, young}
     assert chosen(plan_rewrite(table, "id", options={**ALL, "min-age-seconds": "0"})) == {old, older, young}
     assert execute(table, plan).rewritten_data_files_count == 2
+    assert summary_of(table.refresh())[SETTLED_FROM] == YOUNG_WAIT
     assert ids(table) == [0, 1, 10, 11, 20, 21]
     assert young in {file.file_path for file in files_of(table)}
 

@@ -61,7 +61,7 @@ def test_what_is_read_is_what_was_written(table: Table) -> None:
     assert all(group["reasons"][0] == {"code": "rewrite-all", "parameters": {}} for group in groups)
     assert left["reasons"] == [{"code": "max-files-to-rewrite", "parameters": {"max_files_to_rewrite": 7}}]
     assert {len(each["deletes"]) for group in groups for each in group["data_files"]} == {0, 1, 2}
-    assert (plan.is_whole, read.is_whole) == (False, False)
+    assert (plan.end_marker, read.end_marker) == (None, None)
 
 
 @pytest.mark.parametrize("sampled", [False, True])

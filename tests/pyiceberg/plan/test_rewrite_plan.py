@@ -76,7 +76,7 @@ def test_file_groups_that_are_taken_out_are_for_a_later_rewrite(catalog: SqlCata
     assert [(each.partition_path, [why.code for why in each.reasons]) for each in part.left] == [
         ("p=2", ["not-in-plan"])
     ]
-    assert (plan.is_whole, part.is_whole, part.limit_message) == (True, False, "")
+    assert (plan.end_marker, part.end_marker, part.limit_message) == (str(plan.snapshot_id), None, "")
 
 
 def test_file_groups_that_are_taken_out_of_a_sample_are_out(table: Table) -> None:

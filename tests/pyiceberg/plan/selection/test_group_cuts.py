@@ -1,6 +1,7 @@
 """File groups that ``max-file-group-size-bytes`` and ``max-file-group-input-files`` cut: what is committed by itself, and what is told of it."""
 
 import numpy as np
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
@@ -47,6 +48,42 @@ def test_groups_have_no_more_files_than_the_option_says(catalog: SqlCatalog) -> 
     both = {**options, "max-file-group-size-bytes": bytes_of(table) // 8}
     assert "split by max-file-group-size-bytes" in plan_rewrite(table, "a, b", options=both).groups[0].reason
     assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 16
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_by_default_groups_have_one_tebibyte_at_most(catalog: SqlCatalog, partial: bool) -> None:
+    table = catalog.create_table("db.large", LONGS)
+    with one_commit(table) as commit:
+        for number in range(9):
+            commit.append(longs(a=np.arange(9), b=np.full(9, number)))
+            commit.files[-1]._data[5] = 400 * 1024**3
+            assert commit.files[-1].file_size_in_bytes == 400 * 1024**3
+    options = {"rewrite-all": True, "partial-progress.enabled": partial}
+    found = plan_rewrite(table, "a, b", options=options).groups
+    assert sorted(len(group.tasks) for group in found) == [1, 2, 2, 2, 2]
+    assert found[0].reason == ("rewrite-all is true; part 1 of 5, split by max-file-group-size-bytes 1,099,511,627,776")
+
+
+def test_a_column_that_a_group_is_narrow_in_counts_less(catalog: SqlCatalog) -> None:
+    """Groups along time have files as good as those of one group: within a group, rows are cut by the other column."""
+    rng, table = np.random.default_rng(3), catalog.create_table("db.times", LONGS)
+    with one_commit(table) as commit:
+        for hour in rng.permutation(64):
+            commit.append(longs(a=1_000 * hour + np.arange(ROWS), b=rng.integers(0, 64_000, ROWS)))
+    size = bytes_of(table)
+    options = {"rewrite-all": True, "target-file-size-bytes": size // 64}
+    (whole,) = plan_rewrite(table, "a, b", options=options).groups
+    assert whole.extents == {}
+    parts = {**options, "max-file-group-size-bytes": size // 8 + 1_000}
+    plan = plan_rewrite(table, "a, b", options=parts)
+    # Ranks of bounds: each group has 8 of 64 files, from the lower bound of the first to the upper bound of the last.
+    assert [group.extents["a"] for group in plan.groups] == [119] * 8
+    # The least of 8 lower bounds is not the least of 64.
+    assert all(700 < group.extents["b"] <= 1_000 for group in plan.groups)
+    rewrite_data_files(table, "a, b", options=parts)
+    found = scanned(table)
+    rewrite_data_files(table, "a, b", options=options)
+    assert found <= 1.1 * scanned(table)
 
 
 def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: SqlCatalog) -> None:

@@ -29,6 +29,7 @@ public record Reason(String code, Map<String, Object> parameters) {
   public static final String NO_ROWS = "no-rows";
   public static final String YOUNG = "young";
   public static final String SETTLED = "settled";
+  public static final String ALREADY_WRITTEN = "already-written";
   public static final String TOO_FEW_SMALL = "too-few-small";
   public static final String SIZE_IN_RANGE = "size-in-range";
   public static final String OTHER_SPEC_UNKNOWN = "other-spec-unknown";
@@ -107,6 +108,7 @@ public record Reason(String code, Map<String, Object> parameters) {
       case NO_ROWS -> "no rows by their manifest entries, so filters skip them, too";
       case YOUNG -> words("younger than min-age-seconds %,d", "min_age_seconds");
       case SETTLED -> "unchanged since a rewrite by the same request" + timesAttainable() + notCounted();
+      case ALREADY_WRITTEN -> "written by an unfinished rewrite by the same request, which goes on with the other files";
       case TOO_FEW_SMALL ->
           words(
               "below min-file-size-bytes %,d, but fewer than min-input-files %,d and together at most target-file-size-bytes %,d,"

@@ -21,14 +21,18 @@ class GroupCutsGoldenTest {
   @MethodSource("cases")
   void groupsAreTheSame(JsonNode golden) {
     UpkeepRequest request = UpkeepGoldenTest.request(golden);
-    List<int[]> found =
+    List<GroupCuts.Group> found =
         GroupCuts.cut(
             ReportGoldenTest.files(golden),
+            MAPPER.convertValue(golden.get("chosen"), int[].class),
             golden.get("most_bytes").longValue(),
             golden.get("most_files").longValue(),
             request.kept(),
             request.weights());
     int[][] expected = MAPPER.convertValue(golden.get("expected"), int[][].class);
-    assertArrayEquals(expected, found.toArray(int[][]::new), golden.get("name") + " " + golden.get("most_bytes"));
+    String name = golden.get("name") + " " + golden.get("most_bytes");
+    assertArrayEquals(expected, found.stream().map(GroupCuts.Group::files).toArray(int[][]::new), name);
+    int[][] extents = MAPPER.convertValue(golden.get("extents"), int[][].class);
+    assertArrayEquals(extents, found.stream().map(GroupCuts.Group::extents).toArray(int[][]::new), name);
   }
 }

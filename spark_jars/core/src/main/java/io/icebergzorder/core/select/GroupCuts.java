@@ -11,41 +11,54 @@ import java.util.Deque;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
-/** Splits file groups that are too large: halves each in the column in which the fewest bytes span the cut. */
+/** Splits file groups that are too large: cuts each in the column in which the fewest bytes span the cut. */
 public final class GroupCuts {
+  private static final long THOUSANDTHS = 1000;
+
   private GroupCuts() {}
 
   /**
-   * Cuts files into file groups.
+   * A file group.
    *
-   * @param files the files, at least one
+   * @param files the places of its files, ascending
+   * @param extents for each column, the share of the partition that it spans, in thousandths from 1 to 1,000; of ranks of bounds and as whole
+   *     numbers, so that no fraction differs between the engines
+   */
+  public record Group(int[] files, int[] extents) {}
+
+  /**
+   * Cuts files into file groups. A part that needs n groups is cut where n / 2 of them end, so that 10 TiB at 1 TiB are 10 groups; halves
+   * would be 16.
+   *
+   * @param files all files of the partition
+   * @param chosen the places of the files to cut, at least one, ascending
    * @param mostBytes the bytes that a group may have, at least 1; a larger file is a group by itself
    * @param mostFiles the files that it may have, at least 1
    * @param kept for each column, what new lower/upper bounds keep of a key of bytes
    * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
-   * @return the places of the files of each group, ascending
    */
-  public static List<int[]> cut(BoundedFiles files, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
+  public static List<Group> cut(
+      BoundedFiles files, int[] chosen, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
     long[] sizes = files.sizes();
-    List<Extents> columns = new ArrayList<>();
-    for (int place = 0; place < weights.length; place++) {
-      if (weights[place] > 0) {
-        columns.add(Extents.of(files.columns().get(place), kept.get(place)));
-      }
+    List<Extents> columns = IntStream.range(0, weights.length).mapToObj(i -> Extents.of(files.columns().get(i), kept.get(i))).toList();
+    List<Extents> counting = new ArrayList<>(IntStream.range(0, weights.length).filter(i -> weights[i] > 0).mapToObj(columns::get).toList());
+    if (counting.isEmpty()) {
+      counting.add(new Extents(new long[sizes.length], new long[sizes.length]));
     }
-    if (columns.isEmpty()) {
-      columns.add(new Extents(new long[sizes.length], new long[sizes.length]));
-    }
-    List<int[]> found = new ArrayList<>();
-    Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
+    List<Group> found = new ArrayList<>();
+    Deque<int[]> parts = new ArrayDeque<>(List.of(chosen));
     while (!parts.isEmpty()) {
       int[] part = parts.pop();
-      if (part.length < 2 || part.length <= mostFiles && Arrays.stream(part).mapToLong(file -> sizes[file]).sum() <= mostBytes) {
-        found.add(part);
+      long size = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
+      long count = Math.max((size - 1) / mostBytes, (part.length - 1) / mostFiles) + 1;
+      if (part.length < 2 || count < 2) {
+        found.add(new Group(part, columns.stream().mapToInt(column -> column.extent(part)).toArray()));
       } else {
-        Halves cut =
-            columns.stream().map(column -> column.halves(part, sizes)).min(Comparator.comparingLong(Halves::spanning)).orElseThrow();
+        // Divided first: the product would overflow.
+        long first = size / count * (count / 2);
+        Cut cut = counting.stream().map(column -> column.cut(part, sizes, first)).min(Comparator.comparingLong(Cut::spanning)).orElseThrow();
         parts.push(cut.second);
         parts.push(cut.first);
       }
@@ -54,7 +67,7 @@ public final class GroupCuts {
   }
 
   /** Two parts, and the bytes of the files that span the place between them. */
-  private record Halves(long spanning, int[] first, int[] second) {}
+  private record Cut(long spanning, int[] first, int[] second) {}
 
   /** The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything. */
   private record Extents(long[] lower, long[] upper) {
@@ -74,24 +87,31 @@ public final class GroupCuts {
       return new Extents(lower, upper);
     }
 
-    /** Halves two files or more by bytes, in the order of their middles. */
-    Halves halves(int[] part, long[] sizes) {
+    /** The share of all files' range that some files span, in thousandths, rounded up. */
+    int extent(int[] part) {
+      long whole = LongStream.of(upper).max().orElseThrow() - LongStream.of(lower).min().orElseThrow();
+      long most = Arrays.stream(part).mapToLong(file -> upper[file]).max().orElseThrow();
+      long least = Arrays.stream(part).mapToLong(file -> lower[file]).min().orElseThrow();
+      return (int) (whole == 0 ? THOUSANDTHS : Math.max(1, (THOUSANDTHS * (most - least) + whole - 1) / whole));
+    }
+
+    /** Cuts two files or more after about {@code size} bytes, in the order of their middles. */
+    Cut cut(int[] part, long[] sizes, long size) {
       int[] order = Arrays.stream(part).boxed().sorted(Comparator.comparingLong(this::middle)).mapToInt(Integer::intValue).toArray();
-      long all = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
       int count = 0;
       long uneven = Long.MAX_VALUE;
       long before = 0;
       for (int place = 1; place < order.length; place++) {
         before += sizes[order[place - 1]];
-        if (Math.abs(2 * before - all) < uneven) {
-          uneven = Math.abs(2 * before - all);
+        if (Math.abs(before - size) < uneven) {
+          uneven = Math.abs(before - size);
           count = place;
         }
       }
       // Four times the rank, so that it is a whole number.
       long at = middle(order[count - 1]) + middle(order[count]);
       long spanning = Arrays.stream(part).filter(file -> 4 * lower[file] < at && at < 4 * upper[file]).mapToLong(file -> sizes[file]).sum();
-      return new Halves(
+      return new Cut(
           spanning, Arrays.stream(order, 0, count).sorted().toArray(), Arrays.stream(order, count, order.length).sorted().toArray());
     }
 

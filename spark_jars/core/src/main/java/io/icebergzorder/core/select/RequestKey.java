@@ -18,7 +18,7 @@ public final class RequestKey {
   /** Options that affect how a rewrite runs, but not its result. */
   private static final Pattern OF_ONE_RUN =
       Pattern.compile(
-          "dry-run|max-concurrent-file-group-rewrites|max-files-to-rewrite|memory-limit-bytes|min-age-seconds"
+          "dry-run|max-concurrent-file-group-rewrites|max-file-group-size-bytes|max-files-to-rewrite|memory-limit-bytes|min-age-seconds"
               + "|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|spill-directory"
               + "|use-starting-sequence-number");
 

@@ -3,7 +3,6 @@ package io.icebergzorder.core.select;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,8 +35,9 @@ public final class SmallFileCompaction {
   }
 
   /**
-   * The bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten. Both are counted from the oldest rewrite
-   * of at least half of the table. One of the 17 bytes is the first rewrite of an added byte.
+   * The bytes that the next rewrite for gain may take: 17 per added byte, less the bytes rewritten. Commits of one request up to its end
+   * marker ({@link UnchangedSince#SETTLED_FROM}) are one rewrite, also if calls were killed. Both sums begin with the call that ended the
+   * oldest rewrite of at least half of the table. One of the 17 bytes is the first rewrite of an added byte.
    *
    * @param like the rewrites by the same columns and workload, see {@link #rewritesTo}
    * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
@@ -45,19 +45,26 @@ public final class SmallFileCompaction {
    */
   public static long rewriteBudget(Map<Long, String> like, List<SnapshotFacts> snapshots) {
     long total = snapshots.isEmpty() ? 0 : snapshots.get(snapshots.size() - 1).count(TOTAL);
-    Map<String, Long> sizes = new LinkedHashMap<>();
-    snapshots.stream()
-        .filter(each -> like.containsKey(each.id()))
-        .forEach(each -> sizes.merge(like.get(each.id()), each.count(ADDED), Long::sum));
-    String oldest = sizes.keySet().stream().filter(rewrite -> 2 * sizes.get(rewrite) >= total).findFirst().orElse(null);
-    if (oldest == null) {
+    Map<String, Long> sizes = new HashMap<>(); // by request, since its last end marker
+    String first = null;
+    for (SnapshotFacts each : snapshots) {
+      if (first == null && like.containsKey(each.id())) {
+        String request = each.summary().getOrDefault(UnchangedSince.REQUEST, "");
+        sizes.merge(request, each.count(ADDED), Long::sum);
+        if (each.summary().containsKey(UnchangedSince.SETTLED_FROM) && 2 * sizes.remove(request) >= total) {
+          first = like.get(each.id());
+        }
+      }
+    }
+    if (first == null) {
       return Long.MAX_VALUE;
     }
+    String from = first;
     long budget = 0;
-    for (SnapshotFacts each : snapshots.stream().dropWhile(each -> !oldest.equals(like.get(each.id()))).toList()) {
+    for (SnapshotFacts each : snapshots.stream().dropWhile(each -> !from.equals(like.get(each.id()))).toList()) {
       if (!each.operation().equals(SnapshotFacts.REPLACE)) {
         budget += BYTES_PER_NEW_BYTE * each.count(ADDED);
-      } else if (!like.getOrDefault(each.id(), oldest).equals(oldest)) {
+      } else if (!like.getOrDefault(each.id(), from).equals(from)) {
         budget -= each.count(ADDED);
       }
     }

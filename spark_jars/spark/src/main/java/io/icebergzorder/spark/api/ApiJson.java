@@ -74,6 +74,7 @@ final class ApiJson {
         "expected_data_files_count", group.expectedFiles(),
         "spec_id", planned.specId(),
         "max_output_file_size_bytes", planned.maxOutputFileSize(),
+        "extents", planned.extents(),
         "must_rewrite", planned.mustRewrite(),
         "reasons", planned.reasons(),
         "reason", group.reason(),

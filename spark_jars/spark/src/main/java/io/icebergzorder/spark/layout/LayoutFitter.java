@@ -30,7 +30,7 @@ public final class LayoutFitter {
 
   /** Fits the layout of a group. */
   Layout fit(FileGroup group, Sample sample) {
-    LayoutRequest request = order.layoutRequest(plan.options().layout(), group.expectedFiles());
+    LayoutRequest request = order.layoutRequest(plan.options().layout(), group.expectedFiles(), group.extents());
     Layout uncut = Layout.uncut(order.all(), sample, request);
     if (plan.workload().isEmpty()) {
       return uncut.cut(sample, request, null, 0);

@@ -59,7 +59,7 @@ public final class TableReport {
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
         rules.target,
         rules::expectedOutputFiles,
-        request.order().layoutRequest(request.options().layout(), 1),
+        request.order().layoutRequest(request.options().layout(), 1, Map.of()),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),
         (int) tasks.stream().filter(FileScope::hasNoRows).count(),

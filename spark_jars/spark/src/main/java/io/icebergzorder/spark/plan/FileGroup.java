@@ -25,6 +25,7 @@ import org.apache.iceberg.util.StructLikeWrapper;
  * @param maxOutputFileSize the bytes at which a file ends
  * @param expectedFiles how many files are expected to be written
  * @param reasons why the group was chosen
+ * @param extents by column, the share of its partition that the group spans, in thousandths; empty if the group was not cut
  * @param mustRewrite whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
  */
 public record FileGroup(
@@ -34,6 +35,7 @@ public record FileGroup(
     long maxOutputFileSize,
     int expectedFiles,
     List<Reason> reasons,
+    Map<String, Integer> extents,
     boolean mustRewrite) {
   /** Expects a row in each new file: a plan that was read, or a compression factor, may call for any number. */
   public FileGroup {

@@ -55,8 +55,8 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     rewriteOldSpecs = PropertyUtil.propertyAsBoolean(options, RewriteOptions.REWRITE_OLD_SPECS, false);
     rewriteAll = PropertyUtil.propertyAsBoolean(options, REWRITE_ALL, REWRITE_ALL_DEFAULT);
     maxFilesToRewrite = PropertyUtil.propertyAsInt(options, MAX_FILES_TO_REWRITE, Integer.MAX_VALUE);
-    // Without a limit if nobody has set it.
-    maxGroupBytes = PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, Long.MAX_VALUE);
+    maxGroupBytes =
+        PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
     maxGroupFiles = PropertyUtil.propertyAsLong(options, MAX_FILE_GROUP_INPUT_FILES, Long.MAX_VALUE);
     target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     least = PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO));

@@ -52,12 +52,24 @@ public final class RewriteHistory {
         .map(snapshot -> TargetSize.ofLastLayout(snapshot.targetFileSize(), snapshot.targetFrom()));
   }
 
-  /** Whether the data files of a partition are unchanged since a rewrite by the same request. */
-  Predicate<List<FileScanTask>> unchangedSince(String request) {
+  /** The rewrites by a request, if there are any, and which snapshots have added files. */
+  record Unchanged(UnchangedSince since, AddedBy addedBy) {
+    static final Unchanged NOTHING = new Unchanged(null, null);
+
+    /** Whether the data files of a partition are unchanged since a rewrite by the same request. */
+    boolean covers(List<FileScanTask> files) {
+      return since != null && since.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
+    }
+
+    /** Whether an unfinished rewrite by the same request has written a data file. */
+    boolean isWritten(FileScanTask task) {
+      return since != null && since.unfinished().contains(addedBy.snapshotOf(task.file()));
+    }
+  }
+
+  Unchanged unchangedSince(String request) {
     List<SnapshotFacts> snapshots = ResolvedReport.snapshotsTo(table, snapshotId);
-    UnchangedSince unchanged = UnchangedSince.rewritesBy(request, snapshots).orElse(null);
-    AddedBy addedBy = unchanged == null ? null : new AddedBy(table, snapshots);
-    return files -> unchanged != null && unchanged.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
+    return UnchangedSince.rewritesBy(request, snapshots).map(since -> new Unchanged(since, new AddedBy(table, snapshots))).orElse(Unchanged.NOTHING);
   }
 
   /** Which earlier rewrite to files of the same size wrote a data file, {@link SmallFileCompaction#NONE} for others; and bytes for the next one. */

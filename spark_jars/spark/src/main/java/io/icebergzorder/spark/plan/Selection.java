@@ -65,10 +65,12 @@ public final class Selection {
    * @param reasons why they are rewritten together, or left
    * @param savedBytesPerByte of chosen files, what a filter is expected to cost less for each byte of them; 0 if it is not known
    * @param usesSmallerTarget whether they are written to half as many files again as usual
+   * @param extents by column, the share of the partition that they span, in thousandths; empty if they were not cut
    */
-  private record Files(List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget) {
+  private record Files(
+      List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
     Files(List<FileScanTask> tasks, List<Reason> reasons) {
-      this(tasks, reasons, 0, false);
+      this(tasks, reasons, 0, false, Map.of());
     }
 
     long size() {
@@ -77,7 +79,11 @@ public final class Selection {
 
     /** Some of them, for one reason more. */
     Files cut(List<FileScanTask> some, Reason why) {
-      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget);
+      return cut(some, why, extents);
+    }
+
+    Files cut(List<FileScanTask> some, Reason why, Map<String, Integer> spanned) {
+      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget, spanned);
     }
   }
 
@@ -155,6 +161,7 @@ public final class Selection {
                     rules.maxOutputFileSize(),
                     rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(files.size()) : files.size()),
                     files.reasons,
+                    files.extents,
                     files.tasks.stream().anyMatch(rules::mustRewrite)))
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
         .toList();
@@ -168,7 +175,8 @@ public final class Selection {
         mayLeave
             ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
             : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
-    Predicate<List<FileScanTask>> isSettled = mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : files -> false;
+    RewriteHistory.Unchanged unchanged =
+        mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : RewriteHistory.Unchanged.NOTHING;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -178,7 +186,7 @@ public final class Selection {
       List<FileScanTask> counted = only(files, Predicate.not(FileScope::hasNoRows));
       leave(only(counted, isYounger), whyYoung);
       List<FileScanTask> old = only(counted, isYounger.negate());
-      if (!old.isEmpty() && isSettled.test(old) && old.stream().noneMatch(rules::mustRewrite)) {
+      if (!old.isEmpty() && unchanged.covers(old) && old.stream().noneMatch(rules::mustRewrite)) {
         settled.add(old);
       } else if (!old.isEmpty()) {
         others.add(old);
@@ -192,9 +200,13 @@ public final class Selection {
     List<Files> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : like.budget();
     for (int place = 0; place < rows.length; place++) {
-      for (Files files : judged(others.get(place), like.rewriteOf(), rows[place], budget)) {
-        budget -= Math.min(budget, files.size());
-        chosen.addAll(parts(files));
+      List<FileScanTask> files = others.get(place);
+      // A partition that is one file group is rewritten by one commit, so nothing of it is left to do.
+      List<FileScanTask> written =
+          exceeded(files).isEmpty() ? List.of() : only(files, file -> unchanged.isWritten(file) && !rules.mustRewrite(file));
+      for (Files group : judged(files, written, like.rewriteOf(), rows[place], budget)) {
+        budget -= Math.min(budget, group.size());
+        chosen.addAll(parts(group, files));
       }
     }
     return limited(chosen);
@@ -245,7 +257,25 @@ public final class Selection {
     return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
   }
 
-  /** Chooses among the data files of a partition, by sizes and deletes, or by what is gained, too. */
+  /**
+   * Chooses among the data files of a partition that no unfinished rewrite by the same request has written. If none of these is chosen, the
+   * rewrite has nothing left to do in this partition: chooses among all.
+   */
+  private List<Files> judged(
+      List<FileScanTask> files, List<FileScanTask> written, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
+    if (!written.isEmpty() && written.size() < files.size()) {
+      int before = left.size();
+      List<Files> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), rewriteOf, rows, budget);
+      if (!chosen.isEmpty()) {
+        leave(written, Reason.of(Reason.ALREADY_WRITTEN));
+        return chosen;
+      }
+      left.subList(before, left.size()).clear();
+    }
+    return judged(files, rewriteOf, rows, budget);
+  }
+
+  /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
   private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
     boolean isByGain = !isBySize && areOfNewSpec(files);
@@ -278,7 +308,7 @@ public final class Selection {
     leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
-    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget()));
+    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), Map.of()));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
@@ -307,33 +337,44 @@ public final class Selection {
         rules.maxScanRatio,
         Math.max(0, rules.minInputFiles),
         rules::expectedOutputFiles,
-        order.layoutRequest(spec.options().layout(), 1),
+        order.layoutRequest(spec.options().layout(), 1, Map.of()),
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),
         ScanCost.openCost(table.properties()),
         spec.workload().map(workload -> workload.asked(asked)));
   }
 
-  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}; by default nothing is. */
-  private List<Files> parts(Files group) {
+  /** The options {@code max-file-group-*} that data files exceed. */
+  private Map<String, Object> exceeded(List<FileScanTask> files) {
     Map<String, Object> above = new LinkedHashMap<>();
-    if (group.size() > rules.maxGroupBytes) {
+    if (size(files) > rules.maxGroupBytes) {
       above.put("max_file_group_size_bytes", rules.maxGroupBytes);
     }
-    if (group.tasks.size() > rules.maxGroupFiles) {
+    if (files.size() > rules.maxGroupFiles) {
       above.put("max_file_group_input_files", rules.maxGroupFiles);
     }
+    return above;
+  }
+
+  /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}. */
+  private List<Files> parts(Files group, List<FileScanTask> partition) {
+    Map<String, Object> above = exceeded(group.tasks);
     if (group.tasks.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    List<FileScanTask> files = group.tasks.stream().sorted(FileScope.BY_LOCATION).toList();
-    UpkeepRequest upkeep = upkeep(files);
+    Set<FileScanTask> among = new HashSet<>(group.tasks);
+    int[] chosen = IntStream.range(0, partition.size()).filter(place -> among.contains(partition.get(place))).toArray();
+    UpkeepRequest upkeep = upkeep(partition);
+    List<String> columns = spec.order().named().stream().map(ClusteringColumn::name).toList();
     List<Files> parts = new ArrayList<>();
-    List<int[]> groups = GroupCuts.cut(described(files), rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
-    for (int[] places : groups) {
+    List<GroupCuts.Group> groups =
+        GroupCuts.cut(described(partition), chosen, rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
+    for (GroupCuts.Group each : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
-      parts.add(group.cut(Arrays.stream(places).mapToObj(files::get).toList(), new Reason(Reason.SPLIT_GROUP, above)));
+      Map<String, Integer> extents = new LinkedHashMap<>();
+      IntStream.range(0, columns.size()).forEach(i -> extents.put(columns.get(i), each.extents()[i]));
+      parts.add(group.cut(Arrays.stream(each.files()).mapToObj(partition::get).toList(), new Reason(Reason.SPLIT_GROUP, above), extents));
     }
     return parts;
   }

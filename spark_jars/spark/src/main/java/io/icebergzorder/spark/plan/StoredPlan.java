@@ -50,6 +50,8 @@ public record StoredPlan(
   /** The version of the plan's JSON; other versions are refused. */
   public static final int VERSION = 1;
 
+  private static final int MOST_EXTENT = 1000;
+
   private static final JsonMapper MAPPER =
       JsonMapper.builder()
           .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
@@ -65,12 +67,16 @@ public record StoredPlan(
       int specId,
       long maxOutputFileSizeBytes,
       int expectedDataFilesCount,
+      Map<String, Integer> extents,
       boolean mustRewrite,
       List<Reason> reasons) {
     /** Takes copies of the lists. */
     public Group {
       dataFiles = List.copyOf(dataFiles);
       reasons = List.copyOf(reasons);
+      if (extents.values().stream().anyMatch(extent -> extent < 1 || extent > MOST_EXTENT)) {
+        throw new IllegalArgumentException("the extents of a file group are not from 1 to " + MOST_EXTENT);
+      }
       if (dataFiles.isEmpty() || expectedDataFilesCount < 1) {
         throw new IllegalArgumentException("a file group has no data file");
       }
@@ -223,6 +229,7 @@ public record StoredPlan(
               group.maxOutputFileSizeBytes,
               group.expectedDataFilesCount,
               group.reasons,
+              group.extents,
               group.mustRewrite));
     }
     return groups;

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.plan;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.PartitionColumn;
@@ -118,10 +119,13 @@ public record TablePlan(
         Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", files, MAX_FILES_TO_REWRITE, limit);
   }
 
-  /** Whether no file is left for a later rewrite by the same request. */
-  public boolean isWhole() {
-    return left.stream()
-        .noneMatch(each -> each.isFor(Reason.YOUNG) || each.isFor(Reason.MAX_FILES_TO_REWRITE) || each.isFor(Reason.NOT_IN_PLAN));
+  /** What the last commit writes as {@link UnchangedSince#SETTLED_FROM}; empty if the plan is not all there is. */
+  public Optional<String> endMarker() {
+    if (left.stream().anyMatch(each -> each.isFor(Reason.MAX_FILES_TO_REWRITE) || each.isFor(Reason.NOT_IN_PLAN))) {
+      return Optional.empty();
+    }
+    boolean doYoungWait = left.stream().anyMatch(each -> each.isFor(Reason.YOUNG));
+    return Optional.of(doYoungWait ? UnchangedSince.YOUNG_WAIT : String.valueOf(start.snapshotId()));
   }
 
   /** Whether a file group is left as it is if its rewrite is not predicted to gain. */

@@ -31,18 +31,46 @@ final class FileGroupPool {
   private final Map<FileGroup, Throwable> samplingFailures;
   private final int groups;
   private final SparkContext context;
+  private final Room room;
   private final AtomicReference<Throwable> stopped = new AtomicReference<>();
   private final FailureStreak streak = new FailureStreak();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /** Takes jobs with each file group that has a layout once, and why others have none. */
-  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<FileGroup, Throwable> samplingFailures) {
+  /**
+   * Takes jobs with each file group that has a layout once, and why others have none.
+   *
+   * @param mostBytes the bytes of jobs that run together; a larger job runs alone
+   */
+  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<FileGroup, Throwable> samplingFailures, long mostBytes) {
+    this.room = new Room(mostBytes);
     this.rewriter = rewriter;
     this.jobs = jobs;
     this.samplingFailures = samplingFailures;
     this.groups = samplingFailures.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.session().spark().sparkContext();
+  }
+
+  /** Lets jobs run together while local disk has room for their shuffles. */
+  static final class Room {
+    private final long most;
+    private long taken;
+
+    Room(long most) {
+      this.most = most;
+    }
+
+    synchronized void enter(long bytes) throws InterruptedException {
+      while (taken > 0 && taken + bytes > most) {
+        wait();
+      }
+      taken += bytes;
+    }
+
+    synchronized void leave(long bytes) {
+      taken -= bytes;
+      notifyAll();
+    }
   }
 
   /** What becomes of file groups: {@code abort} deletes the new files of those that {@code done} does not take, because it throws. */
@@ -92,7 +120,12 @@ final class FileGroupPool {
 
   private void attempt(GroupJob job, Outcomes outcomes) {
     try {
-      rewrite(job, outcomes);
+      room.enter(job.bytes());
+      try {
+        rewrite(job, outcomes);
+      } finally {
+        room.leave(job.bytes());
+      }
     } catch (Throwable e) {
       // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
       stopped.compareAndSet(null, e);

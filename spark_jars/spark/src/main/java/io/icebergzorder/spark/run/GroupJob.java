@@ -18,6 +18,10 @@ public record GroupJob(List<SampledGroup> groups, boolean isInPlace, int filesPe
     return groups.stream().mapToInt(each -> each.group().files().size()).sum();
   }
 
+  public long bytes() {
+    return groups.stream().mapToLong(each -> each.group().bytes()).sum();
+  }
+
   /** By group, the number of its first output file. */
   public int[] firstFiles() {
     int[] first = new int[groups.size()];

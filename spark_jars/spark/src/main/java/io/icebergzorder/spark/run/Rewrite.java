@@ -152,7 +152,9 @@ public final class Rewrite {
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
     RewriteCommit commit = new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
-    FileGroupPool pool = new FileGroupPool(new GroupRewriter(session, table, plan.order()), planJobs(session, sampled), sampled.failures());
+    GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
+    long mostBytes = plan.options().maxFileGroupSizeBytes();
+    FileGroupPool pool = new FileGroupPool(rewriter, planJobs(session, sampled), sampled.failures(), mostBytes);
     // Made before anything is written: an Iceberg that cannot do it is refused.
     Optional<RemoveDanglingDeleteFiles> removal =
         plan.options().removeDanglingDeletes()

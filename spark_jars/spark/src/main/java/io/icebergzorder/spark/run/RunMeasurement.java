@@ -82,8 +82,8 @@ final class RunMeasurement {
       summary.put(UnchangedSince.REQUEST, plan.requestKey());
       summary.put(UnchangedSince.REWRITE_ID, id);
       summarized += groups.size();
-      if (plan.isWhole() && sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
-        summary.put(UnchangedSince.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
+      if (sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
+        plan.endMarker().ifPresent(marker -> summary.put(UnchangedSince.SETTLED_FROM, marker));
       }
     }
     Reads reads = reads(groups.stream().map(this::result).toList());

@@ -9,6 +9,7 @@ import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.FunctionScope;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -66,9 +67,20 @@ public record ResolvedSortOrder(
     return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
   }
 
-  /** The request for a layout of {@code files} files. */
-  public LayoutRequest layoutRequest(ZOrderOptions options, int files) {
-    return new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
+  /**
+   * The request for a layout of {@code files} files. A column counts by the share of the partition that their group spans: filters that miss
+   * the group do not read it.
+   *
+   * @param extents that share by column, in thousandths; empty if the group was not cut
+   */
+  public LayoutRequest layoutRequest(ZOrderOptions options, int files, Map<String, Integer> extents) {
+    double[] counts =
+        extents.isEmpty()
+            ? weights
+            : IntStream.range(0, columns.size())
+                .mapToDouble(i -> weight(prefix.size() + i) * extents.getOrDefault(columns.get(i).name(), 1000))
+                .toArray();
+    return new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), counts);
   }
 
   public String names(String separator) {

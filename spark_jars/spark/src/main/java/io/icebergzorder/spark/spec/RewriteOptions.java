@@ -32,6 +32,9 @@ public record RewriteOptions(
 
   public static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
 
+  /** A job then needs at most about 4 TiB of local disk. */
+  public static final long MAX_FILE_GROUP_SIZE_BYTES_DEFAULT = 1L << 40;
+
   /** Partitions whose cost is above this multiple of the attainable cost are rewritten for gain; in [1, inf]. */
   public static final String MAX_SCAN_RATIO = "max-scan-ratio";
 
@@ -117,6 +120,11 @@ public record RewriteOptions(
             RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
         PropertyUtil.propertyAsBoolean(
             options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
+  }
+
+  /** The bytes of a file group, and of the file groups that are rewritten at a time. */
+  public long maxFileGroupSizeBytes() {
+    return PropertyUtil.propertyAsLong(all, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
   }
 
   private static Optional<PartialProgress> partialProgress(Map<String, String> options) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -18,7 +19,7 @@ class StoredPlanTest {
        "schema_id": 1, "spec_id": 2, "case_sensitive": true, "planned_at_ms": 1764230400000, "sort_order": "zorder(a)",
        "where": null, "options": {"boundaries": "64", "memory-limit-bytes": "16777216"}, "target_file_size_bytes": 1000,
        "target_file_size_from": "option", "message": null, "scan_fractions": {}, "later": [],
-       "file_groups": [{"partition": "", "data_files": [{"path": "f", "deletes": ["d#4"]}], "spec_id": 2, "must_rewrite": true,
+       "file_groups": [{"partition": "", "data_files": [{"path": "f", "deletes": ["d#4"]}], "spec_id": 2, "extents": {"a": 7}, "must_rewrite": true,
          "max_output_file_size_bytes": 1500, "expected_data_files_count": 3,
          "reasons": [{"code": "small", "parameters": {"files": 1, "min_file_size_bytes": 750}}]}],
        "left": [{"partition": "p=1", "data_files_count": 2, "bytes": 9, "rows": 3, "reasons": [{"code": "settled", "parameters": {}}]}]}
@@ -30,6 +31,7 @@ class StoredPlanTest {
     assertEquals(7, plan.snapshotId());
     assertEquals("{boundaries=64}", plan.spec("db.t").options().toString(), "others are of PyIceberg's machine");
     StoredPlan.Group group = plan.fileGroups().get(0);
+    assertEquals(Map.of("a", 7), group.extents());
     assertEquals(List.of(new PlannedFile("f", List.of("d#4"))), group.dataFiles());
     assertEquals(List.of(Reason.of(Reason.SMALL, "files", 1, "min_file_size_bytes", 750)), group.reasons());
     assertEquals(List.of(new LeftGroup("p=1", 2, 9, 3, List.of(Reason.of(Reason.SETTLED)))), plan.left());
@@ -50,6 +52,7 @@ class StoredPlanTest {
         "\"where\": null| \"where\": \"x\", \"where_is_sql\": false| its where is a PyIceberg expression",
         "\"expected_data_files_count\": 3| \"expected_data_files_count\": 0| a file group has no data file",
         "[{\"path\": \"f\", \"deletes\": [\"d#4\"]}]| [{\"path\": \"f\", \"deletes\": []}, {\"path\": \"f\", \"deletes\": []}]| a data file appears twice",
+        "{\"a\": 7}| {\"a\": 1001}| the extents of a file group are not from 1 to 1000",
         "\"data_files_count\": 2| \"data_files_count\": -2| its left has a group without a data file",
         "\"boundaries\": \"64\"| \"workload\": \"w.json\"| its option workload names a file, whose queries may have changed",
         "\"boundaries\": \"64\"| \"spill-directory\": \"/tmp/x\"| its option spill-directory is for who executes it to choose",

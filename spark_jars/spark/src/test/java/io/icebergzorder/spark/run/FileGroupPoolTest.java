@@ -1,10 +1,14 @@
 package io.icebergzorder.spark.run;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -12,7 +16,7 @@ import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.types.Types;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of the groups of a job, once they are rewritten. */
+/** Which jobs run together, and what becomes of the groups of a job, once they are rewritten. */
 class FileGroupPoolTest {
   @Test
   void groupsThatAreNotTakenAreAborted() {
@@ -21,6 +25,25 @@ class FileGroupPoolTest {
     var outcomes = new FileGroupPool.Outcomes(FileGroupPoolTest::takeTheFirst, (group, failure) -> {}, aborted::addAll, true);
     assertThrows(IllegalStateException.class, () -> outcomes.take(groups));
     assertEquals(groups.subList(1, 4), aborted);
+  }
+
+  @Test
+  void jobsRunTogetherWhileThereIsRoom() throws Exception {
+    FileGroupPool.Room room = new FileGroupPool.Room(10);
+    room.enter(6);
+    room.enter(4);
+    CompletableFuture<Void> third = CompletableFuture.runAsync(() -> assertDoesNotThrow(() -> room.enter(5)));
+    room.leave(4);
+    assertThrows(TimeoutException.class, () -> third.get(200, TimeUnit.MILLISECONDS));
+    room.leave(6);
+    third.get(10, TimeUnit.SECONDS);
+    room.leave(5);
+    // One that is larger runs alone.
+    room.enter(11);
+    CompletableFuture<Void> small = CompletableFuture.runAsync(() -> assertDoesNotThrow(() -> room.enter(1)));
+    assertThrows(TimeoutException.class, () -> small.get(200, TimeUnit.MILLISECONDS));
+    room.leave(11);
+    small.get(10, TimeUnit.SECONDS);
   }
 
   private static void takeTheFirst(RewriteFileGroup group) {

@@ -18,6 +18,7 @@ import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
@@ -133,7 +134,7 @@ class JobPlannerTest {
             .partition(GenericRecord.create(Types.StructType.of()))
             .build();
     List<FileScanTask> tasks = Collections.nCopies(inputs, new WholeFile("f.parquet", bytes / inputs, 1));
-    FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), false);
+    FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), Map.of(), false);
     LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes, files);
     return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, 0, 0, true);
   }
