@@ -10,6 +10,7 @@ from rich.filesize import decimal
 from iceberg_zorder.advice.advice import Advice, DailySavings, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.advice.candidates import Candidate, candidates_of
 from iceberg_zorder.advice.cautions import cautions
+from iceberg_zorder.advice.compression import Compression
 from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
@@ -93,7 +94,7 @@ class _Advisor:
                 self._choosing,
                 self._judging,
                 facts.expected_files,
-                facts.rewritten,
+                Compression(facts.runs),
                 facts.table.open_cost,
                 facts.table.files,
                 self._full_scans_per_query,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.advice import SETS, FileSize, JudgedLayout
-from iceberg_zorder.advice.candidates import Candidate, ExpectedFiles
-from iceberg_zorder.advice.compression import Compression, Rewritten
+from iceberg_zorder.advice.candidates import Candidate
+from iceberg_zorder.advice.compression import Compression, ExpectedFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
@@ -54,8 +54,8 @@ class Simulation:
         Both halves of the queries.
     expected_files : callable
         Maps a target file size to a function from bytes to a number of files.
-    rewritten : Rewritten or None
-        Sizes of some rows, written anew.
+    compression : Compression
+        Predicts bytes.
     open_cost, files_today : int, optional
         Cost of opening a file in bytes, and today's number of files.
     full_scans : float, optional
@@ -69,7 +69,7 @@ class Simulation:
     choosing: Sequence[JudgedQuery]
     judging: Sequence[JudgedQuery]
     expected_files: Callable[[int], ExpectedFiles]
-    rewritten: Rewritten | None
+    compression: Compression
     open_cost: int = 0
     files_today: int = 0
     full_scans: float = 0.0
@@ -105,7 +105,7 @@ class Simulation:
 
         def read(of: Candidate) -> npt.NDArray[np.float64]:
             """Return the cost of each query, without changes of compression."""
-            files = of.files(rows, expected_files)
+            files = SimulatedFiles.of(rows, of.placed(rows, expected_files)[0])
             size, count = files_read(files, boxes)
             return size + self.open_cost * count + planning_cost(files.count, self.open_cost)
 
@@ -118,8 +118,9 @@ class Simulation:
 
     def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
         """Simulate files with today's bytes; return them with the estimated change of their size."""
-        files = candidate.files(self.rows, self.expected_files(target))
-        return files, self._compression.share(files.written, candidate.columns)
+        expected_files = self.expected_files(target)
+        file, _ = candidate.placed(self.rows, expected_files)
+        return SimulatedFiles.of(self.rows, file), self.compression.share(candidate, target, expected_files)
 
     def _read(self, files: SimulatedFiles, share: float, *, judging: bool = True) -> tuple[float, float, float]:
         """Return the average bytes, files and cost of a query of one half."""
@@ -166,10 +167,6 @@ class Simulation:
     def _whole(self) -> tuple[int, int]:
         """Rows and bytes of the table."""
         return int(self.rows.group_rows.sum()), self.rows.bytes
-
-    @cached_property
-    def _compression(self) -> Compression:
-        return Compression(self.rows, self.rewritten)
 
     @cached_property
     def _boxes(self) -> tuple[RankedBoxes, RankedBoxes]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from iceberg_zorder.advice.candidates import (
     MOST_COLUMNS,
-    ExpectedFiles,
     Fold,
     cut_groups,
     layout_request,
     tried_columns,
 )
+from iceberg_zorder.advice.compression import ExpectedFiles, Places
 from iceberg_zorder.advice.judged_queries import JudgedQuery, by_shape
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
@@ -60,7 +60,9 @@ class WorkloadCuts:
         """Return the layout's name, ``workload(a, b)``."""
         return f"workload({', '.join(table.columns[place].name for place in self.columns)})"
 
-    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+    def placed(
+        self, table: SampledTable, expected_files: ExpectedFiles, *, in_order: bool = False
+    ) -> tuple[Places, Places]:
         """Fit a layout to each group's rows and to the queries that may match them, as a rewrite does.
 
         The group's bounds rule queries out here, where a rewrite uses the partition; both leave out only queries that
@@ -77,7 +79,7 @@ class WorkloadCuts:
             request = layout_request(files, size_tolerance=WORKLOAD_TOLERANCE)
             return fit(columns, sample, request, lambda uncut: query_boxes(weighted, uncut.columns), WORKLOAD_SHARE)
 
-        return cut_groups(table, self.columns, expected_files, fitted)
+        return cut_groups(table, self.columns, expected_files, fitted, in_order=in_order)
 
 
 def workload_cuts(

@@ -6,6 +6,7 @@ import pytest
 
 from iceberg_zorder.advice.advise import best_of
 from iceberg_zorder.advice.candidates import candidates_of
+from iceberg_zorder.advice.compression import Compression
 from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulation import Simulation
@@ -42,7 +43,7 @@ def windows(most: int, count: int = 60) -> list[JudgedQuery]:
 
 
 def simulation(rows: SampledTable, queries: list[JudgedQuery]) -> Simulation:
-    return Simulation(rows, *halves(queries), lambda target: lambda size: max(1, size // target), None)
+    return Simulation(rows, *halves(queries), lambda target: lambda size: max(1, size // target), Compression(None))
 
 
 def test_where_queries_are_files_are_small_and_that_is_chosen() -> None:
@@ -80,7 +81,7 @@ def test_a_group_is_cut_for_the_queries_that_may_find_rows_in_it() -> None:
     rows = table(groups=2)
     mine = [query(f"a = 1 AND b BETWEEN {start} AND {start + 50}") for start in range(0, 1_000, 50)]
     others = [query(f"a = 0 AND c BETWEEN {start} AND {start + 50}") for start in range(0, 9_000, 300)]
-    judge = Simulation(rows, mine, mine, lambda target: lambda size: max(1, size // target), None)
+    judge = Simulation(rows, mine, mine, lambda target: lambda size: max(1, size // target), Compression(None))
     for_all, for_mine, for_others = (
         judge.judged(WorkloadCuts((1, 2), tuple(queries)), rows.bytes // FILES).bytes_per_query
         for queries in ([*mine, *others], mine, others)

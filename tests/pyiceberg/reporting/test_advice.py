@@ -24,7 +24,7 @@ from iceberg_zorder.metrics.scan_cost import scan_cost
 from iceberg_zorder.pyiceberg import advise, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.reporting.advice import queries_today
-from iceberg_zorder.pyiceberg.reporting.rewritten_rows import sampled_table
+from iceberg_zorder.pyiceberg.reporting.sampled_rows import sampled_table
 from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from iceberg_zorder.workload.joined_columns import joined_columns
