@@ -210,11 +210,16 @@ class PartitionBy:
         return groups < partitions <= max(1.0, table.bytes / (_SMALL_PARTITION * target))
 
 
-def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int) -> Iterator[Candidate]:
-    """Yield the candidates of a table."""
+def candidates_of(
+    table: SampledTable, queries: Sequence[JudgedQuery], target: int, laid_out_by: Sequence[str] = ()
+) -> Iterator[Candidate]:
+    """Yield the candidates of a table, with the columns that it is laid out by in their own order."""
     places = tried_columns(table, queries)
-    for count in range(1, MOST_COLUMNS + 1):
-        yield from (ColumnSet(each) for each in combinations(places, count))
+    sets = [each for count in range(1, MOST_COLUMNS + 1) for each in combinations(places, count)]
+    own = tuple(place for name in laid_out_by for place, each in enumerate(table.columns) if each.path == name)
+    if own and len(own) == len(laid_out_by):
+        sets = [own, *(each for each in sets if set(each) != set(own))]
+    yield from (ColumnSet(each) for each in sets)
     for place in places:
         partitions = (PartitionBy(place, each) for each in _transforms(table, place))
         yield from (each for each in partitions if each.is_sensible(table, target))

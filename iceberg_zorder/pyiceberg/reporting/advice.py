@@ -18,7 +18,7 @@ from iceberg_zorder.advice.candidates import MOST_COLUMNS
 from iceberg_zorder.advice.compression import ExpectedFiles
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.statements import options_of
+from iceberg_zorder.advice.statements import options_of, with_size
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
@@ -203,7 +203,7 @@ def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workloa
     # The workload's file may not exist yet.
     text, queries = ("of the advice", workload.queries) if pick.kind == "workload" else (None, None)
     by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
-    spec = RewriteSpec(by, None, options_of(facts, text), on, any_format=True, queries=queries)
+    spec = RewriteSpec(by, None, options_of(with_size(facts, pick), text), on, any_format=True, queries=queries)
     try:
         plan = select(resolve_spec(table, completed(table, spec)))
         if plan.groups:
