@@ -2,7 +2,7 @@
 
 Runs of neighbouring rows, from all over the table, are laid out as a small table. Some of its files, which have as many
 rows as those of the large table, are written; and as many rows in today's order. The table grows as the former do over
-the latter::
+the latter. Files of the small table have a wider range of values; half of the runs show what that costs. ::
 
     today    aaaa bbbb cccc dddd     four runs; rows of a run have values in common
     written  abcd abcd abcd abcd     a layout that separates them: each file has all values
@@ -13,7 +13,8 @@ The rows are real ones. So columns that vary together still do, and neighbours s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +26,8 @@ _FEWEST_FILES = 8
 """Fewest files of the runs, unless the table has fewer; larger files hold fewer rows than in the table."""
 _WRITTEN_FILES, _WRITTEN_ROWS = 8, 8_192
 """Most files of a layout that are written, and most rows of each."""
+_BLOCK = 512
+"""Rows that stay together when half of the rows are left out."""
 
 ExpectedFiles = Callable[[int], int]
 """Maps the bytes of a group to its number of files."""
@@ -49,14 +52,15 @@ class Runs:
     ----------
     rows : SampledTable
         The rows, in today's order. Some groups of the table may have none.
-    growth : float
-        Bytes of today's files when they are written again in their order, relative to today's bytes.
+    columns, footers : float
+        Bytes of columns and of footers in new files of rows in today's order, relative to today's files.
     written : callable
-        Maps places of rows to the bytes of a new file of them, in that order.
+        Maps places of rows to the bytes of the columns in a new file of them, in that order.
     """
 
     rows: SampledTable
-    growth: float
+    columns: float
+    footers: float
     written: Callable[[Places], int]
 
 
@@ -74,26 +78,48 @@ class Compression:
             return 1.0
         # Layouts are simulated on some rows, and the best ones again on all.
         if (layout, target) not in self._shares:
-            self._shares[layout, target] = self._written(self._runs, layout, expected_files)
+            grown = self._grown(self._runs, layout, expected_files)
+            self._shares[layout, target] = self._runs.footers + self._runs.columns * grown
         return self._shares[layout, target]
 
-    def _written(self, runs: Runs, layout: Ordered, expected_files: ExpectedFiles) -> float:
+    def _grown(self, runs: Runs, layout: Ordered, expected_files: ExpectedFiles) -> float:
+        """Return the bytes of columns in a layout, relative to today's order."""
         table, count = runs.rows, runs.rows.sample.rows
+        rows = max(count, int(table.group_rows.sum()))
         files = sum(expected_files(size) for size in table.group_bytes.tolist())
-        share = max(count / int(table.group_rows.sum()), min(1.0, _FEWEST_FILES / files))
-        file, place = layout.placed(table, lambda size: max(1, round(share * expected_files(size))), in_order=True)
-        order = np.lexsort((place, file))
-        of_runs = np.split(order, np.flatnonzero(np.diff(file[order])) + 1)
-        written = [rows[:_WRITTEN_ROWS] for rows in of_runs[:: -(-len(of_runs) // _WRITTEN_FILES)]]
+        share = max(count / rows, min(1.0, _FEWEST_FILES / files))
+        grown = []
+        for part in (1, 2):
+            kept = np.flatnonzero(np.arange(count) // _BLOCK % part == 0)
+            some = replace(table, sample=table.sample.take(kept), groups=table.groups[kept])
+            of_part = _files(some, layout, partial(_fewer, expected_files, share / part))
+            grown.append(self._relative(runs, [kept[places] for places in of_part]))
+        # The fewer the rows, the wider a file's range of values: an extrapolation in 1 / rows.
+        return max(grown[0] / 2, grown[0] - (grown[1] - grown[0]) * (1 - count / rows))
+
+    def _relative(self, runs: Runs, files: list[Places]) -> float:
+        """Return the bytes per row of files, relative to as many rows in today's order."""
         # Rows per file are rounded to a power of 1.05, so that today's order is written for few sizes.
-        step = np.round(np.log(np.mean([len(rows) for rows in written])) / np.log(1.05))
-        return runs.growth * _bytes_per_row(runs, written) / self._of_today(runs, min(count, round(1.05**step)))
+        step = np.round(np.log(np.mean([len(rows) for rows in files])) / np.log(1.05))
+        return _bytes_per_row(runs, files) / self._of_today(runs, min(runs.rows.sample.rows, round(1.05**step)))
 
     def _of_today(self, runs: Runs, rows: int) -> float:
         if rows not in self._today:
             starts = np.unique(np.linspace(0, runs.rows.sample.rows - rows, _WRITTEN_FILES).astype(np.int64))
             self._today[rows] = _bytes_per_row(runs, [start + np.arange(rows) for start in starts])
         return self._today[rows]
+
+
+def _fewer(expected_files: ExpectedFiles, share: float, size: int) -> int:
+    return max(1, round(share * expected_files(size)))
+
+
+def _files(table: SampledTable, layout: Ordered, expected_files: ExpectedFiles) -> list[Places]:
+    """Return the rows of some files of a layout, in their order."""
+    file, place = layout.placed(table, expected_files, in_order=True)
+    order = np.lexsort((place, file))
+    files = np.split(order, np.flatnonzero(np.diff(file[order])) + 1)
+    return [rows[:_WRITTEN_ROWS] for rows in files[:: -(-len(files) // _WRITTEN_FILES)]]
 
 
 def _bytes_per_row(runs: Runs, files: list[Places]) -> float:

@@ -31,8 +31,8 @@ _MOST_TRIED = 12
 _FOLDS = 10
 """Number of folds: each tenth of the queries is judged by cuts for the other nine tenths."""
 _ROWS_TO_CHOOSE_BY, _FILES_TO_CHOOSE_BY = 32_768, 64
-_BOXES_TO_CHOOSE_BY, _BOXES_TO_CUT_FOR = 1_024, 4_096
-"""About how many boxes of queries are counted; of a query's boxes, evenly spread ones are."""
+_MOST_BOXES = 640
+"""About how many boxes of queries files are cut for; of a query's boxes, evenly spread ones are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class WorkloadCuts:
 
         def fitted(group: int, sample: Sample, files: int) -> Layout:
             wanted = np.flatnonzero(met[:, place_of[group]]).tolist()
-            weighted = _asked([self.queries[place] for place in wanted], _BOXES_TO_CUT_FOR)
+            weighted = _asked([self.queries[place] for place in wanted])
             request = layout_request(files, size_tolerance=WORKLOAD_TOLERANCE)
             return fit(columns, sample, request, lambda uncut: query_boxes(weighted, uncut.columns), WORKLOAD_SHARE)
 
@@ -119,23 +119,23 @@ def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) ->
         found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
     if not found:
         return None
-    wanted = query_boxes(_asked(queries, _BOXES_TO_CHOOSE_BY), [column for _, column, _ in found])
+    wanted = query_boxes(_asked(queries), [column for _, column, _ in found])
     chosen = choose_columns([positions for _, _, positions in found], wanted, files)
     return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
 
 
-def _asked(queries: Sequence[JudgedQuery], most: int) -> list[tuple[tuple[Box, ...], float]]:
-    """Return the boxes of queries, at most about ``most``, with the weights of the queries.
+def _asked(queries: Sequence[JudgedQuery]) -> list[tuple[tuple[Box, ...], float]]:
+    """Return the boxes to cut for, with the weights of their queries.
 
     Examples
     --------
-    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (Box(()),) * 90, ()) for number in range(2)]
-    >>> [(len(boxes), weight) for boxes, weight in _asked(queries, 40)]
-    [(18, 1.0), (18, 1.0)]
+    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (Box(()),) * 900, ()) for number in range(2)]
+    >>> [(len(boxes), weight) for boxes, weight in _asked(queries)]
+    [(300, 1.0), (300, 1.0)]
     """
-    is_few = sum(len(query.boxes) for query in queries) <= most
-    of_query = most if is_few else max(1, most // len(queries))
-    return [(query.boxes[:: max(1, -(-len(query.boxes) // of_query))], query.weight) for query in queries]
+    is_few = sum(len(query.boxes) for query in queries) <= _MOST_BOXES
+    most = _MOST_BOXES if is_few else max(1, _MOST_BOXES // len(queries))
+    return [(query.boxes[:: max(1, -(-len(query.boxes) // most))], query.weight) for query in queries]
 
 
 def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> list[int]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.table import Table
 
-from iceberg_zorder.advice.compression import Runs
+from iceberg_zorder.advice.compression import Places, Runs
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import ZORDER
@@ -115,13 +115,13 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
     tasks = [task for of_place in (*places, chosen) for _, task, _ in of_place]
     reader = Reader(table, tasks, batch_bytes=_MOST_BYTES // _RUNS)
     try:
-        today = again = 0.0
+        today = columns = whole = 0.0
         for of_place in places:
             read = list(_read(reader, of_place, max(1, min(file_rows, _PLACE_ROWS)), _MOST_BYTES))
             if read:
                 sink = pa.BufferOutputStream()
-                _written(settings, pa.Table.from_batches([batch for _, batch, _ in read]), sink)
-                today, again = today + sum(size for _, _, size in read), again + sink.getvalue().size
+                columns += _written(settings, pa.Table.from_batches([batch for _, batch, _ in read]), sink)
+                today, whole = today + sum(size for _, _, size in read), whole + sink.getvalue().size
         most, limit = -(-_RUN_ROWS // len(chosen)), _MOST_BYTES // len(chosen)
         found = [run for part in chosen for run in _read(reader, [part], most, limit)]
     finally:
@@ -138,7 +138,11 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
         sample=Sample(tuple(keys)),
         groups=np.repeat(np.array([group for group, _, _ in found], np.int64), count),
     )
-    return Runs(of_runs, again / today, lambda places: _written(settings, together.take(pa.array(places))))
+
+    def written(places: Places) -> int:
+        return _written(settings, together.take(pa.array(places)))
+
+    return Runs(of_runs, columns / today, (whole - columns) / today, written)
 
 
 def _row_groups(file: DataFile) -> list[list[tuple[int, int]] | None]:
