@@ -66,8 +66,8 @@ from iceberg_zorder.workload.workload import Workload
 
 _JOINED_ROWS = 20_000
 """Approximate number of rows whose values measure join columns."""
-_MOST_QUERIES, _MOST_TEXT = 1_000, 500_000
-"""Most distinct filters that are tested against today's data files, and about the most characters of these filters."""
+_MOST_QUERIES = 1_000
+"""Most distinct filters that are tested against today's data files."""
 _MOST_BOXES = 256
 
 
@@ -290,12 +290,9 @@ def queries_today(
 ) -> QueriesToday:
     """Return a workload's queries with their boxes, and the data files that they read, by manifests.
 
-    More than 1,000 queries, or more text than 500,000 characters, are reduced to representative queries. Raises
-    InvalidInputError for invalid filters.
+    More than 1,000 queries are reduced to 1,000 representative ones. Raises InvalidInputError for invalid filters.
     """
-    text = sum(len(query.filter) for query in workload.queries)
-    most = min(_MOST_QUERIES, -(-_MOST_TEXT * len(workload.queries) // max(text, _MOST_TEXT)))
-    queries = workload.sampled(max(1, most)).queries
+    queries = workload.sampled(_MOST_QUERIES).queries
     asked = RequestedWorkload.of_queries(table, queries, most_boxes=_MOST_BOXES)
     types = scanned_table(table, table.name()).columns
     files = [task.data_file for task in tasks]
