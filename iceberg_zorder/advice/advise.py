@@ -26,7 +26,7 @@ from iceberg_zorder.advice.statements import (
 from iceberg_zorder.advice.workload_cuts import workload_cuts
 from iceberg_zorder.layout.box_tree import EVEN
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.metrics.scan_cost import planning_cost
+from iceberg_zorder.metrics.scan_cost import SMALLEST_FILE, planning_cost
 from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 
 LEAST_SAVING = 0.1
@@ -145,8 +145,9 @@ class _Advisor:
         best = best_of([each for each in judged if self._pays(each)], own) or best_of(judged, own)
         candidate = next((each for each, layout in found if layout is best), None)
         sizes = self._file_sizes(candidate)
-        if best is not None and sizes and self._needs_size(best, sizes[0]):
-            best = sizes[0]
+        sized = next((each for each in sizes if (each.target_file_size_bytes or 0) >= SMALLEST_FILE), None)
+        if best is not None and sized is not None and self._needs_size(best, sized):
+            best = sized
             judged.insert(0, best)
         pick = best if best is not None and self._pays(best) else None
         return Advice(

@@ -392,19 +392,20 @@ def test_what_few_statements_do_not_prove_is_not_advised(catalog: Catalog) -> No
 
 
 def test_another_file_size_is_advised_if_it_saves_much_more(catalog: Catalog) -> None:
-    properties = {"read.split.open-file-cost": "1", "write.target-file-size-bytes": "160000"}
+    """At the table's size there is one file, which saves nothing: advise left the table, and showed what would."""
+    properties = {"read.split.open-file-cost": "1", "write.target-file-size-bytes": "300000"}
     table = made(catalog, grid(20_000), files=4, properties=properties)
     found = advise(table, workload(*QUERIES))
     pick = present(found.pick)
     sizes = {each.target_file_size_bytes: each.cost_per_query for each in found.file_sizes}
-    assert pick.target_file_size_bytes == min(sizes, key=lambda each: sizes[each]) == 40_000
+    assert pick.target_file_size_bytes == min(sizes, key=lambda each: sizes[each]) == 75_000
     assert pick == found.candidates[0]
-    assert pick.cost_per_query < 0.8 * sizes[160_000]
-    assert "'target-file-size-bytes', '40000'" in present(found.statement)
-    assert "--option target-file-size-bytes=40000" in present(found.command)
-    rewrite_data_files(table, pick.layout, options={"rewrite-all": True, "target-file-size-bytes": 40_000})
+    assert pick.cost_per_query < 0.8 * sizes[300_000]
+    assert "'target-file-size-bytes', '75000'" in present(found.statement)
+    assert "--option target-file-size-bytes=75000" in present(found.command)
+    rewrite_data_files(table, pick.layout, options={"rewrite-all": True, "target-file-size-bytes": 75_000})
     assert len(Listing(table).tasks(head_of(table))) == pick.files
-    asked = advise(table, workload(*QUERIES), options={"target-file-size-bytes": 160_000})
+    asked = advise(table, workload(*QUERIES), options={"target-file-size-bytes": 300_000})
     assert all(each.target_file_size_bytes is None for each in asked.candidates)
 
 
