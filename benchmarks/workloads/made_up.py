@@ -199,3 +199,55 @@ def _of_trips(rng: Rng, keys: dict[str, Keys], airports: list[int], dear: list[i
         return ({"dropped_off": (day, day + DAY - 1)},)
     day = int(rng.integers(0, 730)) * DAY
     return ({"payment": equal(int(rng.choice([2, 3]))), "picked_up": (day, day + 7 * DAY - 1)},)
+
+
+def basket(rows: int, _: Path) -> Table:
+    """Make lines of purchases, which lie together: a product in a month, a customer, a purchase, days, a shop."""
+    rng = np.random.default_rng(12)
+    lines = rng.integers(1, 20, rows)
+    ticket = np.repeat(np.arange(rows), lines)[:rows]
+    purchases = int(ticket[-1]) + 1
+    bought = np.sort(rng.integers(0, 365 * DAY, purchases))[ticket]
+    customer, shop = rng.integers(0, 100_000, purchases)[ticket], rng.integers(0, 12, purchases)[ticket]
+    product, cents = rng.zipf(1.2, rows) % 20_000, np.round(rng.lognormal(3, 1, rows) * 100).astype(np.int64)
+
+    def draw(rng: Rng) -> Query:
+        kind, row = rng.random(), int(rng.integers(rows))
+        if kind < 0.4:
+            first = int(rng.integers(0, 335)) * DAY
+            return ({"product": equal(product[row]), "bought": (first, first + 30 * DAY)},)
+        if kind < 0.6:
+            return ({"customer": equal(customer[row])},)
+        if kind < 0.7:
+            return ({"ticket": equal(ticket[row])},)
+        first = _days_ago(rng, 365, 20)
+        days = {"bought": (first, first + DAY)}
+        return (days if kind < 0.85 else {**days, "shop": equal(shop[row])},)
+
+    keys = {"ticket": ticket, "bought": bought, "customer": customer, "shop": shop, "product": product, "cents": cents}
+    return Table(keys, draw, times=["bought"])
+
+
+def blocks(rows: int, _: Path) -> Table:
+    """Make uploads of devices, whose times rise in each upload: a device in some hours, a day of all, high readings."""
+    rng = np.random.default_rng(13)
+    upload = np.arange(rows) // 200
+    device = rng.integers(0, 500, int(upload[-1]) + 1)[upload]
+    begun = rng.integers(0, 30 * DAY, int(upload[-1]) + 1)[upload]
+    step = np.cumsum(rng.integers(1, 60, rows))
+    measured = begun + step - step[upload * 200]
+    reading = np.round(rng.normal(device % 50, 3, rows) * 1000).astype(np.int64)
+
+    def draw(rng: Rng) -> Query:
+        kind, row = rng.random(), int(rng.integers(rows))
+        if kind < 0.5:
+            first = int(measured[row]) - 3 * 3_600
+            return ({"device": equal(device[row]), "measured": (first, first + 6 * 3_600)},)
+        if kind < 0.7:
+            return ({"device": equal(device[row])},)
+        if kind < 0.9:
+            first = int(rng.integers(0, 29)) * DAY
+            return ({"measured": (first, first + DAY)},)
+        return ({"reading": (55_000, MOST)},)
+
+    return Table({"device": device, "measured": measured, "reading": reading}, draw, times=["measured"])

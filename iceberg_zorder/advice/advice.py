@@ -17,7 +17,7 @@ SETS = ("sort", "zorder")
 
 @dataclass(frozen=True)
 class JudgedLayout:
-    """A layout, and how much of it the judging half of the queries reads.
+    """A layout, and how much of it queries read.
 
     Parameters
     ----------
@@ -30,14 +30,18 @@ class JudgedLayout:
     files : int
         Number of data files.
     bytes_per_query, files_per_query : float
-        Bytes and number of the data files that a query with a filter reads: weighted averages.
+        Bytes and number of the data files that a query with a filter reads: weighted averages. Cuts from the workload
+        are judged by cross-validation: each query counts with a layout that was cut for other queries.
     cost_per_query : float
         Those bytes, plus the open cost of those files, plus the cost of planning among all files; in bytes.
     chosen_by_cost : float
-        Cost per query for the choosing half, including the extra cost of full scans. Cuts from the workload are judged
-        by cross-validation: each query counts with a layout that was cut for other queries.
+        Cost per query, including the extra cost of full scans.
+    margin : float
+        Standard error of the saved cost per query. It shrinks with the number of filters.
     bytes : int
         Bytes of all data files. They differ between layouts, because the order of rows changes compression.
+    target_file_size_bytes : int or None, optional
+        Target file size, if the layout needs another one than a rewrite takes by itself.
     """
 
     kind: str
@@ -48,7 +52,9 @@ class JudgedLayout:
     files_per_query: float
     cost_per_query: float
     chosen_by_cost: float
+    margin: float
     bytes: int
+    target_file_size_bytes: int | None = None
 
     @property
     def is_set(self) -> bool:
@@ -130,7 +136,7 @@ class Caution:
     ----------
     kind : str
         ``never-filtered``, ``full-scans``, ``point-lookups``, ``no-bounds``, ``joined``, ``small-table``,
-        ``partitions-do-it`` or ``not-judged``.
+        ``partitions-do-it``, ``rewrite-due`` or ``not-judged``.
     columns : tuple of str
         The columns concerned; may be empty.
     message : str
@@ -149,8 +155,6 @@ class Caution:
 class Advice:
     """Advice on a table.
 
-    Half of the workload's filters choose a layout, and the other half judges it. A frequent filter is in both halves.
-
     Parameters
     ----------
     table : str
@@ -159,10 +163,8 @@ class Advice:
         Snapshot that the advice is for.
     scans, full_scans : float
         Number of scans with filters in the workload, and of scans without filters.
-    choosing_queries, judging_queries : int
-        Number of distinct filters in the half that chooses and in the half that judges.
-    in_both_halves : int
-        Number of distinct filters in both halves.
+    filters : int
+        Number of distinct filters that judge layouts.
     table_bytes, target_file_size_bytes, open_cost_bytes : int
         Bytes of the data files, target size of new files, and the cost of opening a file, in bytes.
     queries_per_day : float or None
@@ -170,7 +172,7 @@ class Advice:
     today : JudgedLayout
         The current layout.
     candidates : tuple of JudgedLayout
-        Simulated layouts; the best for the choosing half comes first.
+        Simulated layouts, the best first. A pick with another file size stands before them.
     pick : JudgedLayout or None
         Recommended layout; None if the table should stay as it is.
     reason : str
@@ -192,9 +194,7 @@ class Advice:
     snapshot_id: int
     scans: float
     full_scans: float
-    choosing_queries: int
-    judging_queries: int
-    in_both_halves: int
+    filters: int
     table_bytes: int
     target_file_size_bytes: int
     open_cost_bytes: int
@@ -211,7 +211,7 @@ class Advice:
     preparation: str | None = None
 
     def best(self, *kinds: str) -> JudgedLayout | None:
-        """Return the candidate of these kinds that is best for the choosing half; None if there is none."""
+        """Return the best candidate of these kinds; None if there is none."""
         return next((each for each in self.candidates if each.kind in kinds), None)
 
     def to_dict(self) -> dict[str, Any]:

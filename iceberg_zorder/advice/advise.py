@@ -1,23 +1,32 @@
-"""Advise on a layout: simulate candidates, pick one by half of the queries, judge it by the other half."""
+"""Advise on a layout: simulate candidates, and pick one that saves enough for the number of queries that judge it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from rich.filesize import decimal
 
-from iceberg_zorder.advice.advice import Advice, DailySavings, FileSize, JudgedLayout, RewriteCost
+from iceberg_zorder.advice.advice import Advice, Caution, DailySavings, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.advice.candidates import Candidate, candidates_of
 from iceberg_zorder.advice.cautions import cautions
+from iceberg_zorder.advice.compression import Compression
 from iceberg_zorder.advice.facts import Facts
-from iceberg_zorder.advice.judged_queries import halves
+from iceberg_zorder.advice.judged_queries import recurring
 from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
-from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
+from iceberg_zorder.advice.statements import (
+    TARGET_SIZE,
+    named_workload,
+    partition_statement,
+    rewrite_command,
+    rewrite_statement,
+    with_size,
+)
 from iceberg_zorder.advice.workload_cuts import workload_cuts
 from iceberg_zorder.layout.box_tree import EVEN
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
+from iceberg_zorder.metrics.scan_cost import SMALLEST_FILE, planning_cost
 from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
 
 LEAST_SAVING = 0.1
@@ -29,7 +38,11 @@ Fewer columns are simpler. A set of columns is simpler than cuts from the worklo
 read anew when queries change. Workload cuts get no further handicap: cross-validation already overstates their cost."""
 _PARTITIONS = 0.9
 """Highest cost, relative to the best set of columns, at which a partition change is recommended."""
-_SIZES = (0.25, 0.5, 1, 2)
+_OTHER_SIZE = 0.8
+"""Highest cost, relative to the size that a rewrite takes by itself, at which another file size is recommended.
+
+That size may cost 10% more than the best one, because fewer files are easier to keep."""
+_SIZES = (1, 0.25, 0.5, 2)
 """Simulated target file sizes, relative to the table's."""
 
 
@@ -55,25 +68,29 @@ def advise(
     Advice
         The advice, which may be to do nothing.
     """
-    return _Advisor(facts, progress).advice(least_saving)
+    return _Advisor(facts, progress, least_saving).advice()
 
 
-def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
-    """Return the cheapest candidate for the choosing half; the simplest of those that cost about the same.
+def best_of(judged: Sequence[JudgedLayout], own: Collection[str] = ()) -> JudgedLayout | None:
+    """Return the cheapest candidate; of those that cost about the same the table's own columns, or else the simplest.
 
     Examples
     --------
     >>> def of(kind, *columns, cost):
-    ...     return JudgedLayout(kind, "", columns, 9, cost - 4, 1.0, cost, cost, 99)
+    ...     return JudgedLayout(kind, "", columns, 9, cost - 4, 1.0, cost, cost, 1.0, 99)
     >>> sets = [of("zorder", "a", "b", cost=70.0), of("sort", "a", cost=71.0), of("sort", "b", cost=90.0)]
     >>> [best_of([*others, *sets]).kind for others in ([], [of("workload", "a", cost=69.6)])]
     ['sort', 'sort']
     >>> best_of([of("workload", "a", cost=62.0), of("partition", "b", cost=63.0), *sets]).kind
     'partition'
+    >>> best_of(sets, own=["b", "a"]).columns
+    ('a', 'b')
     """
     sets = [each for each in judged if each.is_set]
     good = [each for each in sets if each.chosen_by_cost <= (1 + _ALIKE) * sets[0].chosen_by_cost]
-    best = min(good, key=lambda each: (len(each.columns), each.chosen_by_cost), default=None)
+    best = min(
+        good, key=lambda each: (set(each.columns) != set(own), len(each.columns), each.chosen_by_cost), default=None
+    )
     for kind, share in (("partition", _PARTITIONS), ("workload", 1 - _ALIKE)):
         other = next((each for each in judged if each.kind == kind), None)
         if other is not None and (best is None or other.chosen_by_cost <= share * best.chosen_by_cost):
@@ -82,41 +99,63 @@ def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
 
 
 class _Advisor:
-    def __init__(self, facts: Facts, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(self, facts: Facts, progress: Callable[[str, int, int], None], least_saving: float) -> None:
         self._facts = facts
-        self._choosing, self._judging = halves(facts.today.queries)
+        self._least_saving = least_saving
+        today = facts.today
+        places = [place for place, query in enumerate(today.queries) if not query.is_full_scan]
+        self._queries = [today.queries[place] for place in places]
+        size, files, table = today.bytes[places], today.files[places], facts.table
+        costs = size + table.open_cost * files + planning_cost(table.files, table.open_cost)
+        cost = mean(self._queries, costs)
+        self._today = JudgedLayout(
+            "today",
+            "",
+            (),
+            table.files,
+            mean(self._queries, size),
+            mean(self._queries, files),
+            cost,
+            cost,
+            0.0,
+            table.bytes,
+        )
         self._simulation = (
             None
             if facts.rows is None
             else Simulation(
                 facts.rows,
-                self._choosing,
-                self._judging,
+                self._queries,
+                costs,
                 facts.expected_files,
-                facts.rewritten,
-                facts.table.open_cost,
-                facts.table.files,
+                Compression(facts.runs),
+                table.open_cost,
+                table.files,
                 self._full_scans_per_query,
                 progress,
             )
         )
 
-    def advice(self, least_saving: float) -> Advice:
+    def advice(self) -> Advice:
         facts, table, today = self._facts, self._facts.table, self._today
         found = self._candidates()
         judged = [layout for _, layout in found]
-        best = best_of(judged)
-        saving = 0.0 if best is None or not today.cost_per_query else self._saved(best)[0] / today.cost_per_query
-        pick = best if best is not None and saving >= least_saving and saving > 0 else None
+        own = self._own
+        # A layout of a larger margin must not hide one that saves enough.
+        best = best_of([each for each in judged if self._pays(each)], own) or best_of(judged, own)
         candidate = next((each for each, layout in found if layout is best), None)
+        sizes = self._file_sizes(candidate)
+        sized = next((each for each in sizes if (each.target_file_size_bytes or 0) >= SMALLEST_FILE), None)
+        if best is not None and sized is not None and self._needs_size(best, sized):
+            best = sized
+            judged.insert(0, best)
+        pick = best if best is not None and self._pays(best) else None
         return Advice(
             quoted_name((table.catalog, *table.identifier)),
             table.snapshot_id,
             self._filtered,
             self._full_scans,
-            len(self._choosing),
-            len(self._judging),
-            len(self._in_both),
+            len(self._queries),
             table.bytes,
             table.target_file_size if candidate is None else self._target(candidate),
             table.open_cost,
@@ -124,36 +163,42 @@ class _Advisor:
             today,
             tuple(judged),
             pick,
-            self._reason(best, pick, saving, least_saving),
+            self._reason(best, pick),
             None if pick is None else self._cost(pick),
-            () if candidate is None or self._simulation is None else self._file_sizes(self._simulation, candidate),
-            cautions(facts, today, judged),
+            tuple(_file_size(each) for each in sorted(sizes, key=lambda each: each.target_file_size_bytes or 0)),
+            (*cautions(facts, today, judged), *self._due(judged, pick)),
             *self._pasted(pick),
         )
 
-    @cached_property
-    def _today(self) -> JudgedLayout:
-        today = self._facts.today
-        place_of = {query.filter: place for place, query in enumerate(today.queries)}
-        choosing, judging = ([place_of[query.filter] for query in half] for half in (self._choosing, self._judging))
-        table = self._facts.table
-        size, files = (mean(self._judging, each[judging]) for each in (today.bytes, today.files))
-        chosen_size, chosen_files = (mean(self._choosing, each[choosing]) for each in (today.bytes, today.files))
-        cost = scan_cost(size, files, table.files, table.open_cost)
-        chosen_by = scan_cost(chosen_size, chosen_files, table.files, table.open_cost)
-        return JudgedLayout("today", "", (), table.files, size, files, cost, chosen_by, table.bytes)
+    def _saved(self, layout: JudgedLayout) -> float:
+        """Return the saved share of the queries' cost."""
+        return 1 - layout.chosen_by_cost / self._today.chosen_by_cost if self._today.chosen_by_cost else 0.0
+
+    def _margin(self, layout: JudgedLayout) -> float:
+        """Return the standard error of the saved share."""
+        return layout.margin / self._today.chosen_by_cost if self._today.chosen_by_cost else 0.0
+
+    def _pays(self, layout: JudgedLayout) -> bool:
+        saved = self._saved(layout) - self._margin(layout)
+        return saved > 0 and saved >= self._least_saving
+
+    def _needs_size(self, best: JudgedLayout, sized: JudgedLayout) -> bool:
+        """Return whether a layout pays with another file size only, or costs much less; not if the size was given."""
+        is_given = best.kind == "partition" or TARGET_SIZE in self._facts.table.options
+        is_better = not self._pays(best) or sized.chosen_by_cost <= _OTHER_SIZE * best.chosen_by_cost
+        return not is_given and self._pays(sized) and is_better
 
     def _candidates(self) -> list[tuple[Candidate, JudgedLayout]]:
-        """Simulate the candidates; return the best for the choosing half first."""
+        """Simulate the candidates; return the best first."""
         facts, rows = self._facts, self._facts.rows
-        if rows is None or self._simulation is None or not self._choosing or self._is_done:
+        if rows is None or self._simulation is None or not self._queries or self._is_done:
             return []
         target = facts.table.target_file_size
         files = facts.expected_files(target)(facts.table.bytes)
-        found = list(candidates_of(rows, self._choosing, target))
+        found = list(candidates_of(rows, self._queries, target, facts.table.laid_out_by))
         # Even cuts ignore a workload.
         if facts.table.cuts != EVEN:
-            found += workload_cuts(rows, self._choosing, files, self._in_both)
+            found += workload_cuts(rows, self._queries, files, recurring(self._queries))
         return self._simulation.best_first(found, self._target)
 
     def _target(self, candidate: Candidate) -> int:
@@ -162,8 +207,8 @@ class _Advisor:
         of_columns = {} if candidate.kind == "partition" else table.targets
         return of_columns.get(len(candidate.columns), table.target_file_size)
 
-    def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
-        if not self._choosing:
+    def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None) -> str:
+        if not self._queries:
             return "no query of the workload has a known filter by which engines can skip files"
         if best is None and self._is_done:
             table = self._facts.table
@@ -174,19 +219,44 @@ class _Advisor:
             )
         if best is None:
             return "a layout needs a filtered column with lower/upper bounds, at least two values and rows to simulate"
+        saved, today = self._saved(best), self._today
+        certain = f"{len(self._queries):,} filters judge this to ±{_percent(self._margin(best))}"
         if pick is not None:
-            return f"{self._judges} cost {_percent(saving)} less, in bytes and open costs of files"
-        today = self._today
+            return f"queries cost {_percent(saved)} less, in bytes and open costs of files; {certain}"
         read, was = (each.read_text(today.bytes) for each in (best, today))
         found = f"the best layout found, {_name(best)}: they read {read}, today {was}"
-        if saving <= 0 and best.cost_per_query < today.cost_per_query:
+        if saved <= 0 and best.cost_per_query < today.cost_per_query:
             less = _percent(1 - best.cost_per_query / today.cost_per_query)
             whole, whole_today = (each.full_scan_cost(self._facts.table.open_cost) for each in (best, today))
             more = _percent(whole / whole_today - 1)
-            return f"{self._judges} cost {less} less with {found}. But full scans cost {more} more"
-        if saving <= 0:
+            return f"queries cost {less} less with {found}. But full scans cost {more} more"
+        if saved <= 0:
             return f"queries cost no less with {found}"
-        return f"{self._judges} cost {_percent(saving)} less with {found}. A rewrite must save {_percent(least_saving)}"
+        least = _percent(self._least_saving)
+        return f"queries cost {_percent(saved)} less with {found}; {certain}. A rewrite must surely save {least}"
+
+    def _due(self, judged: Sequence[JudgedLayout], pick: JudgedLayout | None) -> Iterator[Caution]:
+        """Say that a rewrite by the table's own columns pays."""
+        table, own = self._facts.table, self._own
+        mine = next((each for each in judged if each.is_set and own and set(each.columns) == set(own)), None)
+        if mine is None or not self._pays(mine):
+            return
+        is_picked = pick is not None and set(pick.columns) == set(own)
+        yield Caution(
+            "rewrite-due",
+            own,
+            f"the table is laid out by {', '.join(own)}, but many files do not follow it. A rewrite by these columns "
+            f"is due: queries then cost {_percent(self._saved(mine))} less",
+            None if is_picked else rewrite_statement(with_size(table, mine), mine.layout),
+        )
+
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        """The columns that the table is laid out by; empty if queries do not filter by all of them."""
+        columns = () if self._facts.rows is None else self._facts.rows.columns
+        names = {each.path: each.name for each in columns}
+        own = self._facts.table.laid_out_by
+        return tuple(names[path] for path in own) if names.keys() >= set(own) else ()
 
     @property
     def _is_done(self) -> bool:
@@ -198,25 +268,6 @@ class _Advisor:
             and facts.table.files <= len(rows.group_bytes)
             and all(facts.expected_files(target)(size) == 1 for target in targets for size in rows.group_bytes.tolist())
         )
-
-    @property
-    def _judges(self) -> str:
-        """The judging queries as text; filters that also chose the layout are named, because it favours them."""
-        if not self._in_both:
-            return "queries that did not choose the layout"
-        scans = sum(query.weight for query in self._judging)
-        share = sum(query.weight for query in self._judging if query.filter in self._in_both) / scans
-        if len(self._in_both) == len(self._judging):
-            return "queries whose filters also chose the layout"
-        return f"queries ({share:.0%} of them have filters that also chose the layout)"
-
-    def _saved(self, best: JudgedLayout) -> tuple[float, float, float]:
-        """Return the savings per query, less the extra reads of full scans: cost, bytes, files."""
-        today, full_scans = self._today, self._full_scans_per_query
-        size = today.bytes_per_query - best.bytes_per_query - more_of_full_scans(full_scans, today.bytes, best.bytes)
-        files = today.files_per_query - best.files_per_query - more_of_full_scans(full_scans, today.files, best.files)
-        planning = planning_cost(today.files - best.files, self._facts.table.open_cost)
-        return size + self._facts.table.open_cost * files + planning, size, files
 
     @cached_property
     def _filtered(self) -> float:
@@ -231,29 +282,33 @@ class _Advisor:
         """Full scans per query with a filter; 0 without such queries."""
         return self._full_scans / self._filtered if self._filtered else 0.0
 
-    @cached_property
-    def _in_both(self) -> frozenset[str]:
-        """The filters in both halves."""
-        choosing, judging = ({each.filter for each in half} for half in (self._choosing, self._judging))
-        return frozenset(choosing & judging)
-
     def _cost(self, pick: JudgedLayout) -> RewriteCost:
-        table, per_day, (saved, size, files) = self._facts.table, self._facts.today.per_day, self._saved(pick)
-        queries = sum(each.full_scan_cost(table.open_cost) for each in (self._today, pick)) / saved
+        table, today, per_day = self._facts.table, self._today, self._facts.today.per_day
+        saved, full_scans = today.chosen_by_cost - pick.chosen_by_cost, self._full_scans_per_query
+        queries = sum(each.full_scan_cost(table.open_cost) for each in (today, pick)) / saved
         days = queries / per_day if per_day else None
+        size = today.bytes_per_query - pick.bytes_per_query - more_of_full_scans(full_scans, today.bytes, pick.bytes)
+        files = today.files_per_query - pick.files_per_query - more_of_full_scans(full_scans, today.files, pick.files)
         daily = DailySavings(per_day * size, per_day * files, per_day * size * READ) if per_day else None
         return RewriteCost(table.bytes, pick.bytes, saved, queries, days, of_rewrite(table.bytes), daily)
 
-    def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
-        targets = (max(1, int(share * self._target(candidate))) for share in _SIZES)
-        found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
-        return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))
+    def _file_sizes(self, candidate: Candidate | None) -> list[JudgedLayout]:
+        """Judge a candidate with several file sizes; return the cheapest first."""
+        if candidate is None or self._simulation is None:
+            return []
+        found: dict[int, JudgedLayout] = {}
+        for share in _SIZES:
+            target = max(1, int(share * self._target(candidate)))
+            layout = self._simulation.judged(candidate, target)
+            found.setdefault(layout.files, replace(layout, target_file_size_bytes=target))
+        return sorted(found.values(), key=lambda each: each.chosen_by_cost)
 
     def _pasted(self, pick: JudgedLayout | None) -> tuple[str | None, str | None, str | None]:
         """Return the statement, the command and the preparation."""
         table = self._facts.table
         if pick is None:
             return None, None, None
+        table = with_size(table, pick)
         if pick.kind == "partition":
             return partition_statement(table, pick.layout), None, None
         if pick.is_set:
@@ -271,6 +326,11 @@ def _name(layout: JudgedLayout) -> str:
     if layout.kind == "workload":
         return f"cuts from the workload by {', '.join(layout.columns)}"
     return f"partitions by {layout.layout}" if layout.kind == "partition" else layout.layout
+
+
+def _file_size(layout: JudgedLayout) -> FileSize:
+    size, read = layout.target_file_size_bytes or 0, (layout.bytes_per_query, layout.files_per_query)
+    return FileSize(size, layout.files, *read, layout.cost_per_query)
 
 
 def _percent(share: float) -> str:

@@ -13,18 +13,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.compression import WRITTEN_FILES
+from iceberg_zorder.advice.compression import ExpectedFiles, Ordered, Places
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
-from iceberg_zorder.advice.simulated_files import SimulatedFiles
 from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import NAN, VALUE
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
-
-ExpectedFiles = Callable[[int], int]
-"""Maps the bytes of a group to its number of files."""
 
 MOST_COLUMNS = 4
 MOST_TRIED = 6
@@ -42,7 +38,7 @@ _NULLS, _NANS = -(2**63), -(2**63) + 1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Candidate(Protocol):
+class Candidate(Ordered, Protocol):
     """A layout to simulate."""
 
     @property
@@ -59,9 +55,6 @@ class Candidate(Protocol):
 
     def text(self, table: SampledTable) -> str:
         """Return the sort order or the partition field."""
-
-    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Simulate the layout's files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +99,16 @@ class ColumnSet:
         """Return the sort order. A sort by one column is written as zorder(a), which may split equal values."""
         return f"zorder({', '.join(table.columns[place].name for place in self.columns)})"
 
-    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+    def placed(
+        self, table: SampledTable, expected_files: ExpectedFiles, *, in_order: bool = False
+    ) -> tuple[Places, Places]:
         """Fit a layout to each group's rows, as a rewrite does, and assign the rows to its files."""
         columns = [table.columns[place] for place in self.columns]
-        return cut_groups(
-            table, self.columns, expected_files, lambda _, sample, files: fit(columns, sample, layout_request(files))
-        )
+
+        def fitted(_: int, sample: Sample, files: int) -> Layout:
+            return fit(columns, sample, layout_request(files))
+
+        return cut_groups(table, self.columns, expected_files, fitted, in_order=in_order)
 
 
 def layout_request(files: int, *, size_tolerance: float = 0.25) -> LayoutRequest:
@@ -124,39 +121,31 @@ def cut_groups(
     places: Sequence[int],
     expected_files: ExpectedFiles,
     fitted: Callable[[int, Sample, int], Layout],
-) -> SimulatedFiles:
-    """Fit a layout to each group's rows, and assign the rows to its files.
+    *,
+    in_order: bool,
+) -> tuple[Places, Places]:
+    """Fit a layout to each group's rows; return the file of each row, and with ``in_order`` its index in the file.
 
     No rows are held out, because queries bring their own values. :mod:`iceberg_zorder.advice.tails` estimates how far
     files extend beyond their sampled rows.
     """
-    found = np.empty(table.sample.rows, np.int64)
+    file, index = np.zeros((2, table.sample.rows), np.int64)
     of_columns = table.of_columns(places)
-    counts = [
-        expected_files(size) if len(rows) else 0
-        for rows, size in zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True)
-    ]
-    start, every = 0, -(-sum(counts) // WRITTEN_FILES)
-    written: list[npt.NDArray[np.int64]] = []
-    for group, (rows, files) in enumerate(zip(table.rows_of_groups, counts, strict=True)):
-        wanted = range(-(-start // every) * every - start, files, every)
-        if files > 1:
+    start = 0
+    for group, (rows, size) in enumerate(zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True)):
+        if not len(rows):
+            continue
+        files = expected_files(size)
+        file[rows] = start
+        if files > 1 or in_order:
             sample = of_columns if len(rows) == of_columns.rows else of_columns.take(rows)
             layout = fitted(group, sample, files)
             # A distinct number for each row spreads rows with equal positions.
-            spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
-            file = layout.file(sample, spread)
-            found[rows] = start + file
-            written += [rows[_in_order(layout, sample, np.flatnonzero(file == each))] for each in wanted]
-        else:
-            found[rows] = start
-            written += [rows for _ in wanted]
+            file[rows] += layout.file(sample, (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64))
+            if in_order:
+                index[rows] = layout.index(sample)
         start += files
-    return SimulatedFiles.of(table, found, written=written)
-
-
-def _in_order(layout: Layout, sample: Sample, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return rows[np.argsort(layout.index(sample.take(rows)), kind="stable")]
+    return file, index
 
 
 @dataclass(frozen=True)
@@ -194,7 +183,13 @@ class PartitionBy:
         name = table.columns[self.column].name
         return name if self.transform == IDENTITY else f"{self.transform}({name})"
 
-    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+    def placed(
+        self,
+        table: SampledTable,
+        expected_files: ExpectedFiles,
+        *,
+        in_order: bool = False,  # noqa: ARG002
+    ) -> tuple[Places, Places]:
         """Fill each partition's files one after the other."""
         codes = partitions_of(table, self.column, self.transform)
         partition = _joined(table.groups, codes)
@@ -206,10 +201,7 @@ class PartitionBy:
         rank[order] = np.arange(len(order))
         rows = np.diff(ends)[partition]
         within = (rank - ends[partition]) * counts[partition] // rows
-        file = (np.cumsum(counts) - counts)[partition] + within
-        numbers = np.unique(file)
-        written = [np.flatnonzero(file == each) for each in numbers[:: -(-len(numbers) // WRITTEN_FILES)].tolist()]
-        return SimulatedFiles.of(table, file, written=written)
+        return (np.cumsum(counts) - counts)[partition] + within, rank
 
     def is_sensible(self, table: SampledTable, target: int) -> bool:
         """Return whether the field splits groups into partitions that are not too small for a file."""
@@ -218,11 +210,16 @@ class PartitionBy:
         return groups < partitions <= max(1.0, table.bytes / (_SMALL_PARTITION * target))
 
 
-def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int) -> Iterator[Candidate]:
-    """Yield the candidates of a table."""
+def candidates_of(
+    table: SampledTable, queries: Sequence[JudgedQuery], target: int, laid_out_by: Sequence[str] = ()
+) -> Iterator[Candidate]:
+    """Yield the candidates of a table, with the columns that it is laid out by in their own order."""
     places = tried_columns(table, queries)
-    for count in range(1, MOST_COLUMNS + 1):
-        yield from (ColumnSet(each) for each in combinations(places, count))
+    sets = [each for count in range(1, MOST_COLUMNS + 1) for each in combinations(places, count)]
+    own = tuple(place for name in laid_out_by for place, each in enumerate(table.columns) if each.path == name)
+    if own and len(own) == len(laid_out_by):
+        sets = [own, *(each for each in sets if set(each) != set(own))]
+    yield from (ColumnSet(each) for each in sets)
     for place in places:
         partitions = (PartitionBy(place, each) for each in _transforms(table, place))
         yield from (each for each in partitions if each.is_sensible(table, target))

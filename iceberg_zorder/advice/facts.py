@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.candidates import ExpectedFiles
-from iceberg_zorder.advice.compression import Rewritten
+from iceberg_zorder.advice.compression import ExpectedFiles, Runs
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.box_tree import ADAPTIVE
@@ -174,15 +173,15 @@ class Facts:
         The workload.
     expected_files : callable
         Maps a target file size to a function from bytes to a number of files.
-    rewritten : Rewritten, optional
-        Sizes of some rows, written anew.
+    runs : Runs, optional
+        Runs of rows that predict bytes.
     """
 
     table: TableFacts
     rows: SampledTable | None
     today: QueriesToday
     expected_files: Callable[[int], ExpectedFiles]
-    rewritten: Rewritten | None = None
+    runs: Runs | None = None
 
 
 def _begins_with_brace(path: Path) -> bool:

@@ -1,11 +1,14 @@
-"""A workload's queries in two halves: one chooses a candidate, the other judges it."""
+"""A workload's queries: their shapes, those that recur, and how certain a saving is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from statistics import median_low
+
+import numpy as np
+import numpy.typing as npt
 
 from iceberg_zorder.rewrite.predicate import Name
 from iceberg_zorder.workload.boxes import Box
@@ -13,7 +16,7 @@ from iceberg_zorder.workload.boxes import Box
 _OF_ITS_SHAPE = 1 / 8
 _OF_THE_MEDIAN = 4
 """A filter recurs if it exceeds the first number as a share of its shape's scans, and the second as a multiple of its
-shape's median filter. A recurring filter is in both halves: else one half would have none like it."""
+shape's median filter. Such filters, and those that are alone in their shape, are taken to come again as they are."""
 
 
 @dataclass(frozen=True)
@@ -46,49 +49,59 @@ class JudgedQuery:
         return any(not box.ranges for box in self.boxes)
 
 
-def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[JudgedQuery]]:
-    """Divide distinct queries into a choosing half and a judging half.
+def recurring(queries: Iterable[JudgedQuery]) -> frozenset[str]:
+    """Return the filters that are expected again; the others are examples of their shapes.
 
-    Both halves represent the workload. Filters by the same columns in the same way form a shape. Of each shape, sorted
-    by weight, the halves take turns; weights are scaled so that each half has half of the shape's weight (a stratified
-    sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone in its shape, or far heavier
-    than the others, is in both halves with half of its weight; so is the only filter left beside such ones.
+    Filters by the same columns in the same way form a shape. A filter recurs that is alone in its shape, or far heavier
+    than the others; so does the only filter left beside such ones.
 
     Examples
     --------
-    >>> from iceberg_zorder.workload.boxes import KeyRange
-    >>> box = Box(((("a",), KeyRange((0, 1), (0, 2))),))
-    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (box,), ((("a",), "="),)) for number in range(3)]
-    >>> [[(each.filter, each.weight) for each in half] for half in halves(queries)]
-    [[('a = 0', 0.75), ('a = 2', 0.75)], [('a = 1', 1.5)]]
-    >>> [[each.weight for each in half] for half in halves([*queries, replace(queries[0], filter="a = 9", weight=5.0)])]
-    [[2.5, 0.75, 0.75], [2.5, 1.5]]
+    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (), ((("a",), "="),)) for number in range(9)]
+    >>> sorted(recurring([*queries, JudgedQuery("a = 9", 5.0, (), queries[0].kinds), JudgedQuery("b", 1.0, (), ())]))
+    ['a = 9', 'b']
     """
-    choosing: list[JudgedQuery] = []
-    judging: list[JudgedQuery] = []
-    for shape in _shapes(each for each in queries if not each.is_full_scan):
-        again = [each for each in shape if _comes_again(each, shape)]
-        others = [each for each in shape if each not in again]
-        if len(others) == 1:
-            again, others = shape, []
-        for half, of_half in ((choosing, others[::2]), (judging, others[1::2])):
-            half += [replace(each, weight=each.weight / 2) for each in again]
-            share = sum(each.weight for each in others) / 2 / (sum(each.weight for each in of_half) or 1.0)
-            half += [replace(each, weight=each.weight * share) for each in of_half]
-    return choosing, judging
+    found: set[str] = set()
+    for _, shape in groupby(by_shape(queries), key=lambda each: each.kinds):
+        found |= set(_recurring(list(shape)))
+    return frozenset(found)
+
+
+def _recurring(shape: list[JudgedQuery]) -> Iterator[str]:
+    weights = [each.weight for each in shape]
+    least = max(_OF_ITS_SHAPE * sum(weights), _OF_THE_MEDIAN * median_low(weights))
+    heavy = [each.filter for each in shape if each.weight >= least]
+    yield from heavy if len(heavy) < len(shape) - 1 else [each.filter for each in shape]
+
+
+def standard_error(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64]) -> float:
+    """Return the standard error of the queries' weighted average of a value.
+
+    The queries are a stratified sample (W. G. Cochran, "Sampling Techniques", 1977, chapter 5): those that do not recur
+    vary within their shapes.
+
+    Examples
+    --------
+    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (), ((("a",), "="),)) for number in range(100)]
+    >>> values = np.arange(100) % 2 * 2.0
+    >>> round(standard_error(queries, values), 3), round(standard_error(queries[:20], values[:20]), 3)
+    (0.101, 0.229)
+    >>> standard_error(queries[:1], values[:1])
+    0.0
+    """
+    again = recurring(queries)
+    places: dict[tuple[tuple[Name, str], ...], list[int]] = {}
+    for place, query in enumerate(queries):
+        if query.filter not in again:
+            places.setdefault(query.kinds, []).append(place)
+    weights = np.array([query.weight for query in queries])
+    variance = 0.0
+    for shape in places.values():
+        weight, value = weights[shape], values[shape]
+        variance += float(((weight * (value - np.average(value, weights=weight))) ** 2).sum()) / (1 - 1 / len(shape))
+    return float(variance**0.5 / (weights.sum() or 1.0))
 
 
 def by_shape(queries: Iterable[JudgedQuery]) -> list[JudgedQuery]:
     """Sort queries by shape, heaviest first, so that they can be dealt out in turns."""
     return sorted(queries, key=lambda each: (each.kinds, -each.weight, each.filter))
-
-
-def _shapes(queries: Iterable[JudgedQuery]) -> Iterator[list[JudgedQuery]]:
-    return (list(shape) for _, shape in groupby(by_shape(queries), key=lambda each: each.kinds))
-
-
-def _comes_again(query: JudgedQuery, shape: list[JudgedQuery]) -> bool:
-    weights = [each.weight for each in shape]
-    return len(shape) == 1 or (
-        query.weight > _OF_ITS_SHAPE * sum(weights) and query.weight >= _OF_THE_MEDIAN * median_low(weights)
-    )

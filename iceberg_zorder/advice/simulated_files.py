@@ -29,8 +29,6 @@ class SimulatedFiles:
         Expected smallest and largest rank of each column; the largest integer and -1 without a value.
     with_nan, with_null : ndarray of bool, shape (files, columns)
         Whether the file has NaN, and NULL.
-    written : tuple of ndarray of int64
-        For some of the files, the places of their sampled rows in file order.
     """
 
     sizes: npt.NDArray[np.float64]
@@ -38,15 +36,9 @@ class SimulatedFiles:
     upper: npt.NDArray[np.int64]
     with_nan: npt.NDArray[np.bool_]
     with_null: npt.NDArray[np.bool_]
-    written: tuple[npt.NDArray[np.int64], ...] = ()
 
     @staticmethod
-    def of(
-        table: SampledTable,
-        files: npt.NDArray[np.int64],
-        *,
-        written: Sequence[npt.NDArray[np.int64]] = (),
-    ) -> SimulatedFiles:
+    def of(table: SampledTable, files: npt.NDArray[np.int64]) -> SimulatedFiles:
         """Return the files of sampled rows; ``files`` holds the file of each row."""
         seen, first, file = np.unique(files, return_index=True, return_inverse=True)
         shape = len(seen), len(table.columns)
@@ -59,7 +51,7 @@ class SimulatedFiles:
             for flags, state in ((with_nan, NAN), (with_null, NULL)):
                 flags[:, place] = np.bincount(file[column.states == state], minlength=len(seen)) > 0
         sizes = np.bincount(file, table.row_bytes, len(seen)).astype(np.float64)
-        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, tuple(written))
+        return SimulatedFiles(sizes, lower, upper, with_nan, with_null)
 
     @property
     def count(self) -> int:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.advice import SETS, FileSize, JudgedLayout
-from iceberg_zorder.advice.candidates import Candidate, ExpectedFiles
-from iceberg_zorder.advice.compression import Compression, Rewritten
-from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.advice import SETS, JudgedLayout
+from iceberg_zorder.advice.candidates import Candidate
+from iceberg_zorder.advice.compression import Compression, ExpectedFiles
+from iceberg_zorder.advice.judged_queries import JudgedQuery, standard_error
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
-from iceberg_zorder.metrics.scan_cost import planning_cost, scan_cost
+from iceberg_zorder.metrics.scan_cost import planning_cost
 
 MOST_SCREENED_ROWS = 100_000
 _NEVER_ONLY_SCREENED = 8
@@ -50,87 +50,84 @@ class Simulation:
     ----------
     rows : SampledTable
         The rows.
-    choosing, judging : sequence of JudgedQuery
-        Both halves of the queries.
+    queries : sequence of JudgedQuery
+        The queries with filters.
+    today : ndarray of float64, shape (queries,)
+        Cost of each query today.
     expected_files : callable
         Maps a target file size to a function from bytes to a number of files.
-    rewritten : Rewritten or None
-        Sizes of some rows, written anew.
+    compression : Compression
+        Predicts bytes.
     open_cost, files_today : int, optional
         Cost of opening a file in bytes, and today's number of files.
     full_scans : float, optional
-        Full scans per choosing query, at least 0.
+        Full scans per query, at least 0.
     progress : callable, optional
         Called after each layout with its stage (``screen``, ``simulate`` or ``refine``) and its share of the table's
         rows and bytes.
     """
 
     rows: SampledTable
-    choosing: Sequence[JudgedQuery]
-    judging: Sequence[JudgedQuery]
+    queries: Sequence[JudgedQuery]
+    today: npt.NDArray[np.float64]
     expected_files: Callable[[int], ExpectedFiles]
-    rewritten: Rewritten | None
+    compression: Compression
     open_cost: int = 0
     files_today: int = 0
     full_scans: float = 0.0
     progress: Callable[[str, int, int], None] = lambda *_: None
+    _ratios: dict[Candidate, tuple[float, float]] = field(default_factory=dict)
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate with files of a target size."""
-        files, share = self._files(candidate, target)
-        known, size = self._read(files, share, judging=False)[-1], round(share * self.rows.bytes)
-        more_size = more_of_full_scans(self.full_scans, self.rows.bytes, size)
+        expected_files = self.expected_files(target)
+        share = self.compression.share(candidate, target, expected_files)
+        files = SimulatedFiles.of(self.rows, candidate.placed(self.rows, expected_files)[0])
+        size, count = files_read(files, self._boxes)
+        # The ratios of the first file size hold for others, too.
+        if candidate not in self._ratios:
+            self._ratios[candidate] = self._unseen(candidate, expected_files)
+        unseen_size, unseen_count = self._ratios[candidate]
+        sizes = np.asarray(share * unseen_size * size, np.float64)
+        counts = np.asarray(unseen_count * count, np.float64)
+        costs = np.asarray(sizes + self.open_cost * counts + planning_cost(files.count, self.open_cost), np.float64)
+        cost, whole = mean(self.queries, costs), round(share * self.rows.bytes)
+        more_size = more_of_full_scans(self.full_scans, self.rows.bytes, whole)
         more_files = more_of_full_scans(self.full_scans, self.files_today, files.count)
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
             files.count,
-            *self._read(files, share),
-            known * self._unknown(candidate, target) + more_size + self.open_cost * more_files,
-            size,
+            mean(self.queries, sizes),
+            mean(self.queries, counts),
+            cost,
+            cost + more_size + self.open_cost * more_files,
+            standard_error(self.queries, self.today - costs),
+            whole,
         )
 
-    def sized(self, candidate: Candidate, target: int) -> FileSize:
-        """Judge a candidate with another file size, by the judging half alone."""
-        files, share = self._files(candidate, target)
-        return FileSize(target, files.count, *self._read(files, share))
-
-    def _unknown(self, candidate: Candidate, target: int) -> float:
-        """Return the cost of the choosing queries on files cut for other queries, relative to files cut for them."""
+    def _unseen(self, candidate: Candidate, expected_files: ExpectedFiles) -> tuple[float, float]:
+        """Return what queries read of files cut for others, relative to files cut for them: bytes, and files."""
         if not candidate.folds:
-            return 1.0
-        rows, expected_files = self.rows.thinned(_ROWS_OF_FOLDS), self.expected_files(target)
-        boxes = RankedBoxes.of(rows, self.choosing)
+            return 1.0, 1.0
+        rows = self.rows.thinned(_ROWS_OF_FOLDS)
+        boxes = RankedBoxes.of(rows, self.queries)
 
         def read(of: Candidate) -> npt.NDArray[np.float64]:
-            """Return the cost of each query, without changes of compression."""
-            files = of.files(rows, expected_files)
-            size, count = files_read(files, boxes)
-            return size + self.open_cost * count + planning_cost(files.count, self.open_cost)
+            return np.array(files_read(SimulatedFiles.of(rows, of.placed(rows, expected_files)[0]), boxes), np.float64)
 
         known = read(candidate)
-        unknown = np.zeros(len(known))
+        unseen = known.copy()
         for fold in candidate.folds:
-            unknown[fold.unseen] = read(fold.candidate)[fold.unseen]
-        of_known = mean(self.choosing, known)
-        return mean(self.choosing, unknown) / of_known if of_known else 1.0
-
-    def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
-        """Simulate files with today's bytes; return them with the estimated change of their size."""
-        files = candidate.files(self.rows, self.expected_files(target))
-        return files, self._compression.share(files.written, candidate.columns)
-
-    def _read(self, files: SimulatedFiles, share: float, *, judging: bool = True) -> tuple[float, float, float]:
-        """Return the average bytes, files and cost of a query of one half."""
-        queries = self.judging if judging else self.choosing
-        read, count = (mean(queries, each) for each in files_read(files, self._boxes[judging]))
-        return share * read, count, scan_cost(share * read, count, files.count, self.open_cost)
+            unseen[:, fold.unseen] = read(fold.candidate)[:, fold.unseen]
+        of_unseen, of_known = ([mean(self.queries, each[place]) for place in (0, 1)] for each in (unseen, known))
+        return of_unseen[0] / (of_known[0] or 1.0), of_unseen[1] / (of_known[1] or 1.0)
 
     def best_first(
         self, candidates: Iterable[Candidate], target_of: Callable[[Candidate], int]
     ) -> list[tuple[Candidate, JudgedLayout]]:
-        """Judge candidates, each with its target file size; return the best for the choosing half first.
+        """Judge candidates, each with its target file size; return the best first.
 
         With many rows, all candidates are first judged on a part of them. Then these are judged on all rows: the best
         candidates, the best of each kind and number of columns, sorts, and sets that differ from the best set by one
@@ -168,12 +165,8 @@ class Simulation:
         return int(self.rows.group_rows.sum()), self.rows.bytes
 
     @cached_property
-    def _compression(self) -> Compression:
-        return Compression(self.rows, self.rewritten)
-
-    @cached_property
-    def _boxes(self) -> tuple[RankedBoxes, RankedBoxes]:
-        return RankedBoxes.of(self.rows, self.choosing), RankedBoxes.of(self.rows, self.judging)
+    def _boxes(self) -> RankedBoxes:
+        return RankedBoxes.of(self.rows, self.queries)
 
 
 def _place(layout: JudgedLayout) -> tuple[float, int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from iceberg_zorder.advice.advice import JudgedLayout
 from iceberg_zorder.advice.facts import TableFacts
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
 
+TARGET_SIZE = "target-file-size-bytes"
 _ALL = {"rewrite-all": "true"}
 _LONGEST_INLINE = 1_000
 """Longest workload, in characters, that is written into the statement itself: about a dozen filters."""
@@ -91,7 +93,7 @@ def partition_statement(table: TableFacts, field: str) -> str:
     )
     """
     name = quoted_name((table.catalog, *table.identifier))
-    options = {**_ALL, "target-file-size-bytes": str(table.target_file_size)}
+    options = {**_ALL, TARGET_SIZE: str(table.target_file_size)}
     return f"ALTER TABLE {name} ADD PARTITION FIELD {field};\n{_call(table, '', options)}"
 
 
@@ -126,6 +128,12 @@ def options_of(table: TableFacts, workload: str | None) -> Mapping[str, str]:
     # An empty workload overrides the one in the table's properties.
     wanted = "" if workload is None and table.remembers_workload else workload
     return {**_ALL, **({} if wanted is None else {"workload": wanted}), **table.options}
+
+
+def with_size(table: TableFacts, layout: JudgedLayout) -> TableFacts:
+    """Return the facts with the option of a layout's file size, if it needs another one than a rewrite would take."""
+    size = layout.target_file_size_bytes
+    return table if size is None else replace(table, options={**table.options, TARGET_SIZE: str(size)})
 
 
 def bloom_filter_statement(table: TableFacts, column: str) -> str:

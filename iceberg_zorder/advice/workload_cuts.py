@@ -9,12 +9,12 @@ import numpy as np
 
 from iceberg_zorder.advice.candidates import (
     MOST_COLUMNS,
-    ExpectedFiles,
     Fold,
     cut_groups,
     layout_request,
     tried_columns,
 )
+from iceberg_zorder.advice.compression import ExpectedFiles, Places
 from iceberg_zorder.advice.judged_queries import JudgedQuery, by_shape
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
@@ -24,13 +24,15 @@ from iceberg_zorder.layout.fit import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, Layout
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.layout.split_costs import Extents, QueryBoxes, QueryCosts
-from iceberg_zorder.workload.boxes import query_boxes
+from iceberg_zorder.workload.boxes import Box, query_boxes
 
 _MOST_TRIED = 12
 """Number of columns to choose from."""
 _FOLDS = 10
 """Number of folds: each tenth of the queries is judged by cuts for the other nine tenths."""
 _ROWS_TO_CHOOSE_BY, _FILES_TO_CHOOSE_BY = 32_768, 64
+_MOST_BOXES = 640
+"""About how many boxes of queries files are cut for; of a query's boxes, evenly spread ones are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,9 @@ class WorkloadCuts:
         """Return the layout's name, ``workload(a, b)``."""
         return f"workload({', '.join(table.columns[place].name for place in self.columns)})"
 
-    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+    def placed(
+        self, table: SampledTable, expected_files: ExpectedFiles, *, in_order: bool = False
+    ) -> tuple[Places, Places]:
         """Fit a layout to each group's rows and to the queries that may match them, as a rewrite does.
 
         The group's bounds rule queries out here, where a rewrite uses the partition; both leave out only queries that
@@ -73,11 +77,11 @@ class WorkloadCuts:
 
         def fitted(group: int, sample: Sample, files: int) -> Layout:
             wanted = np.flatnonzero(met[:, place_of[group]]).tolist()
-            weighted = [(self.queries[place].boxes, self.queries[place].weight) for place in wanted]
+            weighted = _asked([self.queries[place] for place in wanted])
             request = layout_request(files, size_tolerance=WORKLOAD_TOLERANCE)
             return fit(columns, sample, request, lambda uncut: query_boxes(weighted, uncut.columns), WORKLOAD_SHARE)
 
-        return cut_groups(table, self.columns, expected_files, fitted)
+        return cut_groups(table, self.columns, expected_files, fitted, in_order=in_order)
 
 
 def workload_cuts(
@@ -115,9 +119,23 @@ def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) ->
         found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
     if not found:
         return None
-    wanted = query_boxes([(query.boxes, query.weight) for query in queries], [column for _, column, _ in found])
+    wanted = query_boxes(_asked(queries), [column for _, column, _ in found])
     chosen = choose_columns([positions for _, _, positions in found], wanted, files)
     return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
+
+
+def _asked(queries: Sequence[JudgedQuery]) -> list[tuple[tuple[Box, ...], float]]:
+    """Return the boxes to cut for, with the weights of their queries.
+
+    Examples
+    --------
+    >>> queries = [JudgedQuery(f"a = {number}", 1.0, (Box(()),) * 900, ()) for number in range(2)]
+    >>> [(len(boxes), weight) for boxes, weight in _asked(queries)]
+    [(300, 1.0), (300, 1.0)]
+    """
+    is_few = sum(len(query.boxes) for query in queries) <= _MOST_BOXES
+    most = _MOST_BOXES if is_few else max(1, _MOST_BOXES // len(queries))
+    return [(query.boxes[:: max(1, -(-len(query.boxes) // most))], query.weight) for query in queries]
 
 
 def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> list[int]:

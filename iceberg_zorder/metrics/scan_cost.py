@@ -14,7 +14,8 @@ OPEN_COST_PROPERTY = "read.split.open-file-cost"
 """Iceberg's table property for the open cost: how many bytes are read in the time that opening a file takes."""
 _DEFAULT_OPEN_COST = 4 * 1024**2
 _FILES_PLANNED_PER_OPEN = 32
-_SMALLEST_FILE, _LARGEST_FILE = 64 * 1024, 512 * 1024**2
+SMALLEST_FILE, _LARGEST_FILE = 64 * 1024, 512 * 1024**2
+"""The range of automatic target file sizes."""
 _COST_TOLERANCE = 1.1
 _ROOT_STEPS = 64
 
@@ -53,7 +54,7 @@ def ideal_file_size(size: int, columns: int, open_cost: int) -> int:
     >>> ideal_file_size(1024**3, 4, 4 * 1024**2) // 1024**2
     24
     """
-    candidates = [max(_SMALLEST_FILE, open_cost * max(1, columns - 1))]
+    candidates = [max(SMALLEST_FILE, open_cost * max(1, columns - 1))]
     while candidates[-1] < size and 2 * candidates[-1] <= _LARGEST_FILE:
         candidates.append(2 * candidates[-1])
     costs = [_filter_cost(float(size), each, columns, open_cost) for each in candidates]

@@ -56,6 +56,7 @@ def answer(advice: Mapping[str, Any]) -> str:
     --------
     >>> today = {"kind": "today", "bytes_per_query": 310e6, "files_per_query": 64.0, "files": 64}
     >>> pick = {"kind": "sort", "columns": ["a"], "bytes_per_query": 41e6, "files_per_query": 8.0, "files": 60}
+    >>> pick = {**pick, "layout": "zorder(a)", "target_file_size_bytes": None}
     >>> answer({"pick": pick, "today": today})
     'Sort by a: a query reads 41.0 MB in 8 of 60 files, 86.8% less than the 310.0 MB in 64 of 64 files of today.'
     >>> answer({"pick": None, "today": today, "scans": 9.0})
@@ -82,29 +83,28 @@ def layout_text(layout: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> layout_text({"kind": "sort", "layout": "zorder(a)", "columns": ["a"]})
-    'sort by a'
+    >>> layout_text({"kind": "sort", "layout": "zorder(a)", "columns": ["a"], "target_file_size_bytes": 2_000_000})
+    'sort by a, in files of 2.0 MB'
     """
-    kind = layout["kind"]
+    kind, size = layout["kind"], layout["target_file_size_bytes"]
     if kind == "today":
         return "as it is"
-    if kind == "sort":
-        return f"sort by {layout['columns'][0]}"
-    if kind == "workload":
-        return f"cuts from the workload by {', '.join(layout['columns'])}"
-    return f"partition by {layout['layout']}" if kind == "partition" else str(layout["layout"])
+    names = {
+        "sort": f"sort by {layout['columns'][0]}",
+        "workload": f"cuts from the workload by {', '.join(layout['columns'])}",
+        "partition": f"partition by {layout['layout']}",
+    }
+    return f"{names.get(kind, layout['layout'])}{f', in files of {decimal(size)}' if size else ''}"
 
 
 def basis(advice: Mapping[str, Any]) -> list[str]:
     """Return the basis of the figures as lines of text."""
     full = f", and {advice['full_scans']:,.0f} without" if advice["full_scans"] else ""
     lines = [f"{advice['scans']:,.0f} scans with filters{full}; {decimal(advice['table_bytes'])} in data files"]
-    choosing, judging, both = (advice[f"{each}"] for each in ("choosing_queries", "judging_queries", "in_both_halves"))
-    if both < judging:
-        others = f"; {both:,} frequent ones do both" if both else ""
-        lines.append(f"{choosing:,} different filters chose, {judging:,}{'' if both else ' others'} judge{others}")
-    elif choosing:
-        lines.append("the same filters chose and judge, because no two filters are similar")
+    if advice["filters"]:
+        lines.append(
+            f"{advice['filters']:,} different filters judge; cuts from the workload are judged by other filters"
+        )
     return lines
 
 
@@ -121,9 +121,7 @@ def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             seen.add(key)
             shown.append(each)
     shown += candidates[: max(0, _SHOWN - len(shown))]
-    order = {(each["kind"], each["layout"]): place for place, each in enumerate(candidates)}
-    distinct = {(each["kind"], each["layout"]): each for each in shown}
-    return [advice["today"], *(distinct[key] for key in sorted(distinct, key=lambda key: order[key]))]
+    return [advice["today"], *(each for each in candidates if each in shown)]
 
 
 def cost_text(advice: Mapping[str, Any]) -> str:
@@ -179,7 +177,8 @@ def _file_sizes(advice: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for each in advice["file_sizes"]:
         size, read = each["target_file_size_bytes"], decimal(round(each["bytes_per_query"]))
-        is_now = " (now)" if size == advice["target_file_size_bytes"] else ""
+        is_advised = advice["pick"] and advice["pick"]["target_file_size_bytes"] == size
+        is_now = " (now)" if size == advice["target_file_size_bytes"] else " (advised)" if is_advised else ""
         cost = decimal(round(each["cost_per_query"]))
         table.add_row(f"{decimal(size)}{is_now}", f"{each['files']:,}", read, f"{each['files_per_query']:,.1f}", cost)
     table.caption = "option target-file-size-bytes"

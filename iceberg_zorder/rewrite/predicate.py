@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -337,13 +338,14 @@ TYPES = {
 }
 
 
+@lru_cache(maxsize=1_024)
 def parse_predicate(text: str) -> Predicate:
     """Return a condition of Spark SQL as a predicate.
 
     It may have comparisons of a column with a value, ``<=>``, ``BETWEEN``, ``IN``, ``LIKE 'x%'`` and ``startswith``,
     ``IS [NOT] NULL``, ``IS [NOT] TRUE``, ``isnan``, boolean columns, ``AND``, ``OR`` and ``NOT``. Nested fields are
     dotted, and backticks quote names. Values are Spark's literals, and casts of them. A ``TIMESTAMP '...'`` without a
-    zone is in UTC.
+    zone is in UTC. A workload's filters are read for their boxes and for their tests of files, so results are kept.
 
     Examples
     --------

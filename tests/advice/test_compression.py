@@ -1,86 +1,95 @@
-"""Rows that are made up between sampled ones, held against all rows."""
-
-from collections.abc import Callable
+"""Bytes that are predicted from runs of rows, held against all rows written."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from iceberg_zorder.advice.compression import Compression, Rewritten
+from iceberg_zorder.advice.candidates import ColumnSet, PartitionBy
+from iceberg_zorder.advice.compression import Compression, ExpectedFiles, Places, Runs
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample
 
-ROWS, EVERY = 40_000, 8
-
-
-def written(rows: pa.Table) -> dict[str, int]:
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, rows.schema, compression="zstd", use_dictionary=False) as writer:
-        writer.write_table(rows)
-    group = writer.writer.metadata.row_group(0)
-    return {group.column(at).path_in_schema: group.column(at).total_compressed_size for at in range(group.num_columns)}
-
-
-def sampled(values: pa.Array, kind: str) -> SampledTable:
-    """Every eighth row of a table of one column."""
-    keys = encode(values.take(pa.array(np.arange(0, ROWS, EVERY))), kind)
-    count, size = np.array([ROWS]), np.array([8 * ROWS])
-    column = ClusteringColumn(("a",), kind)
-    return SampledTable((column,), Sample((keys,)), (None,), (True,), np.zeros(keys.rows, np.int64), count, size)
-
-
+ROWS, RUNS, OF_RUN = 160_000, 32, 1_250
+FILES = 25
+BYTES = FILES * 1_000
 RNG = np.random.default_rng(4)
-TABLES: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]] = {
-    "what was by chance is sorted": (RNG.integers(0, 10**9, ROWS), lambda values: np.argsort(values, kind="stable")),
-    "what was sorted is by chance": (
-        np.sort(RNG.integers(0, 10**9, ROWS)),
-        lambda values: RNG.permutation(len(values)),
-    ),
-    "few values are sorted": (RNG.zipf(1.5, ROWS) % 300, lambda values: np.argsort(values, kind="stable")),
-    "it stays": (RNG.integers(0, 3_000, ROWS), lambda values: np.arange(len(values))),
-}
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_another_order_comes_to_what_it_does(name: str) -> None:
-    values, order = TABLES[name]
-    rows = order(values)
-    whole = written(pa.table({"a": values}))["a"]
-    files = np.array_split(rows, 5)
-    really = sum(written(pa.table({"a": values[file]}))["a"] for file in files)
-    # What a file of today comes to is of rows as many as a file has.
-    base = sum(written(pa.table({"a": each}))["a"] for each in np.array_split(values, 5))
-    found = Compression(sampled(pa.array(values), "long"), Rewritten(float(whole), {"a": base}, base + 0.0, written))
-    of_sampled = [file[file % EVERY == 0] // EVERY for file in files]
-    assert found.share(of_sampled, ()) == pytest.approx(really / whole, rel=0.15, abs=0.03)
+def expected(size: int) -> int:
+    return max(1, size // 1_000)
 
 
-def test_a_sample_does_not_see_what_rows_between_have_in_common() -> None:
-    """Four rows at a time share a value, as those of an order do; a layout separates them."""
-    values = np.repeat(RNG.integers(0, 10**9, ROWS // 4), 4)
-    today, shuffled = (written(pa.table({"a": each}))["a"] for each in (values, RNG.permutation(values)))
-    repeats = [{"a": values[1:] == values[:-1]}]
-    found = Rewritten(float(today), {"a": today}, float(today), written, {"a": shuffled / today}, {}, repeats)
-    rows = sampled(pa.array(values), "long")
-    separated, kept = (
-        np.array_split(each, 5) for each in (RNG.permutation(rows.sample.rows), np.arange(rows.sample.rows))
+def purchases() -> pa.Table:
+    """Eight rows at a time are lines of a purchase."""
+    ticket = np.arange(ROWS) // 8
+    customer = RNG.integers(0, 10**6, ROWS // 8)[ticket]
+    return pa.table({"ticket": ticket * 7, "customer": customer, "item": RNG.integers(0, 10**4, ROWS)})
+
+
+def uploads() -> pa.Table:
+    """A device sends 100 rows at a time, whose times rise."""
+    upload = np.arange(ROWS) // 100
+    begun = RNG.integers(0, 10**6, ROWS // 100)[upload]
+    return pa.table(
+        {
+            "device": RNG.integers(0, 500, ROWS // 100)[upload],
+            "measured": begun + np.arange(ROWS) % 100 * 60,
+            "reading": RNG.integers(0, 10**5, ROWS),
+        }
     )
-    assert Compression(rows, found).share(separated, ()) == pytest.approx(shuffled / today, rel=0.05)
-    assert Compression(rows, found).share(kept, ()) == pytest.approx(1.0, rel=0.01)
-    # By that column itself, the four rows stay together.
-    torn = Compression(rows, found).share(separated, ()) - 1
-    assert Compression(rows, found).share(separated, (0,)) - 1 == pytest.approx(torn / 4, rel=0.1)
 
 
-def test_text_nulls_and_nothing_known() -> None:
-    texts = pa.array([None if row % 3 == 0 else f"text {row % 50:03}" for row in range(ROWS)])
-    rows = sampled(texts, "string")
-    files = [np.arange(start, start + 1_000) for start in range(0, 5_000, 1_000)]
-    assert Compression(rows, Rewritten(9.0, {"a": 9.0}, 9.0, written)).share(files, ()) == pytest.approx(1.0, abs=0.1)
-    empty = sampled(pa.array([None] * ROWS, pa.string()), "string")
-    assert Compression(empty, Rewritten(9.0, {"a": 9.0}, 9.0, written)).share(files, ()) == pytest.approx(1.0, abs=0.1)
-    assert Compression(rows, None).share(files, ()) == 1.0
-    assert Compression(rows, Rewritten(4.0, {"other": 9.0}, 9.0, written)).share([], ()) == 1.0
+def known(table: pa.Table, rows: Places, groups: int = 1) -> SampledTable:
+    columns = tuple(ClusteringColumn((name,), "long") for name in table.column_names)
+    sample = Sample(
+        tuple(encode(table[name].combine_chunks().take(pa.array(rows)), "long") for name in table.column_names)
+    )
+    sizes = np.full(groups, BYTES // groups)
+    of_row = rows * groups // ROWS
+    return SampledTable(columns, sample, (None,) * 3, (True,) * 3, of_row, np.full(groups, ROWS // groups), sizes)
+
+
+def written(table: pa.Table, rows: Places) -> int:
+    with pq.ParquetWriter(pa.BufferOutputStream(), table.schema, compression="zstd", use_dictionary=False) as writer:
+        writer.write_table(table.take(pa.array(rows)))
+    group = writer.writer.metadata.row_group(0)
+    return sum(group.column(at).total_compressed_size for at in range(group.num_columns))
+
+
+def actual(table: pa.Table, layout: ColumnSet, files: ExpectedFiles, groups: int) -> float:
+    """The bytes of all rows in a layout, relative to as large files in today's order."""
+    file, place = layout.placed(known(table, np.arange(ROWS), groups), files, in_order=True)
+    order = np.lexsort((place, file))
+    new = np.split(order, np.flatnonzero(np.diff(file[order])) + 1)
+    return sum(written(table, each) for each in new) / sum(
+        written(table, each) for each in np.array_split(np.arange(ROWS), len(new))
+    )
+
+
+@pytest.mark.parametrize("columns", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("table", [purchases(), uploads()], ids=["purchases", "uploads"])
+def test_a_quarter_of_the_rows_predicts_all(table: pa.Table, columns: tuple[int, ...]) -> None:
+    starts = np.linspace(0, ROWS - OF_RUN, RUNS).astype(np.int64)
+    rows = (starts[:, np.newaxis] + np.arange(OF_RUN)).ravel()
+    found = Compression(Runs(known(table, rows), 1.0, 0.0, lambda places: written(table, rows[places])))
+    layout = ColumnSet(columns)
+    assert found.share(layout, 1_000, expected) == pytest.approx(actual(table, layout, expected, 1), rel=0.15)
+
+
+def test_rows_of_a_partition_that_is_one_file_are_sorted() -> None:
+    table, layout = purchases(), ColumnSet((2,))
+    rows = np.arange(ROWS)
+    found = Compression(Runs(known(table, rows, 40), 2.0, 0.5, lambda places: written(table, places)))
+    really = actual(table, layout, lambda _: 1, 40)
+    assert really > 1.1
+    assert found.share(layout, 1_000, lambda _: 1) == pytest.approx(0.5 + 2 * really, rel=0.05)
+
+
+def test_partitions_keep_todays_order_and_without_runs_nothing_changes() -> None:
+    table = purchases()
+    found = Compression(Runs(known(table, np.arange(ROWS)), 1.5, 0.0, lambda places: written(table, places)))
+    assert found.share(PartitionBy(0, "identity"), 10**9, lambda _: 1) == pytest.approx(1.5, rel=0.1)
+    assert Compression(None).share(ColumnSet((0,)), 1_000, expected) == 1.0

@@ -6,7 +6,8 @@ import pytest
 
 from iceberg_zorder.advice.advise import best_of
 from iceberg_zorder.advice.candidates import candidates_of
-from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
+from iceberg_zorder.advice.compression import Compression
+from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulation import Simulation
 from iceberg_zorder.advice.workload_cuts import WorkloadCuts, workload_cuts
@@ -36,21 +37,22 @@ def query(text: str) -> JudgedQuery:
     return JudgedQuery(text, 1.0, boxes_of(parse_predicate(text), TYPES), kinds)
 
 
-def windows(most: int, count: int = 60) -> list[JudgedQuery]:
-    starts = np.random.default_rng(2).integers(0, most, (count, 2)).tolist()
+def windows(most: int, count: int = 60, seed: int = 2) -> list[JudgedQuery]:
+    starts = np.random.default_rng(seed).integers(0, most, (count, 2)).tolist()
     return [query(f"a BETWEEN {a} AND {a + 40} AND b BETWEEN {b} AND {b + 40}") for a, b in starts]
 
 
 def simulation(rows: SampledTable, queries: list[JudgedQuery]) -> Simulation:
-    return Simulation(rows, *halves(queries), lambda target: lambda size: max(1, size // target), None)
+    today = np.full(len(queries), float(rows.bytes))
+    return Simulation(rows, queries, today, lambda target: lambda size: max(1, size // target), Compression(None))
 
 
 def test_where_queries_are_files_are_small_and_that_is_chosen() -> None:
     judge = simulation(rows := table(), windows(1_000))
-    (cuts,) = workload_cuts(rows, judge.choosing, FILES)
+    (cuts,) = workload_cuts(rows, judge.queries, FILES)
     target = rows.bytes // FILES
     judged = [
-        layout for _, layout in judge.best_first([*candidates_of(rows, judge.choosing, target), cuts], lambda _: target)
+        layout for _, layout in judge.best_first([*candidates_of(rows, judge.queries, target), cuts], lambda _: target)
     ]
     best = best_of(judged)
     assert best is not None
@@ -60,16 +62,19 @@ def test_where_queries_are_files_are_small_and_that_is_chosen() -> None:
 
 def test_what_is_known_by_heart_has_no_part_in_the_choice() -> None:
     judge = simulation(rows := table(), windows(9_900))
-    (cuts,) = workload_cuts(rows, judge.choosing, FILES)
+    (cuts,) = workload_cuts(rows, judge.queries, FILES)
     judged = judge.judged(cuts, rows.bytes // FILES)
     by_heart = judge.judged(WorkloadCuts(cuts.columns, cuts.queries), rows.bytes // FILES)
     assert by_heart.chosen_by_cost < 0.95 * judged.chosen_by_cost
-    assert judged.chosen_by_cost == pytest.approx(judged.bytes_per_query, rel=0.15)
-    unseen = [judge.choosing[place] for fold in cuts.folds for place in fold.unseen.tolist()]
-    assert sorted(each.filter for each in unseen) == sorted(each.filter for each in judge.choosing)
+    others = simulation(rows, windows(9_900, seed=5)).judged(
+        WorkloadCuts(cuts.columns, cuts.queries), rows.bytes // FILES
+    )
+    assert judged.bytes_per_query == pytest.approx(others.bytes_per_query, rel=0.15)
+    unseen = [judge.queries[place] for fold in cuts.folds for place in fold.unseen.tolist()]
+    assert sorted(each.filter for each in unseen) == sorted(each.filter for each in judge.queries)
     for fold in cuts.folds:
         assert isinstance(fold.candidate, WorkloadCuts)
-        assert not {judge.choosing[place] for place in fold.unseen.tolist()} & set(fold.candidate.queries)
+        assert not {judge.queries[place] for place in fold.unseen.tolist()} & set(fold.candidate.queries)
 
 
 def test_one_query_is_nothing_to_cut_for() -> None:
@@ -80,7 +85,7 @@ def test_a_group_is_cut_for_the_queries_that_may_find_rows_in_it() -> None:
     rows = table(groups=2)
     mine = [query(f"a = 1 AND b BETWEEN {start} AND {start + 50}") for start in range(0, 1_000, 50)]
     others = [query(f"a = 0 AND c BETWEEN {start} AND {start + 50}") for start in range(0, 9_000, 300)]
-    judge = Simulation(rows, mine, mine, lambda target: lambda size: max(1, size // target), None)
+    judge = simulation(rows, mine)
     for_all, for_mine, for_others = (
         judge.judged(WorkloadCuts((1, 2), tuple(queries)), rows.bytes // FILES).bytes_per_query
         for queries in ([*mine, *others], mine, others)

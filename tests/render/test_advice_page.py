@@ -16,7 +16,9 @@ SHOWN = EVIL.replace("\x1b", "\\x1b")
 
 
 def layout(kind: str, read: float) -> JudgedLayout:
-    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read, read, 10**9)
+    return JudgedLayout(
+        kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read, read, 1e6, 10**9
+    )
 
 
 PICK = layout("sort", 2e8)
@@ -25,9 +27,7 @@ ADVICE = Advice(
     snapshot_id=1,
     scans=10.0,
     full_scans=2.0,
-    choosing_queries=3,
-    judging_queries=3,
-    in_both_halves=0,
+    filters=6,
     table_bytes=10**9,
     target_file_size_bytes=16 * 1024**2,
     open_cost_bytes=4 * 1024**2,

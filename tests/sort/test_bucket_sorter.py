@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns
+from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns, SortKey, sort_permutation
 from iceberg_zorder.sort.codecs import Codecs
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 from iceberg_zorder.sort.spill import Spill, parted
@@ -116,3 +116,10 @@ def test_what_is_spilled_is_read_in_small_pieces(tmp_path: Path) -> None:
         pieces = [sum(column.nbytes for column in columns) for columns, _ in spill.read(bucket)]
     assert max(pieces) <= LIMIT // 16
     assert sum(pieces) > LARGE * 20_000
+
+
+@pytest.mark.parametrize("keys", [1, 2])
+def test_rows_with_equal_keys_keep_their_order(keys: int) -> None:
+    values = np.random.default_rng(0).integers(0, 50, 20_000)
+    order = sort_permutation([SortKey(values)] * keys)
+    assert order.tolist() == np.argsort(values, kind="stable").tolist()

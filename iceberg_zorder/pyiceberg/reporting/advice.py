@@ -14,10 +14,11 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
-from iceberg_zorder.advice.candidates import MOST_COLUMNS, ExpectedFiles
+from iceberg_zorder.advice.candidates import MOST_COLUMNS
+from iceberg_zorder.advice.compression import ExpectedFiles
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.advice.statements import options_of
+from iceberg_zorder.advice.statements import options_of, with_size
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
@@ -50,7 +51,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
 )
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules, found_target, given_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
-from iceberg_zorder.pyiceberg.reporting.rewritten_rows import rewritten_rows, sampled_table
+from iceberg_zorder.pyiceberg.reporting.sampled_rows import runs_of, sampled_table
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options
 from iceberg_zorder.rewrite.predicate import Name, Predicate
@@ -179,11 +180,8 @@ def advise(
             return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
 
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
-        sampled = [each.path for each in columns]
-        rewritten = (
-            None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write, sampled)
-        )
-        found = Facts(facts, rows, replace(today, joined=joined), expected_files, rewritten)
+        runs = None if rows is None else runs_of(table, plan.groups, rows, count // files_to_write)
+        found = Facts(facts, rows, replace(today, joined=joined), expected_files, runs)
         return _confirmed(table, advise_by(found, least_saving=least_saving, progress=progress), facts, workload)
 
 
@@ -205,7 +203,7 @@ def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workloa
     # The workload's file may not exist yet.
     text, queries = ("of the advice", workload.queries) if pick.kind == "workload" else (None, None)
     by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
-    spec = RewriteSpec(by, None, options_of(facts, text), on, any_format=True, queries=queries)
+    spec = RewriteSpec(by, None, options_of(with_size(facts, pick), text), on, any_format=True, queries=queries)
     try:
         plan = select(resolve_spec(table, completed(table, spec)))
         if plan.groups:

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.advice.statements import TARGET_SIZE
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
@@ -126,6 +127,8 @@ class NewLayouts:
             return NewLayout(need)
         asked = spec_of(table, settings, now)
         options = {**asked.options, "rewrite-all": "true"}
+        if pick.target_file_size_bytes is not None:
+            options[TARGET_SIZE] = str(pick.target_file_size_bytes)
         by = f"zorder({', '.join(pick.columns)})"
         _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
         snapshots = snapshots_to(table, planned_snapshot(table, plan))
