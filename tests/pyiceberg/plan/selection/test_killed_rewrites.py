@@ -8,8 +8,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files, run
-from iceberg_zorder.pyiceberg.run import rewrite_group
+from iceberg_zorder.pyiceberg import group_rewrite, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.group_rewrite import rewrite_group
 from iceberg_zorder.select.branch_history import SETTLED_FROM
 from tests.pyiceberg.committing import summary_of
 from tests.pyiceberg.lake import data_files, one_commit
@@ -61,7 +61,7 @@ def kill_after(groups: int, table: Table, options: dict[str, Any], by: str = "a,
         return rewrite_group(*of_group)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "rewrite_group", rewrite)
+        patch.setattr(group_rewrite, "rewrite_group", rewrite)
         with pytest.raises(KeyboardInterrupt):
             rewrite_data_files(table, by, options=options)
     written = paths(table.refresh()) - before
