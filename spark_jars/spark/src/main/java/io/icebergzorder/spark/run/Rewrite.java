@@ -13,6 +13,7 @@ import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -153,7 +154,8 @@ public final class Rewrite {
     RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
     RewriteCommit commit = new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
-    long mostBytes = plan.options().maxFileGroupSizeBytes();
+    // Smaller groups are no reason to run fewer of them.
+    long mostBytes = Math.max(plan.options().maxFileGroupSizeBytes(), RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
     FileGroupPool pool = new FileGroupPool(rewriter, planJobs(session, sampled), sampled.failures(), mostBytes);
     // Made before anything is written: an Iceberg that cannot do it is refused.
     Optional<RemoveDanglingDeleteFiles> removal =
