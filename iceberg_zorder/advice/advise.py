@@ -10,7 +10,7 @@ from rich.filesize import decimal
 
 from iceberg_zorder.advice.advice import Advice, Caution, DailySavings, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.advice.candidates import Candidate, candidates_of
-from iceberg_zorder.advice.cautions import cautions
+from iceberg_zorder.advice.cautions import cautions, rewrite_due
 from iceberg_zorder.advice.compression import Compression
 from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import recurring
@@ -236,19 +236,12 @@ class _Advisor:
         return f"queries cost {_percent(saved)} less with {found}; {certain}. A rewrite must surely save {least}"
 
     def _due(self, judged: Sequence[JudgedLayout], pick: JudgedLayout | None) -> Iterator[Caution]:
-        """Say that a rewrite by the table's own columns pays."""
         table, own = self._facts.table, self._own
         mine = next((each for each in judged if each.is_set and own and set(each.columns) == set(own)), None)
-        if mine is None or not self._pays(mine):
-            return
-        is_picked = pick is not None and set(pick.columns) == set(own)
-        yield Caution(
-            "rewrite-due",
-            own,
-            f"the table is laid out by {', '.join(own)}, but many files do not follow it. A rewrite by these columns "
-            f"is due: queries then cost {_percent(self._saved(mine))} less",
-            None if is_picked else rewrite_statement(with_size(table, mine), mine.layout),
-        )
+        if mine is not None and self._pays(mine):
+            is_picked = pick is not None and set(pick.columns) == set(own)
+            statement = None if is_picked else rewrite_statement(with_size(table, mine), mine.layout)
+            yield rewrite_due(own, _percent(self._saved(mine)), statement)
 
     @cached_property
     def _own(self) -> tuple[str, ...]:

@@ -33,6 +33,17 @@ def cautions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayou
     return (*found, *_partitions(facts, today, candidates))
 
 
+def rewrite_due(columns: tuple[str, ...], saved: str, statement: str | None) -> Caution:
+    """Return the warning that a rewrite by the table's own columns pays."""
+    return Caution(
+        "rewrite-due",
+        columns,
+        f"the table is laid out by {', '.join(columns)}, but many files do not follow it. A rewrite by these columns "
+        f"is due: queries then cost {saved} less",
+        statement,
+    )
+
+
 def _of_workload(facts: Facts) -> Iterator[Caution]:
     today = facts.today
     # Conditions that were not understood may filter, such as joins whose keys are not known.
