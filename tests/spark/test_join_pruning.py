@@ -469,7 +469,7 @@ def test_a_plan_does_not_grow_with_each_subquery_in_another(star: SparkSession) 
     query = "SELECT i FROM lake.db.dim WHERE g = 3"
     for _ in range(8):
         query = f"SELECT i FROM lake.db.fact WHERE r >= 0 AND i IN ({query})"
-    assert 1 < growth(star, query) < 64, "1,130 without a limit"
+    assert 1 < growth(star, query) < 150, "1,130 without a limit"
 
 
 def test_a_plan_does_not_grow_with_each_union_that_is_joined(star: SparkSession) -> None:

@@ -29,7 +29,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  */
 final class JoinedTables {
   /** How many times as large a plan may become: eight that are joined in a line, of which five take keys, grow to nine times their size. */
-  private static final double MOST_GROWTH = 10;
+  private static final double MOST_GROWTH = 13;
 
   private final Node root;
   private int leaves;
