@@ -49,11 +49,6 @@ public final class Spark4Line implements SparkLine {
   }
 
   @Override
-  public List<Expression> expressionsWithSubqueries(LogicalPlan plan) {
-    return plan.subqueries().isEmpty() ? List.of() : SparkInternals.list(plan.expressions(), Expression.class);
-  }
-
-  @Override
   public List<Attribute> output(LogicalPlan plan) {
     return SparkInternals.list(plan.output(), Attribute.class);
   }

@@ -4,10 +4,12 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
@@ -20,18 +22,19 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
-import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
-import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -41,8 +44,10 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import scala.PartialFunction;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The private names of Spark and Iceberg that a rewrite uses. {@link SparkLine} holds the names that differ between lines of Spark. Names
@@ -180,16 +185,36 @@ public final class SparkInternals {
 
   /** The plans of the subqueries in a node's expressions, without those that Spark has added to hand on the keys of joins. */
   public static Stream<LogicalPlan> subqueries(LogicalPlan plan) {
-    return line().expressionsWithSubqueries(plan).stream().flatMap(SparkInternals::subqueries);
-  }
-
-  private static Stream<LogicalPlan> subqueries(Expression expression) {
-    if (expression instanceof DynamicPruningSubquery) {
+    if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION())) {
       return Stream.empty();
     }
-    Stream<LogicalPlan> own =
-        expression instanceof PlanExpression<?> subquery && subquery.plan() instanceof LogicalPlan plan ? Stream.of(plan) : Stream.empty();
-    return Stream.concat(own, children(expression).stream().flatMap(SparkInternals::subqueries));
+    List<LogicalPlan> found = new ArrayList<>();
+    plan.transformExpressions(
+        visitor(
+            each -> {
+              if (each instanceof PlanExpression<?> subquery
+                  && subquery.plan() instanceof LogicalPlan of
+                  && !(each instanceof DynamicPruningSubquery)) {
+                found.add(of);
+              }
+            }));
+    return found.stream();
+  }
+
+  /** Shows expressions to a visitor, in the place of a function that changes some. */
+  public static PartialFunction<Expression, Expression> visitor(Consumer<Expression> visit) {
+    return new AbstractPartialFunction<>() {
+      @Override
+      public boolean isDefinedAt(Expression each) {
+        visit.accept(each);
+        return false;
+      }
+
+      @Override
+      public Expression apply(Expression each) {
+        throw new IllegalStateException("Nothing is changed");
+      }
+    };
   }
 
   public static List<Attribute> output(LogicalPlan plan) {

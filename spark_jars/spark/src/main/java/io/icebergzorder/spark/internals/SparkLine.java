@@ -32,9 +32,6 @@ public interface SparkLine {
   /** The children of an expression or a plan. */
   <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
 
-  /** A node's expressions if they have subqueries; no expression otherwise. */
-  List<Expression> expressionsWithSubqueries(LogicalPlan plan);
-
   List<Attribute> output(LogicalPlan plan);
 
   Expression withChildren(Expression expression, List<Expression> children);

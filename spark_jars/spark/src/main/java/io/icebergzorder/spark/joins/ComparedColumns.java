@@ -17,7 +17,6 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * How a plan compares its columns: as they are, or in an expression, such as a cast to the type of the other side.
@@ -37,25 +36,17 @@ final class ComparedColumns {
   ComparedColumns(LogicalPlan plan, Set<ExprId> partitionColumns) {
     List<List<Expression>> compared = new ArrayList<>();
     plan.transformAllExpressions(
-        new AbstractPartialFunction<Expression, Expression>() {
-          @Override
-          public boolean isDefinedAt(Expression each) {
-            if (each instanceof Alias alias) {
-              aliases.put(alias.exprId(), alias.child());
-            } else if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
-              List<Expression> sides = SparkInternals.children(each);
-              if (sides.stream().noneMatch(Expression::foldable)) {
-                compared.add(sides);
+        SparkInternals.visitor(
+            each -> {
+              if (each instanceof Alias alias) {
+                aliases.put(alias.exprId(), alias.child());
+              } else if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
+                List<Expression> sides = SparkInternals.children(each);
+                if (sides.stream().noneMatch(Expression::foldable)) {
+                  compared.add(sides);
+                }
               }
-            }
-            return false;
-          }
-
-          @Override
-          public Expression apply(Expression each) {
-            throw new IllegalStateException("Nothing is changed");
-          }
-        });
+            }));
     for (List<Expression> sides : compared) {
       sides.forEach(each -> trace(each, true));
       for (Expression side : sides) {
