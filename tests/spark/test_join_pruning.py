@@ -478,6 +478,18 @@ def test_a_plan_does_not_grow_with_each_union_that_is_joined(star: SparkSession)
     assert 1 < growth(star, f"SELECT count(*) FROM lake.db.dim d {joins} WHERE d.g = 3") < 16
 
 
+def test_parts_of_unions_that_a_query_does_not_ask_for_take_no_keys_from_others(star: SparkSession) -> None:
+    """Spark finds them empty by their constants, and removes them after it has asked for keys."""
+    kinds = "(SELECT i, 'a' AS kind FROM lake.db.fact UNION ALL SELECT t.i, 'b' FROM lake.db.fact t JOIN lake.db.fact USING (i))"
+    joins = " ".join(f"JOIN {kinds} u{place} ON d.i = u{place}.i AND u{place}.kind = 'a'" for place in range(5))
+    plain = joins.replace(kinds, "lake.db.fact").replace(".kind = 'a'", ".r >= 0")
+    taken = []
+    for joined in (joins, plain):
+        plan = star.sql(f"SELECT count(*) FROM lake.db.dim d {joined} WHERE d.g = 3")._jdf.queryExecution().optimizedPlan()
+        taken.append(plan.toString().count("dynamicpruning"))
+    assert taken[0] == taken[1] > 4
+
+
 def growth(spark: SparkSession, sql: str) -> float:
     """How much larger a query's plan is with joins that skip files."""
     sizes = []

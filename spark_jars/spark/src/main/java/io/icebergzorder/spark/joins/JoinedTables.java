@@ -15,6 +15,7 @@ import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.PropertyUtil;
+import org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
@@ -39,10 +40,11 @@ final class JoinedTables {
   private record Node(LogicalPlan table, boolean takes, boolean isUnion, List<Node> below) {}
 
   JoinedTables(LogicalPlan plan) {
-    root = node(plan);
+    // Spark removes parts that give no rows (a union's, of which the query asks for another) after it has asked for keys.
+    root = node(PropagateEmptyRelation.apply(plan));
   }
 
-  /** The plan's own tables of Iceberg. */
+  /** The plan's own tables of Iceberg that are read. */
   List<LogicalPlan> tables() {
     return tables;
   }
