@@ -2,16 +2,19 @@ package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -21,6 +24,8 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -97,18 +102,33 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(JoinPruning::isRecursive);
   }
 
-  private static Set<ExprId> partitionColumns(List<LogicalPlan> tables) {
+  private static Set<ExprId> partitionColumns(List<LogicalPlan> sources) {
     Set<ExprId> found = new HashSet<>();
-    for (LogicalPlan relation : tables) {
-      Table table = JoinedTables.table(relation);
-      Set<String> names =
-          table.specs().values().stream()
-              .flatMap(spec -> spec.fields().stream())
-              .map(field -> table.schema().findColumnName(field.sourceId()))
-              .collect(Collectors.toSet());
-      SparkInternals.output(relation).stream().filter(each -> names.contains(each.name())).forEach(each -> found.add(each.exprId()));
+    for (LogicalPlan source : sources) {
+      Set<String> names = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
+      partitionColumns(source).filter(Objects::nonNull).forEach(names::add);
+      SparkInternals.output(source).stream().filter(each -> names.contains(each.name())).forEach(each -> found.add(each.exprId()));
     }
     return found;
+  }
+
+  /** The names of the columns that a table, of Iceberg or another format, is partitioned by. */
+  private static Stream<String> partitionColumns(LogicalPlan source) {
+    if (JoinedTables.isTable(source)) {
+      Table table = JoinedTables.table(source);
+      return table.specs().values().stream()
+          .flatMap(spec -> spec.fields().stream())
+          .map(field -> table.schema().findColumnName(field.sourceId()));
+    } else if (source instanceof DataSourceV2Relation relation) {
+      return Arrays.stream(relation.table().partitioning())
+          .flatMap(each -> Arrays.stream(each.references()))
+          .map(each -> String.join(".", each.fieldNames()));
+    } else if (source instanceof HiveTableRelation hive) {
+      return Arrays.stream(hive.tableMeta().partitionSchema().fieldNames());
+    }
+    return source instanceof LogicalRelation relation && relation.relation() instanceof HadoopFsRelation files
+        ? Arrays.stream(files.partitionSchema().fieldNames())
+        : Stream.empty();
   }
 
   private final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
@@ -125,7 +145,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     public boolean isDefinedAt(LogicalPlan plan) {
       if (compared == null && JoinedTables.isTable(plan)) {
         JoinedTables joined = new JoinedTables(root);
-        compared = new ComparedColumns(root, partitionColumns(joined.tables()));
+        compared = new ComparedColumns(root, partitionColumns(joined.sources()));
         takers = isOfRecursiveQuery(root) ? Set.of() : joined.takers();
       }
       return takers.contains(plan);

@@ -34,7 +34,9 @@ final class JoinedTables {
 
   private final Node root;
   private int leaves;
+  // The plan's own tables of Iceberg that are read.
   private final List<LogicalPlan> tables = new ArrayList<>();
+  private final List<LogicalPlan> sources = new ArrayList<>();
 
   /** A table, or a node of the plan with tables below it. {@code takes} are tables that a subquery, planned before, offered to Spark. */
   private record Node(LogicalPlan table, boolean takes, boolean isUnion, List<Node> below) {}
@@ -44,9 +46,9 @@ final class JoinedTables {
     root = node(PropagateEmptyRelation.apply(plan));
   }
 
-  /** The plan's own tables of Iceberg that are read. */
-  List<LogicalPlan> tables() {
-    return tables;
+  /** What the plan reads, of whatever kind. */
+  List<LogicalPlan> sources() {
+    return sources;
   }
 
   /** Whether a node reads a table of Iceberg's. Subclasses (tables of staged rewrites among them) read in ways of their own. */
@@ -79,6 +81,9 @@ final class JoinedTables {
 
   /** Null without tables below. */
   private Node node(LogicalPlan plan) {
+    if (SparkInternals.children(plan).isEmpty()) {
+      sources.add(plan);
+    }
     if (isTable(plan)) {
       tables.add(plan);
       leaves++;
