@@ -113,6 +113,8 @@ class TableFacts:
         Files whose manifest entries count no row.
     files_below_min, files_above_max : int
         Files outside of a rewrite's size limits, without those of rewrites to the same target size.
+    costs : tuple of float, or None
+        What a filter costs today and after a full rewrite, in bytes, as the plan says; None if it does not.
     """
 
     table: str
@@ -137,6 +139,7 @@ class TableFacts:
     files_without_rows: int = 0
     files_below_min: int = 0
     files_above_max: int = 0
+    costs: tuple[float, float] | None = None
 
 
 def clustering_report(facts: TableFacts) -> ClusteringReport:
@@ -148,7 +151,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
     reads = [measured.read(place) for place in range(len(names))]
     attainable = [measured.attainable(place) for place in range(len(names))]
     new_files = sum(group.files for group in measured.groups.values())
-    cost, attainable_cost = _mean_costs(facts, reads, attainable, new_files)
+    cost, attainable_cost = facts.costs or _mean_costs(facts, reads, attainable, new_files)
     report = ClusteringReport(
         VERSION,
         facts.table,

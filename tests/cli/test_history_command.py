@@ -51,7 +51,9 @@ def test_text_and_json_tell_of_each_rewrite(home: Path, catalog: Catalog) -> Non
     assert found["measured_by"] == "hilbert(b, a)"
     states = [each[when] for each in found["rewrites"] for when in ("before", "after")]
     for state, snapshot_id in zip(states, snapshots[5:], strict=True):
-        expected = report(table, "hilbert(b, a)", snapshot_id=snapshot_id)
+        # What is now has the costs of the plan that a report recommends.
+        is_now = snapshot_id == snapshots[-1]
+        expected = report(table, "hilbert(b, a)", snapshot_id=None if is_now else snapshot_id)
         assert (state["snapshot_id"], state["files"]) == (snapshot_id, expected.total_file_count)
         assert state["scan_fractions"] == {each.name: each.scan_fraction for each in expected.columns}
         assert state["scan_fraction"] == pytest.approx(sum(state["scan_fractions"].values()) / 2)

@@ -501,7 +501,9 @@ def test_parts_of_unions_that_a_query_does_not_ask_for_take_no_keys_from_others(
     plain = joins.replace(kinds, "lake.db.fact").replace(".kind = 'a'", ".r >= 0")
     taken = []
     for joined in (joins, plain):
-        plan = star.sql(f"SELECT count(*) FROM lake.db.dim d {joined} WHERE d.g = 3")._jdf.queryExecution().optimizedPlan()
+        plan = (
+            star.sql(f"SELECT count(*) FROM lake.db.dim d {joined} WHERE d.g = 3")._jdf.queryExecution().optimizedPlan()
+        )
         taken.append(plan.toString().count("dynamicpruning"))
     assert taken[0] == taken[1] > 4
 

@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
+from iceberg_zorder.render.figures import size
 from iceberg_zorder.spark import report
 from tests.spark.tables import CATALOG, Table, create, untouched
 
@@ -62,6 +63,9 @@ def test_figures_of_a_table(table: Table) -> None:
     assert by_b.planned_because.startswith("a filter costs ")
     of_one = call(table, "columns => 'b', where => 'p = 3 AND id >= 1500'")
     assert 0 < of_one.total_file_count < found.total_file_count
+    of_two = call(table, "columns => 'b, id', where => 'p = 11'")
+    assert of_two.planned_because.startswith(f"a filter costs {size(of_two.cost)}, too much")
+    assert f"(attainable: {size(of_two.attainable_cost)})" in of_two.planned_because
 
 
 def test_what_rewrites_would_refuse_is_not_recommended(spark: SparkSession) -> None:

@@ -35,15 +35,19 @@ from iceberg_zorder.pyiceberg.listing.listing import (
 )
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
 from iceberg_zorder.pyiceberg.plan.planner import select
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec, branch_snapshot, completed, resolve_spec
 from iceberg_zorder.pyiceberg.plan.selection import found_target, size_rules
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, known_sort_order, resolve
+from iceberg_zorder.rewrite.messages import COLUMNS
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options, sort_order_text
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 from iceberg_zorder.rewrite.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
 from iceberg_zorder.select.branch_history import rewrites_to
 
 _LOG = logging.getLogger("iceberg_zorder")
+_APART = ("young", "already-written")
+"""Reasons of files that the costs of their partition leave out."""
 
 
 class CommandArguments(NamedTuple):
@@ -167,13 +171,13 @@ def report_of(
     command_where = where if isinstance(where, str) else None
     with without_garbage_collection():
         listed: list[DataFileTask] = []
-        recommendation = None
+        recommendation = costs = None
         if snapshot_id is None:
             # rewrite-all says nothing about the gain, so it gives no recommendation.
             asked = {"rewrite-all": "false"} if options.rewrite_all else {}
             spec = RewriteSpec(by, where, asked, name, case_sensitive, any_format=True)
             command = partial(write_command, CommandArguments(by, command_where, branch), asked)
-            listed, recommendation = _recommended(table, spec, command)
+            listed, recommendation, costs = _recommended(table, spec, command)
         if snapshot and not listed:
             listed = Listing(table, where, case_sensitive=case_sensitive).tasks(snapshot)
         # Rows are spread over files in an order that is equal in both engines.
@@ -187,6 +191,7 @@ def report_of(
             sort_order=by,
             open_cost=open_cost(table.properties),
             recommendation=recommendation,
+            costs=costs,
             **_of_files(table, order, options, snapshots, newest, conditions, tasks, is_filtered=where is not None),
         )
         found = replace(clustering_report(facts), snapshot_timestamp_ms=snapshot.timestamp_ms if snapshot else None)
@@ -196,18 +201,18 @@ def report_of(
 
 def _recommended(
     table: Table, spec: RewriteSpec, command: Callable[[], str]
-) -> tuple[list[DataFileTask], Recommendation]:
-    """Plan a rewrite; returns the listed data files and the recommendation."""
+) -> tuple[list[DataFileTask], Recommendation, tuple[int, int] | None]:
+    """Plan a rewrite; returns the listed data files, the recommendation and the plan's costs."""
     try:
         plan = select(resolve_spec(table, completed(table, spec)))
     except InvalidInputError as error:
-        return [], Recommendation(0, 0, 0, 0.0, str(error), None)
+        return [], Recommendation(0, 0, 0, 0.0, str(error), None), None
     groups, tasks = plan.groups, [task for each in (*plan.groups, *plan.left) for task in each.tasks]
     if not groups:
-        return tasks, Recommendation(0, 0, 0, 0.0, plan.message or "", None)
+        return tasks, Recommendation(0, 0, 0, 0.0, plan.message or "", None), _costs(plan)
     reasons = Counter(each.reason for each in groups)
     more = f", and {len(reasons) - 1:,} other reasons" if len(reasons) > 1 else ""
-    return tasks, Recommendation(
+    recommendation = Recommendation(
         sum(each.data_files_count for each in groups),
         sum(each.input_size for each in groups),
         sum(each.expected_output_files for each in groups),
@@ -215,6 +220,22 @@ def _recommended(
         reasons.most_common(1)[0][0] + more,
         command(),
     )
+    return tasks, recommendation, _costs(plan)
+
+
+def _costs(plan: RewritePlan) -> tuple[int, int] | None:
+    """Return a filter's costs today and after a full rewrite, which a plan gives if it judges all files by them."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for files in (*plan.groups, *plan.left):
+        found.setdefault(files.partition_path, None)
+        for why in files.reasons:
+            if why.code in _APART:
+                return None
+            if why.parameters.get("over") == COLUMNS:
+                found[files.partition_path] = (why.parameters["before"], why.parameters["attainable"])
+    known = [costs for costs in found.values() if costs is not None]
+    whole = sum(today for today, _ in known), sum(attainable for _, attainable in known)
+    return whole if known and len(known) == len(found) else None
 
 
 def _of_files(

@@ -13,7 +13,7 @@ from pyiceberg.types import LongType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
-from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
 from iceberg_zorder.render.report_text import report_text
 from tests.present import present
 from tests.pyiceberg.committing import BY_FILES, commit, files_of, head_id, head_of, rewritten
@@ -197,6 +197,30 @@ def test_nothing_is_recommended_right_after_a_rewrite(catalog: SqlCatalog) -> No
     assert "unchanged since a rewrite by the same request" in " ".join(str(found).split())
     table.update_schema().rename_column("a", "b").rename_column("flag", "is set").commit()
     assert report(table, ["b", "`is set`"]).cost == found.cost
+
+
+def test_costs_are_those_of_the_plan_if_it_has_them_of_all_files(catalog: SqlCatalog) -> None:
+    schema = pa.schema([("day", pa.int64()), ("a", pa.int64()), ("flag", pa.int64())])
+    table = catalog.create_table("db.by_day", schema)
+    with table.update_spec() as change:
+        change.add_identity("day")
+    for day in (1, 2) * 4:
+        append_flags(table, day)
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "60000"})
+    planned = plan_rewrite(table, ["a", "flag"])
+    figures = [why.parameters for each in (*planned.groups, *planned.left) for why in each.reasons]
+    found = report(table, ["a", "flag"])
+    assert len(figures) == 2, figures
+    assert found.cost == sum(each["before"] for each in figures)
+    assert found.attainable_cost == sum(each["attainable"] for each in figures)
+    # What a plan leaves out of its costs is a part of the table nevertheless.
+    with table.transaction() as transaction:
+        transaction.set_properties(
+            {"zorder.options": "min-age-seconds=3600", "write.target-file-size-bytes": "536870912"}
+        )
+    append_flags(table, 2)
+    assert present(report(table, ["a", "flag"]).cost) > present(found.cost)
 
 
 def test_files_of_a_rewrite_to_the_same_size_are_neither_small_nor_large(catalog: SqlCatalog) -> None:

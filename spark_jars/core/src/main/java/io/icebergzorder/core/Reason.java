@@ -78,6 +78,16 @@ public record Reason(String code, Map<String, Object> parameters) {
     return new Reason(code, summed);
   }
 
+  /** Whether it has what a filter on the named columns costs in its partition. */
+  public boolean isOfColumns() {
+    return "columns".equals(parameters.get("over")) && parameters.keySet().containsAll(COSTS);
+  }
+
+  /** Whether it is of files that the costs of their partition leave out. */
+  public boolean isOfFilesApart() {
+    return code.equals(YOUNG) || code.equals(ALREADY_WRITTEN);
+  }
+
   /** Returns the reasons of one group of files as text, which names options and their values. */
   public static String text(List<Reason> reasons) {
     StringBuilder text = new StringBuilder();

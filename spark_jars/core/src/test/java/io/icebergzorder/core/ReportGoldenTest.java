@@ -103,7 +103,8 @@ class ReportGoldenTest {
         0,
         LayoutHistory.of(snapshots, addedBy, files),
         4 << 20,
-        new ClusteringReport.Recommendation(golden.get("planned_files").intValue(), ""));
+        new ClusteringReport.Recommendation(golden.get("planned_files").intValue(), ""),
+        null);
   }
 
   static LayoutRequest layout(JsonNode layout) {

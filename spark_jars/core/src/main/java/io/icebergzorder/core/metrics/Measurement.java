@@ -80,8 +80,8 @@ final class Measurement {
         files.bytes(),
         files.allRows(),
         columns,
-        cost(columns, ColumnReport::read, files.count()),
-        cost(columns, ColumnReport::attainable, fileSizes().afterRewrite()),
+        facts.costs() == null ? cost(columns, ColumnReport::read, files.count()) : (Double) facts.costs().today(),
+        facts.costs() == null ? cost(columns, ColumnReport::attainable, fileSizes().afterRewrite()) : (Double) facts.costs().attainable(),
         fileSizes(),
         facts.recommendation(),
         Findings.in(facts));

@@ -17,6 +17,7 @@ import java.util.function.LongToIntFunction;
  * @param filesWithoutRows how many files have no row by their manifest entries
  * @param openCost what opening a file costs, in bytes
  * @param recommendation what a rewrite would do now
+ * @param costs what a filter costs, as the plan of that rewrite says; null if it does not
  */
 public record TableFacts(
     BoundedFiles files,
@@ -29,4 +30,8 @@ public record TableFacts(
     int filesWithoutRows,
     LayoutHistory history,
     long openCost,
-    Recommendation recommendation) {}
+    Recommendation recommendation,
+    Costs costs) {
+  /** In bytes, today and after a rewrite of everything. */
+  public record Costs(double today, double attainable) {}
+}

@@ -11,6 +11,7 @@ import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.IcebergRules;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.plan.TargetSize;
@@ -18,6 +19,7 @@ import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedReport;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -54,6 +56,13 @@ public final class TableReport {
     IcebergRules rules =
         TargetSize.rules(
             table, request.options(), snapshotId, files.partitionBytes(), columns.size(), request.rewrite().where() != null);
+    TablePlan plan = null;
+    String whyRefused = null;
+    try {
+      plan = Selection.plan(request.toRewrite());
+    } catch (IllegalArgumentException refused) {
+      whyRefused = refused.getMessage();
+    }
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
@@ -66,17 +75,12 @@ public final class TableReport {
         LayoutHistory.of(
             snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files),
         ScanCost.openCost(table.properties()),
-        recommendation());
+        plan == null ? new Recommendation(0, whyRefused) : recommendation(plan),
+        plan == null ? null : costs(plan));
   }
 
-  /** Plans a rewrite, and says why most of its file groups were chosen, or why nothing is rewritten. */
-  private Recommendation recommendation() {
-    TablePlan plan;
-    try {
-      plan = Selection.plan(request.toRewrite());
-    } catch (IllegalArgumentException refused) {
-      return new Recommendation(0, refused.getMessage());
-    }
+  /** Says why most file groups of a plan were chosen, or why nothing is rewritten. */
+  private static Recommendation recommendation(TablePlan plan) {
     Map<String, Long> reasons =
         plan.groups().stream()
             .collect(Collectors.groupingBy(group -> Reason.text(group.reasons()), LinkedHashMap::new, Collectors.counting()));
@@ -85,6 +89,20 @@ public final class TableReport {
         .max(Map.Entry.comparingByValue())
         .map(most -> new Recommendation(plan.inputFiles().size(), most.getKey() + others))
         .orElseGet(() -> new Recommendation(0, plan.whyNothing()));
+  }
+
+  /** What a filter costs, which a plan gives if it judges all files by that; else null. */
+  private TableFacts.Costs costs(TablePlan plan) {
+    Map<String, List<Reason>> reasons = new HashMap<>();
+    plan.groups().forEach(each -> reasons.computeIfAbsent(LeftGroup.partition(table, each.files()), key -> new ArrayList<>()).addAll(each.reasons()));
+    plan.left().forEach(each -> reasons.computeIfAbsent(each.partition(), key -> new ArrayList<>()).addAll(each.reasons()));
+    List<Reason> judged = reasons.values().stream().flatMap(each -> each.stream().filter(Reason::isOfColumns).limit(1)).toList();
+    boolean isWhole = judged.size() == reasons.size() && reasons.values().stream().flatMap(List::stream).noneMatch(Reason::isOfFilesApart);
+    if (judged.isEmpty() || !isWhole) {
+      return null;
+    }
+    Map<String, Object> all = judged.get(0).withCosts(judged).parameters();
+    return new TableFacts.Costs((long) all.get("before"), (long) all.get("attainable"));
   }
 
   /** Lists the data files in the order of their locations: manifests are read by several threads. */
