@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
@@ -185,6 +186,15 @@ public final class SparkInternals {
 
   /** The plans of the subqueries in a node's expressions, without those that Spark has added to hand on the keys of joins. */
   public static Stream<LogicalPlan> subqueries(LogicalPlan plan) {
+    return plansIn(plan, each -> !(each instanceof DynamicPruningSubquery));
+  }
+
+  /** The plans that Spark has copied into a node's expressions to hand on the keys of joins. */
+  public static Stream<LogicalPlan> copies(LogicalPlan plan) {
+    return plansIn(plan, DynamicPruningSubquery.class::isInstance);
+  }
+
+  private static Stream<LogicalPlan> plansIn(LogicalPlan plan, Predicate<Expression> isOfKind) {
     if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION())) {
       return Stream.empty();
     }
@@ -192,9 +202,7 @@ public final class SparkInternals {
     plan.transformExpressions(
         visitor(
             each -> {
-              if (each instanceof PlanExpression<?> subquery
-                  && subquery.plan() instanceof LogicalPlan of
-                  && !(each instanceof DynamicPruningSubquery)) {
+              if (each instanceof PlanExpression<?> subquery && subquery.plan() instanceof LogicalPlan of && isOfKind.test(each)) {
                 found.add(of);
               }
             }));

@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -133,22 +134,30 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
-    // Both are found at the first table: Spark applies the rule many times, mostly to plans that have none left.
+    // They are found where they are needed: Spark applies the rule many times, mostly to plans that have no table left.
+    private JoinedTables joined;
     private ComparedColumns compared;
-    private Set<LogicalPlan> takers = Set.of();
+    private boolean isRecursive;
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
+      if (root.containsPattern(TreePattern.PLAN_EXPRESSION())) {
+        joined = new JoinedTables(root);
+        joined.finished().forEach(PrunableScan::takeNoMoreKeys);
+      }
     }
 
     @Override
     public boolean isDefinedAt(LogicalPlan plan) {
-      if (compared == null && JoinedTables.isTable(plan)) {
-        JoinedTables joined = new JoinedTables(root);
-        compared = new ComparedColumns(root, partitionColumns(joined.sources()));
-        takers = isOfRecursiveQuery(root) ? Set.of() : joined.takers();
+      if (!JoinedTables.isTable(plan)) {
+        return false;
       }
-      return takers.contains(plan);
+      if (compared == null) {
+        joined = joined == null ? new JoinedTables(root) : joined;
+        compared = new ComparedColumns(root, partitionColumns(joined.sources()));
+        isRecursive = isOfRecursiveQuery(root);
+      }
+      return !isRecursive && joined.takers().contains(plan);
     }
 
     @Override

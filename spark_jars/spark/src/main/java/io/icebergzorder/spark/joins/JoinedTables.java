@@ -18,6 +18,7 @@ import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
@@ -34,16 +35,21 @@ final class JoinedTables {
 
   private final Node root;
   private int leaves;
-  // The plan's own tables of Iceberg that are read.
-  private final List<LogicalPlan> tables = new ArrayList<>();
   private final List<LogicalPlan> sources = new ArrayList<>();
+  // The plan's own tables, and scans of subqueries, which Spark plans before.
+  private final List<LogicalPlan> undecided = new ArrayList<>();
+  private final List<Scan> finished = new ArrayList<>();
+  private final Set<LogicalPlan> takers = Collections.newSetFromMap(new IdentityHashMap<>());
 
-  /** A table, or a node of the plan with tables below it. {@code takes} are tables that a subquery, planned before, offered to Spark. */
-  private record Node(LogicalPlan table, boolean takes, boolean isUnion, List<Node> below) {}
+  /** A table, or a node of the plan with tables below it; {@code copies} are tables in plans that Spark has copied into the node before. */
+  private record Node(LogicalPlan table, long copies, boolean isUnion, List<Node> below) {}
 
   JoinedTables(LogicalPlan plan) {
     // Spark removes parts that give no rows (a union's, of which the query asks for another) after it has asked for keys.
-    root = node(PropagateEmptyRelation.apply(plan));
+    root = node(PropagateEmptyRelation.apply(plan), false);
+    if (root != null) {
+      decide();
+    }
   }
 
   /** What the plan reads, of whatever kind. */
@@ -64,73 +70,95 @@ final class JoinedTables {
 
   /** The tables that take keys: the largest, as long as the plan does not grow too much. */
   Set<LogicalPlan> takers() {
-    Set<LogicalPlan> takers = Collections.newSetFromMap(new IdentityHashMap<>());
-    takers.addAll(tables);
-    if (root == null || isSmall(takers)) {
-      return takers;
-    }
-    takers.clear();
-    for (LogicalPlan each : tables.stream().sorted(Comparator.comparingLong(JoinedTables::bytes).reversed()).toList()) {
-      takers.add(each);
-      if (!isSmall(takers)) {
-        takers.remove(each);
-      }
-    }
     return takers;
   }
 
-  /** Null without tables below. */
-  private Node node(LogicalPlan plan) {
-    if (SparkInternals.children(plan).isEmpty()) {
+  /** The scans of subqueries that are to take no more keys than they do. */
+  List<Scan> finished() {
+    return finished;
+  }
+
+  private void decide() {
+    takers.addAll(undecided);
+    if (!isSmall()) {
+      undecided.forEach(takers::remove);
+      for (LogicalPlan each : undecided.stream().sorted(Comparator.comparingLong(JoinedTables::bytes).reversed()).toList()) {
+        takers.add(each);
+        if (!isSmall()) {
+          takers.remove(each);
+        }
+      }
+    }
+    undecided.stream().filter(each -> !isTable(each) && !takers.contains(each)).map(JoinedTables::scan).forEach(finished::add);
+  }
+
+  /** Null without tables below. {@code hasKeys} says whether Spark has added keys to the rows of the plan. */
+  private Node node(LogicalPlan plan, boolean hasKeys) {
+    List<LogicalPlan> children = SparkInternals.children(plan);
+    if (children.isEmpty()) {
       sources.add(plan);
     }
-    if (isTable(plan)) {
-      tables.add(plan);
-      leaves++;
-      return new Node(plan, false, false, List.of());
+    if (plan instanceof DataSourceV2Relation relation && (isTable(plan) || relation.table() instanceof StandIn.Marker)) {
+      (isTable(plan) ? undecided : takers).add(plan);
+      return leaf(plan);
     }
-    if (takesKeys(plan)) {
-      leaves++;
-      return new Node(plan, true, false, List.of());
+    if (plan instanceof DataSourceV2ScanRelation read && read.scan() instanceof StandIn.Marker) {
+      // Spark would ask a scan that has keys again, also for the joins of its subquery.
+      if (hasKeys) {
+        finished.add(read.scan());
+      } else if (((SupportsRuntimeV2Filtering) read.scan()).filterAttributes().length > 0) {
+        undecided.add(plan);
+      }
+      return leaf(plan);
     }
+    long copies = SparkInternals.copies(plan).mapToLong(JoinedTables::count).sum();
+    boolean haveKeys = copies > 0 || (hasKeys && children.size() == 1);
     List<Node> below =
-        Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan))
-            .map(this::node)
+        Stream.concat(children.stream().map(each -> node(each, haveKeys)), SparkInternals.subqueries(plan).map(each -> node(each, false)))
             .filter(Objects::nonNull)
             .toList();
-    return below.size() < 2 ? below.stream().findFirst().orElse(null) : new Node(null, false, plan instanceof Union, below);
+    boolean isPassed = below.isEmpty() || (below.size() == 1 && copies == 0);
+    return isPassed ? below.stream().findFirst().orElse(null) : new Node(null, copies, plan instanceof Union, below);
   }
 
-  private static boolean takesKeys(LogicalPlan plan) {
-    return plan instanceof DataSourceV2Relation relation
-        ? relation.table() instanceof StandIn.Marker
-        : plan instanceof DataSourceV2ScanRelation read
-            && read.scan() instanceof StandIn.Marker
-            && ((SupportsRuntimeV2Filtering) read.scan()).filterAttributes().length > 0;
+  private Node leaf(LogicalPlan plan) {
+    leaves++;
+    return new Node(plan, 0, false, List.of());
   }
 
-  private boolean isSmall(Set<LogicalPlan> takers) {
-    return size(root, takers).tables <= MOST_GROWTH * leaves;
+  private static Scan scan(LogicalPlan plan) {
+    return ((DataSourceV2ScanRelation) plan).scan();
+  }
+
+  /** How many tables a plan reads, those of all its subqueries and copies included. */
+  private static long count(LogicalPlan plan) {
+    List<LogicalPlan> below = SparkInternals.children(plan);
+    Stream<LogicalPlan> inside = Stream.concat(SparkInternals.subqueries(plan), SparkInternals.copies(plan));
+    return (below.isEmpty() ? 1 : 0) + Stream.concat(below.stream(), inside).mapToLong(JoinedTables::count).sum();
+  }
+
+  private boolean isSmall() {
+    return size(root).tables <= MOST_GROWTH * leaves;
   }
 
   /** The size of a plan in tables, copies included, and how many of its tables take keys of a join with another plan. */
   private record Size(double tables, double takers) {}
 
-  private static Size size(Node node, Set<LogicalPlan> takers) {
+  private Size size(Node node) {
     if (node.table != null) {
-      return new Size(1, node.takes || takers.contains(node.table) ? 1 : 0);
+      return new Size(1, takers.contains(node.table) ? 1 : 0);
     }
-    Size all = new Size(0, 0);
+    Size all = new Size(node.copies, 0);
     for (Node below : node.below) {
-      Size each = size(below, takers);
+      Size each = size(below);
       double copies = node.isUnion ? 0 : Math.max(all.takers * each.tables, each.takers * all.tables);
       all = new Size(all.tables + each.tables + copies, all.takers + each.takers);
     }
     return all;
   }
 
-  private static long bytes(LogicalPlan table) {
-    Snapshot snapshot = table(table).currentSnapshot();
+  private static long bytes(LogicalPlan plan) {
+    Snapshot snapshot = (isTable(plan) ? table(plan) : PrunableScan.table(scan(plan))).currentSnapshot();
     return snapshot == null ? 0 : PropertyUtil.propertyAsLong(snapshot.summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
   }
 }

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.joins;
 import io.icebergzorder.spark.internals.PlannedTasks;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -47,7 +48,7 @@ final class PrunableScan extends StandIn {
 
   private final SupportsRuntimeV2Filtering icebergScan;
   private final Table table;
-  private final Set<String> compared;
+  private volatile Set<String> compared;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = ThreadLocal.withInitial(Map::of);
 
@@ -60,6 +61,20 @@ final class PrunableScan extends StandIn {
 
   static Scan wrap(Scan scan, Table table, Set<String> compared) {
     return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, compared).as(Scan.class);
+  }
+
+  /** The table that such a scan reads. */
+  static Table table(Scan scan) {
+    return of(scan).table;
+  }
+
+  /** Has such a scan take no keys from now on but those of partition columns; it keeps those that Spark has added. */
+  static void takeNoMoreKeys(Scan scan) {
+    of(scan).compared = Set.of();
+  }
+
+  private static PrunableScan of(Scan scan) {
+    return (PrunableScan) Proxy.getInvocationHandler(scan);
   }
 
   /** Synchronized, because {@code PlannedTasks.batch} replaces the scan's tasks for a moment. */
