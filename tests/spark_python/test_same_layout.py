@@ -222,6 +222,7 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
         {"target-file-size-bytes": "20000", "max-file-size-bytes": "25000", "max-scan-ratio": "Infinity"},
         "id < 9000",
     ),
+    "narrow limits": ({"min-file-size-bytes": "30000", "max-file-size-bytes": "34000"}, None),
     "at most": ({"rewrite-all": "true", "max-files-to-rewrite": "3"}, None),
     "what pays": ({"max-scan-ratio": "1.2", "target-file-size-bytes": "30000", "min-file-size-bytes": "1"}, None),
     "all that pays": (

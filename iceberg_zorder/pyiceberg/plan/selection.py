@@ -87,6 +87,8 @@ def found_target(
     TargetSize(size=20000000, source='last layout', origin='option')
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100], 2, 4 * 1024**2)
     TargetSize(size=40000000, source='data', origin='data')
+    >>> found_target(RewriteOptions(min_file_size=30_000_000, max_file_size=36_000_000), [], [100], 2, 4 * 1024**2)
+    TargetSize(size=33000000, source='data', origin='data')
     """
     last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
     target, source = last, LAST_LAYOUT
@@ -99,12 +101,14 @@ def found_target(
         is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
         if not last or is_far_off:
             target, source = ideal, DATA
-    # With a given minimum or maximum, the target follows from Iceberg's default ratios.
+    # An automatic target outside of the given limits moves between them: by Iceberg's default ratios, else to the middle.
     least, most = options.min_file_size, options.max_file_size
     if least is not None and target <= least:
         target = max(least + 1, int(least / 0.75))
     if most is not None and target >= most:
         target = max(1, int(most / 1.8))
+        if least is not None and target <= least:
+            target = (least + most) // 2
     return TargetSize(target, source, origin)
 
 

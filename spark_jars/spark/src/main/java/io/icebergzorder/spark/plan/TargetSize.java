@@ -105,13 +105,14 @@ public record TargetSize(long bytes, String from, String origin) {
     return ScanCost.idealFileSize(0, columns, openCost);
   }
 
-  /** The size within the user's minimum and maximum, by Iceberg's default ratios; Iceberg would refuse others. */
+  /** The size between the user's minimum and maximum: by Iceberg's default ratios, else in the middle. Iceberg would refuse others. */
   private static long betweenLimits(Map<String, String> options, long target) {
     long least = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES, -1);
     long most = PropertyUtil.propertyAsLong(options, SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES, Long.MAX_VALUE);
     long wider = (long) (least / SizeBasedFileRewritePlanner.MIN_FILE_SIZE_DEFAULT_RATIO);
     long above = target > least ? target : Math.max(least + 1, wider);
-    return above < most ? above : Math.max(1, (long) (most / SizeBasedFileRewritePlanner.MAX_FILE_SIZE_DEFAULT_RATIO));
+    long below = above < most ? above : Math.max(1, (long) (most / SizeBasedFileRewritePlanner.MAX_FILE_SIZE_DEFAULT_RATIO));
+    return below > least ? below : least + (most - least) / 2;
   }
 
   /** The options for Iceberg's planner, with this size in place of Iceberg's default. */
