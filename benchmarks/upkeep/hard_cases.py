@@ -223,7 +223,7 @@ def _called_for(case: Case, table: list[File], runs: Mapping[int, str]) -> list[
         DataFileTask(DataFile.from_args(record_count=1, file_size_in_bytes=file.size), 0, added_by=file.added_by)
         for file in table
     ]
-    called = case.rules.called_for(tasks, runs)
+    called = case.rules.called_files(tasks, runs)
     return [file for file, task in zip(table, tasks, strict=True) if task in called]
 
 

@@ -28,7 +28,7 @@ from iceberg_zorder.workload.boxes import END, Box, KeyRange, query_boxes, value
 
 
 def size_for_smaller_target(size: int) -> int:
-    """Return 1.5 times the size: at the full target it makes as many files as the size does at 2/3 of the target."""
+    """Return 1.5 times the size, so that its files at the full target are as many as the size's at 2/3 of it."""
     return 3 * size // 2
 
 
@@ -49,8 +49,8 @@ class AskedQueries:
 class UpkeepRequest:
     """The rules by which the files of a partition are chosen."""
 
-    max_scan_ratio: float  # up to so many attainable costs nothing is rewritten for gain; at least 1
-    spare_files: int  # nor up to so many open costs above the attainable cost; at least 0
+    max_scan_ratio: float  # a rewrite for gain needs costs above so many times the attainable cost; at least 1
+    spare_files: int  # and above so many open costs more than the attainable cost; at least 0
     expected_files: Callable[[int], int]  # the number of files that so many bytes are written to
     layout: LayoutRequest  # how layouts are fitted; its number of files is not used
     kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
@@ -73,9 +73,9 @@ class UpkeepRequest:
 
 _MOST_COMPARISONS = 100_000_000
 _COLUMN_SHARE = 1.5
-"""A column may cost so much more than is attainable, in parts of what the average may."""
+"""How far a column may exceed its attainable cost, in units of how far the average may."""
 _ROUNDING = 1 + 1e-9
-"""A cost of up to so many times the limit counts as within it, because sums are rounded."""
+"""Tolerance of limits, because sums are rounded."""
 _Array = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
@@ -143,7 +143,7 @@ class PartitionRows:
     lists with one item for each column, or with a single item for a workload.
 
     If no file has bounds of a column, filters on it read every file with values. Layouts cut this column, too: its rows
-    get values in an order that no other column follows.
+    get values in an order that is independent of the other columns.
     """
 
     def __init__(self, files: DataFiles, rows: int, request: UpkeepRequest, alike: _Array | None = None) -> None:
@@ -209,29 +209,29 @@ class PartitionRows:
             cost <= self._request.column_limit(best) * _ROUNDING for cost, best, weight in limits if weight > 0
         )
 
-    def gains(self, files: _Array, new: Sequence[float]) -> bool:
+    def gains_enough(self, files: _Array, new: Sequence[float]) -> bool:
         """Return whether filters on some files cost at least 5% less once they are rewritten to files of new costs."""
         return len(files) > 0 and costs_less(self.mean(self.cost(files)), self.mean(new))
 
-    def average(self, of_rows: _Floats) -> _Floats:
+    def file_means(self, of_rows: _Floats) -> _Floats:
         """Average a figure of the rows over each file; 0 for a file without rows."""
         rows = np.bincount(self._file_of_row, minlength=self._files.count)
         found: _Floats = np.bincount(self._file_of_row, of_rows, self._files.count) / np.maximum(rows, 1)
         return found
 
     def uses_smaller_target(self, files: _Array) -> bool:
-        """Return whether files chosen for gain are written to smaller files: those of less than half of the bytes."""
+        """Return whether files chosen for gain have less than half of the bytes, and so get 2/3 of the target size."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
-    def after(self, files: _Array, new: Sequence[float]) -> list[float]:
+    def costs_after(self, files: _Array, new: Sequence[float]) -> list[float]:
         """Return what filters on the partition cost once some files are rewritten to files of new costs."""
         today = self.cost(np.arange(self._files.count))
         return [whole - old + of_new for whole, old, of_new in zip(today, self.cost(files), new, strict=True)]
 
-    def rewritten(self, files: _Array, *, for_gain: bool = False) -> tuple[list[float], _Floats, int]:
+    def predict_rewrite(self, files: _Array, *, for_gain: bool = False) -> tuple[list[float], _Floats, int]:
         """Predict a rewrite of some files: the new files' costs, each row's read probability, the new files' number.
 
-        The places of the files ascend.
+        ``files`` ascends.
         """
         is_rewritten = np.zeros(self._files.count, np.bool_)
         is_rewritten[files] = True
@@ -316,7 +316,7 @@ _GROWTH = 1.5
 class Choice:
     """The files chosen in a partition, and what a filter on the partition costs on average, in bytes."""
 
-    files: npt.NDArray[np.int64]  # places: files that must be rewritten first, then those read most
+    files: npt.NDArray[np.int64]  # places of the chosen files; of a scored set the required ones first, then by excess
     today: float
     expected: float  # after a rewrite of ``files``
     attainable: float  # after a rewrite of all files
@@ -351,7 +351,7 @@ def choose(
 ) -> Choice:
     """Choose which files of a partition, which has at least one, are to be rewritten.
 
-    ``called_for`` marks the files that sizes call for, ``must_rewrite`` those that are rewritten whatever they gain.
+    ``called_for`` marks the called files, ``must_rewrite`` those that are rewritten whatever they gain.
     A rewrite for gain takes at most ``budget`` bytes. ``rows`` is the number of rows to spread.
 
     Examples
@@ -372,39 +372,44 @@ def choose(
     """
     everything = np.arange(files.count)
     partition = PartitionRows(files, rows, request)
-    # Bounds hide that columns are correlated: files read more than the average take rows of the other files.
+    # Wide bounds hide correlation, so files that are read more than the average take rows of the narrower ones.
     planning = planning_cost(files.count, request.open_cost)
     average = partition.mean(partition.cost(everything)) - planning
-    is_like = partition.costs.sum() * partition.read_probability < average
-    if is_like.any():
-        partition = PartitionRows(files, rows, request, partition.rows_alike(is_like))
+    is_narrow = partition.costs.sum() * partition.read_probability < average
+    if is_narrow.any():
+        partition = PartitionRows(files, rows, request, partition.rows_alike(is_narrow))
     costs_today = partition.cost(everything)
     today = partition.mean(costs_today)
-    costs_attainable, row_probabilities, new_files = partition.rewritten(everything)
+    costs_attainable, row_probabilities, new_files = partition.predict_rewrite(everything)
     is_within = partition.is_within(costs_today, costs_attainable)
     chosen, uses_smaller_target = np.flatnonzero(called_for), False
     # Often all files are called for.
-    new = costs_attainable if len(chosen) == files.count else partition.rewritten(chosen)[0]
-    costs, gains = partition.after(chosen, new), partition.gains(chosen, new)
+    new = costs_attainable if len(chosen) == files.count else partition.predict_rewrite(chosen)[0]
+    costs, gains = partition.costs_after(chosen, new), partition.gains_enough(chosen, new)
     if not gains or not partition.is_within(costs, costs_attainable):
         required = np.flatnonzero(must_rewrite)
-        costs_required = partition.after(required, partition.rewritten(required)[0])
+        costs_required = partition.costs_after(required, partition.predict_rewrite(required)[0])
         if not gains:
             chosen, costs = required, costs_required
         if not partition.is_within(costs_required, costs_attainable):
             limit = request.limit(partition.mean(costs_attainable))
-            attainable = partition.average(row_probabilities)
-            excess = np.divide(partition.read_probability, attainable, out=np.zeros(files.count), where=attainable > 0)
+            attainable_probability = partition.file_means(row_probabilities)
+            excess = np.divide(
+                partition.read_probability,
+                attainable_probability,
+                out=np.zeros(files.count),
+                where=attainable_probability > 0,
+            )
             by_excess = np.argsort(-excess, kind="stable")
             order = np.concatenate([required, by_excess[~must_rewrite[by_excess]]])
-            # At best, a set's rows are read as often as after a rewrite of everything.
+            # No set costs less: its rows are read at least as often as after a rewrite of everything.
             shares = files.sizes / max(1, files.bytes)
-            made = files.sizes + request.open_cost * new_files * shares
-            saved = partition.costs * partition.read_probability - made * attainable
+            new_file_costs = files.sizes + request.open_cost * new_files * shares
+            saved = partition.costs * partition.read_probability - new_file_costs * attainable_probability
             saved += planning / files.count - planning_cost(new_files, request.open_cost) * shares
-            least_costs = today - np.cumsum(saved[order])
+            lower_bounds = today - np.cumsum(saved[order])
             sizes = files.sizes[order]
-            if found := _best(partition, sizes, order, least_costs, costs_attainable, len(required), limit, budget):
+            if found := _best(partition, sizes, order, lower_bounds, costs_attainable, len(required), limit, budget):
                 chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
     return Choice(
@@ -416,7 +421,7 @@ def _best(
     partition: PartitionRows,
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
-    least_costs: npt.NDArray[np.float64],
+    lower_bounds: npt.NDArray[np.float64],
     costs_attainable: list[float],
     required: int,
     limit: float,
@@ -433,11 +438,11 @@ def _best(
             break
         costs = costs_attainable
         if count < len(order):
-            # Fitting a layout takes the time: skip a prefix that cannot beat the best score.
-            if _score(limit - float(least_costs[count - 1]), size) <= max(best, 0.0):
+            # Fitting a layout is slow: skip a prefix that cannot beat the best score.
+            if _score(limit - float(lower_bounds[count - 1]), size) <= max(best, 0.0):
                 continue
             places = np.sort(order[:count])
-            costs = partition.after(places, partition.rewritten(places, for_gain=True)[0])
+            costs = partition.costs_after(places, partition.predict_rewrite(places, for_gain=True)[0])
         score = _score(limit - partition.mean(costs), size)
         if partition.is_within(costs, costs_attainable) and score > best:
             found, best = (order[:count], costs), score
@@ -445,9 +450,9 @@ def _best(
 
 
 def _score(below_limit: float, size: int) -> float:
-    """Return how much a rewrite of so many bytes is worth that leaves costs so far below the limit.
+    """Return the score of a rewrite of so many bytes, after which filters cost so much less than the limit.
 
-    Each append costs more than the next one, so that twice as far below lasts for more than two appends: about 2^1.5.
+    Each append costs more than the next one. So the power of 1.5 favours rewrites after which more appends stay below.
     """
     far = max(0.0, below_limit)
     return far * math.sqrt(far) / max(1, size)

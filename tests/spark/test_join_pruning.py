@@ -503,7 +503,7 @@ def test_tables_of_a_correlated_subquery_take_keys(star: SparkSession) -> None:
         "SELECT count(*) FROM lake.db.dim o WHERE EXISTS"
         " (SELECT 1 FROM lake.db.fact f JOIN lake.db.dim d ON f.i = d.i WHERE f.r = o.r AND d.g = 5)",
     )
-    assert max(skipped(query, "fact")) > 0
+    assert any(skipped(query, "fact"))
 
 
 def test_a_plan_does_not_grow_with_each_union_that_is_joined(star: SparkSession) -> None:

@@ -34,8 +34,8 @@ from iceberg_zorder.pyiceberg.plan.selection import (
     Selector,
     SizeRules,
     TargetSize,
-    found_target,
-    given_target,
+    automatic_target,
+    explicit_target,
     size_rules,
 )
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
@@ -59,10 +59,10 @@ def select(work: ResolvedSpec) -> RewritePlan:
     plan = RewritePlan(display_name(table), str(table.metadata.table_uuid), *at, work.spec)
     if snapshot is None:
         why = "branch main has no snapshot yet"
-        return replace(plan, message=nothing_in(table, why), target=given_target(table, options))
+        return replace(plan, message=nothing_in(table, why), target=explicit_target(table, options))
     tasks, snapshots = work.listing.tasks(snapshot), snapshots_to(table, snapshot)
     scope, is_filtered = _by_partition(table, tasks), work.spec.where is not None
-    target = given_target(table, options) or found_target(
+    target = explicit_target(table, options) or automatic_target(
         options,
         snapshots,
         [files.input_size for files in scope],
@@ -148,7 +148,7 @@ def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tu
     refresh(table)
     work = resolve_spec(table, plan.spec)
     head = branch_snapshot(table, plan.spec.branch, "rewrite data files")
-    target = given_target(table, work.options) or plan.target
+    target = explicit_target(table, work.options) or plan.target
     sizes, planned = size_rules(table, work.options, target), {path for group in lost for path in group.paths}
     tasks = {} if head is None else _listed_by_path(work, head, planned)[1]
     remaining = (replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in lost)

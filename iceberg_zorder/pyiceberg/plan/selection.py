@@ -39,7 +39,7 @@ from iceberg_zorder.select.group_cuts import cut_groups
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
 
 _PROPERTY_NAME = "write.target-file-size-bytes"
-_FAR_OFF = 4
+_RECOMPUTE_FACTOR = 4
 _COSTS = ("before", "attainable")
 _path = attrgetter("data_file.file_path")
 
@@ -50,10 +50,10 @@ class TargetSize:
 
     size: int  # bytes
     source: str  # OPTION, PROPERTY, LAST_LAYOUT or DATA
-    origin: str  # source of the last layout's size, else the same as ``source``
+    origin: str  # who first set the size: OPTION, PROPERTY or DATA
 
 
-def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
+def explicit_target(table: Table, options: RewriteOptions) -> TargetSize | None:
     """Return the target that an option or a table property sets; None without one. Raises InvalidInputError."""
     if options.target_file_size is not None:
         return TargetSize(options.target_file_size, OPTION, OPTION)
@@ -67,7 +67,7 @@ def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
         ) from error
 
 
-def found_target(
+def automatic_target(
     options: RewriteOptions,
     snapshots: Sequence[SnapshotFacts],
     partition_sizes: Iterable[int],
@@ -80,28 +80,28 @@ def found_target(
 
     Examples
     --------
-    >>> found_target(RewriteOptions(), [], [20 * 1024**3, 30 * 1024**3, 100], 2, 4 * 1024**2)
+    >>> automatic_target(RewriteOptions(), [], [20 * 1024**3, 30 * 1024**3, 100], 2, 4 * 1024**2)
     TargetSize(size=16777216, source='data', origin='data')
     >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {"zorder.target-file-size": "20000000 option"})]
-    >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3], 2, 4 * 1024**2)
+    >>> automatic_target(RewriteOptions(), set_by_hand, [30 * 1024**3], 2, 4 * 1024**2)
     TargetSize(size=20000000, source='last layout', origin='option')
-    >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100], 2, 4 * 1024**2)
+    >>> automatic_target(RewriteOptions(min_file_size=30_000_000), [], [100], 2, 4 * 1024**2)
     TargetSize(size=40000000, source='data', origin='data')
-    >>> found_target(RewriteOptions(min_file_size=30_000_000, max_file_size=36_000_000), [], [100], 2, 4 * 1024**2)
+    >>> automatic_target(RewriteOptions(min_file_size=30_000_000, max_file_size=36_000_000), [], [100], 2, 4 * 1024**2)
     TargetSize(size=33000000, source='data', origin='data')
     """
     last, origin = next((each.target for each in reversed(snapshots) if each.target), (0, DATA))
     target, source = last, LAST_LAYOUT
     if origin == DATA:
-        # A filter searches one partition: the weighted median by bytes.
+        # The median partition by bytes, because a filter searches one partition.
         sizes = sorted(size for size in partition_sizes if size > 0)
         half = sum(sizes) / 2
         median = next((size for size, seen in zip(sizes, accumulate(sizes), strict=True) if seen >= half), 0)
         ideal = ideal_file_size(median, columns, open_cost)
-        is_far_off = not is_filtered and max(ideal, last) >= _FAR_OFF * min(ideal, last)
+        is_far_off = not is_filtered and max(ideal, last) >= _RECOMPUTE_FACTOR * min(ideal, last)
         if not last or is_far_off:
             target, source = ideal, DATA
-    # An automatic target outside of the given limits moves between them: by Iceberg's default ratios, else to the middle.
+    # An automatic target outside of the limits moves between them: by Iceberg's default ratios, else to the middle.
     least, most = options.min_file_size, options.max_file_size
     if least is not None and target <= least:
         target = max(least + 1, int(least / 0.75))
@@ -134,11 +134,11 @@ class SizeRules:
         """Largest planned file: half way from the target to the maximum."""
         return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
-    def called_for(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
-        """Return the data files of a partition to rewrite by Iceberg's rules.
+    def called_files(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
+        """Return the called files of a partition: by Iceberg's rules, and the files of old specs if asked for.
 
-        Small files are skipped if the rewrite would not reduce their number; small files of earlier rewrites wait, see
-        :func:`.small_files_to_merge`.
+        Small files are skipped if the rewrite would not reduce their number. Small files of earlier rewrites wait until
+        other small files have as many bytes, see :func:`.small_files_to_merge`.
         """
         if self.options.rewrite_all:
             return {*tasks}
@@ -174,8 +174,8 @@ class SizeRules:
         return tuple(each for each in kinds if each.parameters["files"])
 
     @property
-    def why_small(self) -> Reason:
-        """The reason to leave small files."""
+    def too_few_small_reason(self) -> Reason:
+        """The reason to skip small files."""
         return Reason(
             "too-few-small",
             {
@@ -186,8 +186,8 @@ class SizeRules:
         )
 
     @property
-    def why_in_order(self) -> Reason:
-        """The reason to leave other files."""
+    def size_in_range_reason(self) -> Reason:
+        """The reason to skip other files."""
         return Reason(
             "size-in-range", {"min_file_size_bytes": self.min_file_size, "max_file_size_bytes": self.max_file_size}
         )
@@ -218,7 +218,7 @@ def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None =
     """Return validated size rules, with defaults from a table's properties."""
     # Without a target yet, use one that fits the other options, so that only their own errors are reported.
     target = (
-        given_target(table, options) or found or found_target(options, (), (), 1, open_cost(table.properties))
+        explicit_target(table, options) or found or automatic_target(options, (), (), 1, open_cost(table.properties))
     ).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
@@ -239,12 +239,12 @@ class Selector:
         spec_id: int,
         snapshots: Sequence[SnapshotFacts],
         at_ms: int,
-        request: str | None = None,  # the request's key; None if no file counts as unchanged
+        request_key: str | None = None,  # None if no file counts as unchanged
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._rules, self._options, self._order = table, rules, rules.options, order
         self._spec_id, self._workload = spec_id, workload
-        # Without the option, no file is too young, also with snapshots from a clock that is ahead.
+        # With option 0, no file is young, even if a snapshot's time lies in the future.
         age = 1000 * self._options.min_age_seconds
         young = [each for each in table.metadata.snapshots if age and at_ms - each.timestamp_ms < age]
         self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
@@ -254,13 +254,13 @@ class Selector:
         self._unchanged: UnchangedSince | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
-            is_mending = self._options.layout.metrics_check == FIX and bool(kept.missing)
-            if not is_mending:
+            sets_metrics_modes = self._options.layout.metrics_check == FIX and bool(kept.missing)
+            if not sets_metrics_modes:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
                 self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
-                self._unchanged = UnchangedSince.rewrites_by(request, snapshots) if request else None
+                self._unchanged = UnchangedSince.rewrites_by(request_key, snapshots) if request_key else None
             # If the rewrite sets missing metrics modes, its files get bounds that unchanged files lack.
-            self._kept = kept.mended if is_mending else kept
+            self._kept = kept.mended if sets_metrics_modes else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
     def select(self, scope: Sequence[FileGroup]) -> tuple[list[FileGroup], list[FileGroup], str | None]:
@@ -273,7 +273,7 @@ class Selector:
         # Files and partitions are sorted, so that both engines agree on any order of manifests.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
-            # If such a file holds rows nevertheless, its rewrite would show queries rows that they have not seen.
+            # Queries skip files whose entries count no row. If one holds rows, its rewrite would make them visible.
             counted, empty = _divided(files.tasks, lambda task: task.data_file.record_count > 0)
             self._leave(files, empty, Reason("no-rows"))
             young, old = _divided(counted, self._is_young)
@@ -314,8 +314,8 @@ class Selector:
     def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among the data files of a partition that no unfinished rewrite by the same request has written.
 
-        If none of these is chosen, the rewrite has nothing left to do in this partition: choose among all. A partition
-        that is one file group is rewritten by one commit, so nothing of it is left to do either.
+        If none of these is chosen, choose among all. A partition of one file group has one commit, so it cannot be
+        unfinished.
         """
         unfinished = self._unchanged.unfinished if self._unchanged and self._exceeded(files.tasks) else ()
         written, others = _divided(
@@ -331,7 +331,7 @@ class Selector:
 
     def _choose_among(self, files: FileGroup, rows: int) -> list[FileGroup]:
         """Choose among data files of a partition by sizes and deletes, and by gain if that is known."""
-        called = self._rules.called_for(files.tasks, self._runs)
+        called = self._rules.called_files(files.tasks, self._runs)
         is_by_gain = self._goes_by_gain
         if is_by_gain and self._are_of_new_spec(files):
             if called or len(files.tasks) > 1:
@@ -341,9 +341,9 @@ class Selector:
         chosen, rest = _divided(files.tasks, called.__contains__)
         least = 0 if is_by_gain else self._rules.min_file_size
         small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
-        self._leave(files, small, self._rules.why_small)
+        self._leave(files, small, self._rules.too_few_small_reason)
         # Rows of other specs are cut by partition first, and bounds do not show what that gains.
-        self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.why_in_order)
+        self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.size_in_range_reason)
         return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
 
     @property
@@ -364,11 +364,11 @@ class Selector:
         self, tasks: Sequence[DataFileTask], called: set[DataFileTask], budget: int, rows: int
     ) -> tuple[Choice, dict[str, Any]]:
         """Return the choice among the files of a partition, with the figures for its reason."""
-        arrays, request = self._described(tasks)
-        calls, dues = (
+        arrays, request = self._gain_inputs(tasks)
+        calls, requirements = (
             np.array([*map(each, tasks)], np.bool_) for each in (called.__contains__, self._rules.must_rewrite)
         )
-        choice = choose(arrays, calls, dues, budget, rows, request)
+        choice = choose(arrays, calls, requirements, budget, rows, request)
         return choice, {
             "before": round(choice.today),
             "attainable": round(choice.attainable),
@@ -399,12 +399,12 @@ class Selector:
             )
         ]
 
-    def _described(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
+    def _gain_inputs(self, tasks: Sequence[DataFileTask]) -> tuple[DataFiles, UpkeepRequest]:
         """Return data files as arrays, with the rules that judge them; columns without new bounds do not count."""
         order, files = self._order, [task.data_file for task in tasks]
         assert order is not None  # noqa: S101
         weights = zip(order.named_weights, self._kept.are_kept, strict=True)
-        like = files[0] if len(set(map(partition_of, files))) == 1 else None
+        example = files[0] if len(set(map(partition_of, files))) == 1 else None
         request = UpkeepRequest(
             self._options.max_scan_ratio,
             # min-input-files also limits the extra open costs that are tolerated.
@@ -414,7 +414,7 @@ class Selector:
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],
             open_cost(self._table.properties),
-            self._workload.asked_of(like, self._options.layout.workload_share) if self._workload else None,
+            self._workload.asked_of(example, self._options.layout.workload_share) if self._workload else None,
         )
         return file_arrays(files, self._fields, order.named), request
 
@@ -431,7 +431,7 @@ class Selector:
         above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
             return [files]
-        arrays, request = self._described(partition)
+        arrays, request = self._gain_inputs(partition)
         chosen = np.flatnonzero([*map({*files.tasks}.__contains__, partition)])
         most = self._options.max_file_group_size, self._options.max_file_group_input_files
         groups = cut_groups(arrays, chosen, *most, request.kept, request.weights)
@@ -457,10 +457,10 @@ class Selector:
             return chosen
         room = limit
         taken: list[FileGroup] = []
-        due_first = sorted(
+        required_first = sorted(
             chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.saved_bytes_per_byte)
         )
-        for files in due_first:
+        for files in required_first:
             tasks = sorted(files.tasks, key=lambda task: not must_rewrite(task))
             part = Reason("file-limit", {"files": room, "of": len(tasks), "max_files_to_rewrite": limit})
             why = (*files.reasons, part) if len(tasks) > room else files.reasons

@@ -49,7 +49,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     completed,
     resolve_spec,
 )
-from iceberg_zorder.pyiceberg.plan.selection import SizeRules, found_target, given_target
+from iceberg_zorder.pyiceberg.plan.selection import SizeRules, automatic_target, explicit_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
 from iceberg_zorder.pyiceberg.reporting.sampled_rows import runs_of, sampled_table
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
@@ -189,10 +189,12 @@ def _targets(
     table: Table, plan: RewritePlan, options: RewriteOptions, snapshots: Sequence[SnapshotFacts]
 ) -> dict[int, int]:
     """Return the automatic target file sizes by number of clustering columns; empty with an option or property."""
-    if given_target(table, options):
+    if explicit_target(table, options):
         return {}
     sizes, cost = [group.input_size for group in plan.groups], open_cost(table.properties)
-    return {count: found_target(options, snapshots, sizes, count, cost).size for count in range(1, MOST_COLUMNS + 1)}
+    return {
+        count: automatic_target(options, snapshots, sizes, count, cost).size for count in range(1, MOST_COLUMNS + 1)
+    }
 
 
 def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workload) -> Advice:

@@ -37,7 +37,7 @@ from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkloa
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec, branch_snapshot, completed, resolve_spec
-from iceberg_zorder.pyiceberg.plan.selection import found_target, size_rules
+from iceberg_zorder.pyiceberg.plan.selection import automatic_target, size_rules
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, known_sort_order, resolve
 from iceberg_zorder.rewrite.messages import COLUMNS
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options, sort_order_text
@@ -260,7 +260,7 @@ def _of_files(
         first.append(data_files[places[0]])
     files = file_arrays(data_files, fields, order.named, partitions=partitions)
     of_partitions = np.bincount(files.partitions, files.sizes).astype(np.int64)
-    target = found_target(
+    target = automatic_target(
         options, newest, of_partitions, len(order.named), open_cost(table.properties), is_filtered=is_filtered
     )
     sizes = size_rules(table, options, target)
