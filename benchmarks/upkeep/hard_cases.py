@@ -22,6 +22,7 @@ from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import ideal_file_size, planning_cost
 from iceberg_zorder.pyiceberg.files import DataFileTask
@@ -93,7 +94,7 @@ class Case:
     @property
     def rules(self) -> SizeRules:
         """The default size rules."""
-        return SizeRules(self.target, int(0.75 * self.target), int(1.8 * self.target), RewriteOptions())
+        return SizeRules(FileSizes.around(self.target), RewriteOptions())
 
 
 def _small(size: int, *, is_time_ordered: bool) -> Case:
@@ -187,9 +188,7 @@ def _rewritten(
     case: Case, table: list[File], snapshots: list[SnapshotFacts], snapshot: int
 ) -> tuple[list[File], list[File]]:
     files, every = _described(table), range(len(table))
-    request = UpkeepRequest(
-        1.2, 5, case.rules.expected_output_files, LayoutRequest(1), [None] * 2, [1.0] * 2, case.open_cost
-    )
+    request = UpkeepRequest(1.2, 5, case.rules.sizes, LayoutRequest(1), [None] * 2, [1.0] * 2, case.open_cost)
     runs = {each.snapshot_id: str(each.snapshot_id) for each in snapshots if each.operation == "replace"}
     called = {id(file) for file in _called_for(case, table, runs)}
     choice = choose(
@@ -197,7 +196,7 @@ def _rewritten(
         np.array([id(file) in called for file in table]),
         np.zeros(len(table), np.bool_),
         rewrite_budget(runs, snapshots),
-        rows_to_spread([case.rules.expected_output_files(files.bytes)])[0],
+        rows_to_spread([case.rules.sizes.expected_files(files.bytes)])[0],
         request,
     )
     chosen = [table[place] for place in every if place in set(choice.files.tolist())]
@@ -240,7 +239,7 @@ def _rows(files: Sequence[File]) -> Rows:
 def _written(case: Case, rows: Rows, snapshot: int, *, uses_smaller_target: bool = False) -> list[File]:
     keys, sizes = rows
     size = int(sizes.sum())
-    files = case.rules.expected_output_files(size_for_smaller_target(size) if uses_smaller_target else size)
+    files = case.rules.sizes.expected_files(size_for_smaller_target(size) if uses_smaller_target else size)
     if files == 1:
         return [File(rows, snapshot)]
     sample = Sample(tuple(KeyColumn(np.ascontiguousarray(each), np.zeros(len(keys), np.uint8)) for each in keys.T))

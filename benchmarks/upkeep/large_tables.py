@@ -23,6 +23,7 @@ from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import planning_cost
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
@@ -409,12 +410,12 @@ def next_call(case: Case, way: Pass, groups: int, appends: int = 0) -> NextCall:
     columns = tuple(ColumnBounds(*each, valued) for each in zip(case.names, lower, upper, strict=True))
     sizes = files.sizes.astype(np.int64)
     described = DataFiles(np.zeros(len(sizes), np.int64), sizes // 100, sizes, columns)
-    rules = SizeRules(case.target, int(0.75 * case.target), int(1.8 * case.target), RewriteOptions())
+    rules = SizeRules(FileSizes.around(case.target), RewriteOptions())
     request = UpkeepRequest(
-        1.2, 5, rules.expected_output_files, LayoutRequest(1), [None] * case.columns, [1.0] * case.columns, OPEN_COST
+        1.2, 5, rules.sizes, LayoutRequest(1), [None] * case.columns, [1.0] * case.columns, OPEN_COST
     )
     none = np.zeros(len(sizes), np.bool_)
-    rows = rows_to_spread([rules.expected_output_files(described.bytes)])[0]
+    rows = rows_to_spread([rules.sizes.expected_files(described.bytes)])[0]
     choice = choose(described, none, none, budget, rows, request)
     chosen = sizes[choice.files]
     again = chosen[is_written[choice.files]]

@@ -127,7 +127,7 @@ class _Advisor:
                 facts.rows,
                 self._queries,
                 costs,
-                facts.expected_files,
+                facts.compression_factor,
                 Compression(facts.runs),
                 table.open_cost,
                 table.files,
@@ -194,7 +194,7 @@ class _Advisor:
         if rows is None or self._simulation is None or not self._queries or self._is_done:
             return []
         target = facts.table.target_file_size
-        files = facts.expected_files(target)(facts.table.bytes)
+        files = facts.sizes(target).expected_files(facts.table.bytes)
         found = list(candidates_of(rows, self._queries, target, facts.table.laid_out_by))
         # Even cuts ignore a workload.
         if facts.table.cuts != EVEN:
@@ -259,7 +259,11 @@ class _Advisor:
         return (
             rows is not None
             and facts.table.files <= len(rows.group_bytes)
-            and all(facts.expected_files(target)(size) == 1 for target in targets for size in rows.group_bytes.tolist())
+            and all(
+                facts.sizes(target).expected_files(size) == 1
+                for target in targets
+                for size in rows.group_bytes.tolist()
+            )
         )
 
     @cached_property

@@ -108,7 +108,7 @@ def _no_bounds(facts: Facts) -> Iterator[Caution]:
 
 
 def _small_table(facts: Facts) -> Iterator[Caution]:
-    files = facts.expected_files(facts.table.target_file_size)(facts.table.bytes)
+    files = facts.sizes(facts.table.target_file_size).expected_files(facts.table.bytes)
     if files < _FEW_FILES:
         yield Caution(
             "small-table",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.compression import ExpectedFiles, Runs
+from iceberg_zorder.advice.compression import Runs
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.box_tree import ADAPTIVE
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.workload.readers.files import Format, is_pipe, sources
 from iceberg_zorder.workload.workload import NotUnderstood
 
@@ -171,8 +172,8 @@ class Facts:
         Sampled rows; None without rows or without a column to simulate.
     today : QueriesToday
         The workload.
-    expected_files : callable
-        Maps a target file size to a function from bytes to a number of files.
+    compression_factor : float
+        Bytes of new files for each byte of their input.
     runs : Runs, optional
         Runs of rows that predict bytes.
     """
@@ -180,8 +181,12 @@ class Facts:
     table: TableFacts
     rows: SampledTable | None
     today: QueriesToday
-    expected_files: Callable[[int], ExpectedFiles]
+    compression_factor: float = 1.0
     runs: Runs | None = None
+
+    def sizes(self, target: int) -> FileSizes:
+        """Return the sizes of files that a rewrite with a target size writes."""
+        return FileSizes.around(target, self.compression_factor)
 
 
 def _begins_with_brace(path: Path) -> bool:

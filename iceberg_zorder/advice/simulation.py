@@ -16,6 +16,7 @@ from iceberg_zorder.advice.compression import Compression, ExpectedFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery, standard_error
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.scan_cost import planning_cost
 
 MOST_SCREENED_ROWS = 100_000
@@ -54,8 +55,8 @@ class Simulation:
         The queries with filters.
     today : ndarray of float64, shape (queries,)
         Cost of each query today.
-    expected_files : callable
-        Maps a target file size to a function from bytes to a number of files.
+    compression_factor : float
+        Bytes of new files for each byte of their input.
     compression : Compression
         Predicts bytes.
     open_cost, files_today : int, optional
@@ -70,7 +71,7 @@ class Simulation:
     rows: SampledTable
     queries: Sequence[JudgedQuery]
     today: npt.NDArray[np.float64]
-    expected_files: Callable[[int], ExpectedFiles]
+    compression_factor: float
     compression: Compression
     open_cost: int = 0
     files_today: int = 0
@@ -80,7 +81,7 @@ class Simulation:
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate with files of a target size."""
-        expected_files = self.expected_files(target)
+        expected_files = FileSizes.around(target, self.compression_factor).expected_files
         share = self.compression.share(candidate, target, expected_files)
         files = SimulatedFiles.of(self.rows, candidate.placed(self.rows, expected_files)[0])
         size, count = files_read(files, self._boxes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +16,8 @@ from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, joined_keys
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ranks
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample, coarse
-
-ExpectedFiles = Callable[[int], int]
-"""Maps bytes to a number of files."""
 
 
 def rewritten_partitions(
@@ -27,7 +25,7 @@ def rewritten_partitions(
     sample: Sample,
     places: npt.NDArray[np.int64],
     columns: Sequence[ClusteringColumn],
-    expected_files: ExpectedFiles,
+    new_sizes: FileSizes,
     request: LayoutRequest,
 ) -> dict[int, LaidOutSample]:
     """Return a predicted layout of each partition, from a sample of its rows."""
@@ -42,7 +40,7 @@ def rewritten_partitions(
     for number in np.unique(files.partitions).tolist():
         mine = order[ends[number] : ends[number + 1]]
         fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
-        expected = expected_files(int(sizes[number]))
+        expected = new_sizes.expected_files(int(sizes[number]))
         wanted = replace(request, files=coarse(expected, len(mine)))
         layout = fit(columns, fitted, wanted) if wanted.files > 1 else one_file
         found[number] = LaidOutSample(layout, fitted, held_out, int(rows[number]), int(sizes[number]), expected)

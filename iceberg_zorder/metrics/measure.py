@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.metrics.attainable import ExpectedFiles, new_files, rewritten_partitions
+from iceberg_zorder.metrics.attainable import new_files, rewritten_partitions
 from iceberg_zorder.metrics.clustering_report import (
     VERSION,
     ClusteringReport,
@@ -28,30 +28,13 @@ from iceberg_zorder.metrics.data_files import (
     dense_ranks,
     file_boxes,
 )
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.findings import find
 from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
 from iceberg_zorder.metrics.scan_cost import mean_cost, scan_cost
 from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
 from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
-
-
-@dataclass(frozen=True)
-class FileSizes:
-    """A rewrite's size limits in bytes, and its number of files per partition.
-
-    Parameters
-    ----------
-    target, least, most : int
-        Target size of new files, and the size range of files that are left.
-    expected_files : callable
-        Maps the bytes of a partition to its number of files.
-    """
-
-    target: int
-    least: int
-    most: int
-    expected_files: ExpectedFiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +192,7 @@ class _Measured:
         expected = sum(facts.sizes.expected_files(int(size)) for size in by_partition)
         self._sample, self._places = spread_rows(files, rows_for(expected))
         columns = [bounds.column for bounds in files.columns]
-        self.groups = rewritten_partitions(
-            files, self._sample, self._places, columns, facts.sizes.expected_files, facts.layout
-        )
+        self.groups = rewritten_partitions(files, self._sample, self._places, columns, facts.sizes, facts.layout)
         self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
 
     def read(self, place: int) -> FilterRead | None:

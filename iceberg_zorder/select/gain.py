@@ -7,7 +7,7 @@ sets of files.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.scan_cost import mean_cost, planning_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample, coarse
 from iceberg_zorder.metrics.spread_rows import spread_rows
@@ -51,7 +52,7 @@ class UpkeepRequest:
 
     max_scan_ratio: float  # a rewrite for gain needs costs above so many times the attainable cost; at least 1
     spare_files: int  # and above so many open costs more than the attainable cost; at least 0
-    expected_files: Callable[[int], int]  # the number of files that so many bytes are written to
+    sizes: FileSizes  # the sizes of new files, and so their number
     layout: LayoutRequest  # how layouts are fitted; its number of files is not used
     kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
     weights: Sequence[float]  # by column, its weight in averages: 0 if new files get no bounds
@@ -239,7 +240,7 @@ class PartitionRows:
         if not len(rows):
             return [0.0] * len(self._weights), np.zeros(0), 0
         size = int(self._files.sizes[files].sum())
-        count = self._request.expected_files(
+        count = self._request.sizes.expected_files(
             size_for_smaller_target(size) if for_gain and self.uses_smaller_target(files) else size
         )
         predicted_count = coarse(count, len(rows))
@@ -365,7 +366,7 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(1.2, 0, lambda size: size // 100, LayoutRequest(1), [None], [1.0], 10)
+    >>> request = UpkeepRequest(1.2, 0, FileSizes.around(100), LayoutRequest(1), [None], [1.0], 10)
     >>> choice = choose(files, *np.zeros((2, 5), bool), 1000, 1000, request)
     >>> choice.files.tolist(), round(choice.today), round(choice.expected)
     ([0, 1, 2], 222, 112)

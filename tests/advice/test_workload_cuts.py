@@ -44,7 +44,7 @@ def windows(most: int, count: int = 60, seed: int = 2) -> list[JudgedQuery]:
 
 def simulation(rows: SampledTable, queries: list[JudgedQuery]) -> Simulation:
     today = np.full(len(queries), float(rows.bytes))
-    return Simulation(rows, queries, today, lambda target: lambda size: max(1, size // target), Compression(None))
+    return Simulation(rows, queries, today, 1.0, Compression(None))
 
 
 def test_where_queries_are_files_are_small_and_that_is_chosen() -> None:

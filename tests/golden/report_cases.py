@@ -12,8 +12,9 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, Recommendation
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
-from iceberg_zorder.metrics.measure import FileSizes, TableFacts, clustering_report
+from iceberg_zorder.metrics.measure import TableFacts, clustering_report
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from tests.golden.cases import arrow, keys_as_json
 
@@ -114,7 +115,7 @@ def report_of(golden: dict[str, Any]) -> ClusteringReport:
         files=files,
         partition_names=[f"p={number}" for number in range(len(set(golden["partitions"])))],
         metrics=[each["metrics"] for each in golden["columns"]],
-        sizes=FileSizes(target, target * 3 // 4, target * 9 // 5, lambda size: max(1, -(-size // target))),
+        sizes=FileSizes(target, 0, target * 9 // 5),
         layout=layout_of(golden["layout"]),
         of_old_specs=np.isin(np.arange(files.count), golden["old_specs"]),
         with_deletes=np.isin(np.arange(files.count), golden["with_deletes"]),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.metrics.data_files import DataFiles
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.rewrite.metrics_check import beginning
 from iceberg_zorder.select.branch_history import NO_CAP
 from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose
@@ -53,7 +54,14 @@ class UpkeepCase:
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
         judged = self.weights, self.open_cost
-        return UpkeepRequest(self.max_scan_ratio, self.spare_files, self.expected_files, self.layout, kept, *judged)
+        return UpkeepRequest(
+            self.max_scan_ratio,
+            self.spare_files,
+            FileSizes(self.target, 0, 2 * self.target),
+            self.layout,
+            kept,
+            *judged,
+        )
 
     @property
     def open_cost(self) -> int:
@@ -73,10 +81,6 @@ class UpkeepCase:
         """Which files sizes call for, and which are due."""
         every = np.arange(len(self.rows))
         return np.isin(every, self.called_for), np.isin(every, self.due)
-
-    def expected_files(self, size: int) -> int:
-        """How many files so many bytes are written to."""
-        return max(1, -(-size // self.target))
 
 
 def partition_document(case: UpkeepCase) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.files import FileGroup, size_of
@@ -20,7 +21,7 @@ from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkloa
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
-from iceberg_zorder.pyiceberg.plan.selection import SizeRules, size_rules
+from iceberg_zorder.pyiceberg.plan.selection import size_rules
 from iceberg_zorder.pyiceberg.reporting.new_layout import spec_of
 from iceberg_zorder.pyiceberg.reporting.report import report
 from iceberg_zorder.rewrite.options import rewrite_options
@@ -42,7 +43,7 @@ def observe(
     last_ms, come = _since_last_rewrite(snapshots, remembered)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
-    least = 0 if plan.target is None else size_rules(table, work.options, plan.target).min_file_size
+    least = 0 if plan.target is None else size_rules(table, work.options, plan.target).sizes.least
     found = Observation(
         name,
         plan.snapshot_id,
@@ -157,16 +158,16 @@ equality_delete_files=0, equality_deletes=0)
 def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
     if plan.target is None:
         return ()
-    rules = size_rules(work.table, work.options, plan.target)
-    return tuple(_need(group, rules, work.workload) for group in plan.groups)
+    sizes = size_rules(work.table, work.options, plan.target).sizes
+    return tuple(_need(group, sizes, work.workload) for group in plan.groups)
 
 
-def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:
+def _need(group: FileGroup, sizes: FileSizes, workload: RequestedWorkload | None) -> FileGroupNeed:
     worth = group.saved_bytes_per_byte
     if workload is not None:
         # Savings cannot exceed reads.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)
-    sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
-    is_for_reads = not group.must_rewrite and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)
+    found = [task.data_file.file_size_in_bytes for task in group.tasks]
+    is_for_reads = not group.must_rewrite and any(sizes.least <= size <= sizes.most for size in found)
     figures = len(group.tasks), group.input_size, worth, group.must_rewrite
     return FileGroupNeed(group.index, *figures, group.reason, is_for_reads)

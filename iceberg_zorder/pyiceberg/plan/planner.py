@@ -70,11 +70,11 @@ def select(work: ResolvedSpec) -> RewritePlan:
         open_cost(table.properties),
         is_filtered=is_filtered,
     )
-    sizes = size_rules(table, options, target)
+    rules = size_rules(table, options, target)
     request = None if order is None or options.rewrite_all else key_of_request(work, order, target)
-    selector = Selector(table, sizes, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
+    selector = Selector(table, rules, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
     chosen, left, message = selector.select(scope)
-    groups = [_group(work, number, files, sizes) for number, files in enumerate(chosen, 1)]
+    groups = [_group(work, number, files, rules) for number, files in enumerate(chosen, 1)]
     if not work.spec.any_format:
         check_formats(table, groups)
     if order is not None:
@@ -149,26 +149,26 @@ def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tu
     work = resolve_spec(table, plan.spec)
     head = branch_snapshot(table, plan.spec.branch, "rewrite data files")
     target = explicit_target(table, work.options) or plan.target
-    sizes, planned = size_rules(table, work.options, target), {path for group in lost for path in group.paths}
+    rules, planned = size_rules(table, work.options, target), {path for group in lost for path in group.paths}
     tasks = {} if head is None else _listed_by_path(work, head, planned)[1]
     remaining = (replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in lost)
-    groups = [_group(work, each.index, each, sizes) for each in remaining if each.tasks]
+    groups = [_group(work, each.index, each, rules) for each in remaining if each.tasks]
     check_formats(table, groups)
     at = {"snapshot_id": head and head.snapshot_id, "schema_id": table.schema().schema_id}
     return work, plan.unsampled(**at, spec_id=table.spec().spec_id, groups=tuple(groups), target=target)
 
 
-def _group(work: ResolvedSpec, number: int, files: FileGroup, sizes: SizeRules) -> FileGroup:
+def _group(work: ResolvedSpec, number: int, files: FileGroup, rules: SizeRules) -> FileGroup:
     """Return chosen files with the parameters of their rewrite."""
     size = files.input_size
-    expected = sizes.expected_output_files(size_for_smaller_target(size) if files.uses_smaller_target else size)
+    expected = rules.sizes.expected_files(size_for_smaller_target(size) if files.uses_smaller_target else size)
     return replace(
         files,
         index=number,
         spec_id=work.output_spec_id,
         expected_output_files=_with_a_row(expected, files),
-        max_output_file_size=sizes.write_max_file_size,
-        must_rewrite=any(map(sizes.must_rewrite, files.tasks)),
+        max_output_file_size=rules.sizes.largest_planned,
+        must_rewrite=any(map(rules.must_rewrite, files.tasks)),
         data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
 

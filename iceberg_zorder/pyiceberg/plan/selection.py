@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.metrics.data_files import DataFiles
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import ideal_file_size, open_cost
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
@@ -114,25 +115,11 @@ def automatic_target(
 
 @dataclass(frozen=True)
 class SizeRules:
-    """Validated size rules of a rewrite, with the new files' spec if files of old specs must be rewritten.
+    """Validated rules of a rewrite, with the new files' spec if files of old specs must be rewritten."""
 
-    Examples
-    --------
-    >>> rules = SizeRules(100, 75, 180, RewriteOptions())
-    >>> [rules.expected_output_files(size) for size in (1, 99, 109, 111, 175, 176, 1009)]
-    [1, 1, 1, 2, 2, 2, 10]
-    """
-
-    target_file_size: int
-    min_file_size: int
-    max_file_size: int
+    sizes: FileSizes
     options: RewriteOptions
     spec_id: int | None = None
-
-    @property
-    def write_max_file_size(self) -> int:
-        """Largest planned file: half way from the target to the maximum."""
-        return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
     def called_files(self, tasks: Sequence[DataFileTask], runs: Mapping[int, str]) -> set[DataFileTask]:
         """Return the called files of a partition: by Iceberg's rules, and the files of old specs if asked for.
@@ -143,16 +130,14 @@ class SizeRules:
         if self.options.rewrite_all:
             return {*tasks}
         others = {
-            task for task in tasks if self.must_rewrite(task) or task.data_file.file_size_in_bytes > self.max_file_size
+            task for task in tasks if self.must_rewrite(task) or task.data_file.file_size_in_bytes > self.sizes.most
         }
-        small = [
-            task for task in tasks if task.data_file.file_size_in_bytes < self.min_file_size and task not in others
-        ]
+        small = [task for task in tasks if task.data_file.file_size_in_bytes < self.sizes.least and task not in others]
         rewrites = [None if task.added_by is None else runs.get(task.added_by) for task in small]
         called = others.union(compress(small, small_files_to_merge([size_of([task]) for task in small], rewrites)))
         size = size_of(called)
-        are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.target_file_size)
-        return called if others or (are_enough and self.expected_output_files(size) < len(called)) else set()
+        are_enough = len(called) > 1 and (len(called) >= self.options.min_input_files or size > self.sizes.target)
+        return called if others or (are_enough and self.sizes.expected_files(size) < len(called)) else set()
 
     def why_chosen(self, tasks: Sequence[DataFileTask]) -> tuple[Reason, ...]:
         """Return the reasons to rewrite data files."""
@@ -160,11 +145,11 @@ class SizeRules:
             return (Reason("rewrite-all"),)
         others = Counter(task.data_file.spec_id for task in tasks if self._is_of_other_spec(task))
         sizes = [task.data_file.file_size_in_bytes for task in tasks if not self._is_of_other_spec(task)]
-        small = sum(size < self.min_file_size for size in sizes)
-        large = sum(size > self.max_file_size for size in sizes)
+        small = sum(size < self.sizes.least for size in sizes)
+        large = sum(size > self.sizes.most for size in sizes)
         kinds = (
-            Reason("small", {"files": small, "min_file_size_bytes": self.min_file_size}),
-            Reason("large", {"files": large, "max_file_size_bytes": self.max_file_size}),
+            Reason("small", {"files": small, "min_file_size_bytes": self.sizes.least}),
+            Reason("large", {"files": large, "max_file_size_bytes": self.sizes.most}),
             Reason("deletes", {"files": len(sizes) - small - large}),
             *(
                 Reason("other-spec", {"files": others[spec], "spec_id": spec, "new_spec_id": self.spec_id})
@@ -179,9 +164,9 @@ class SizeRules:
         return Reason(
             "too-few-small",
             {
-                "min_file_size_bytes": self.min_file_size,
+                "min_file_size_bytes": self.sizes.least,
                 "min_input_files": self.options.min_input_files,
-                "target_file_size_bytes": self.target_file_size,
+                "target_file_size_bytes": self.sizes.target,
             },
         )
 
@@ -189,17 +174,8 @@ class SizeRules:
     def size_in_range_reason(self) -> Reason:
         """The reason to skip other files."""
         return Reason(
-            "size-in-range", {"min_file_size_bytes": self.min_file_size, "max_file_size_bytes": self.max_file_size}
+            "size-in-range", {"min_file_size_bytes": self.sizes.least, "max_file_size_bytes": self.sizes.most}
         )
-
-    def expected_output_files(self, input_size: int) -> int:
-        """Return the number of files for ``input_size`` bytes; a small remainder is spread over the other files."""
-        size, target = int(input_size * self.options.compression_factor), self.target_file_size
-        if size < target:
-            return 1
-        whole, remainder = divmod(size, target)
-        shared_out = size // whole < min(1.1 * target, float(self.write_max_file_size))
-        return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
 
     def must_rewrite(self, task: DataFileTask) -> bool:
         """Return whether deletes or an old spec demand a data file's rewrite, regardless of its size."""
@@ -225,7 +201,8 @@ def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None =
     for why in domain_faults(options, target, least, most, table.specs()):
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because {why}")
     written = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
-    return SizeRules(target, least, most, options, written if options.rewrite_old_specs else None)
+    sizes = FileSizes(target, least, most, options.compression_factor)
+    return SizeRules(sizes, options, written if options.rewrite_old_specs else None)
 
 
 class Selector:
@@ -250,14 +227,14 @@ class Selector:
         self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
         self._young_ids = {each.snapshot_id for each in young}
         self._left: list[FileGroup] = []
-        self._runs, self._budget = rewrites_to(snapshots, rules.target_file_size), NO_CAP
+        self._runs, self._budget = rewrites_to(snapshots, rules.sizes.target), NO_CAP
         self._unchanged: UnchangedSince | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
             sets_metrics_modes = self._options.layout.metrics_check == FIX and bool(kept.missing)
             if not sets_metrics_modes:
                 like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
-                self._budget = rewrite_budget(rewrites_to(like, rules.target_file_size), snapshots)
+                self._budget = rewrite_budget(rewrites_to(like, rules.sizes.target), snapshots)
                 self._unchanged = UnchangedSince.rewrites_by(request_key, snapshots) if request_key else None
             # If the rewrite sets missing metrics modes, its files get bounds that unchanged files lack.
             self._kept = kept.mended if sets_metrics_modes else kept
@@ -295,7 +272,7 @@ class Selector:
 
     def _with_rows(self, partitions: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, int]]:
         """Return each partition with the number of rows to spread in it."""
-        expected = [self._rules.expected_output_files(size_of(files.tasks)) for files in partitions]
+        expected = [self._rules.sizes.expected_files(size_of(files.tasks)) for files in partitions]
         return zip(partitions, rows_to_spread(expected), strict=True)
 
     def _is_young(self, task: DataFileTask) -> bool:
@@ -339,7 +316,7 @@ class Selector:
             # No set of files could gain.
             is_by_gain = False
         chosen, rest = _divided(files.tasks, called.__contains__)
-        least = 0 if is_by_gain else self._rules.min_file_size
+        least = 0 if is_by_gain else self._rules.sizes.least
         small, rest = _divided(rest, lambda task: task.data_file.file_size_in_bytes < least)
         self._leave(files, small, self._rules.too_few_small_reason)
         # Rows of other specs are cut by partition first, and bounds do not show what that gains.
@@ -409,7 +386,7 @@ class Selector:
             self._options.max_scan_ratio,
             # min-input-files also limits the extra open costs that are tolerated.
             max(0, self._options.min_input_files),
-            self._rules.expected_output_files,
+            self._rules.sizes,
             order.layout_request(self._options.layout),
             self._kept.cuts,
             [weight if is_kept else 0.0 for weight, is_kept in weights],

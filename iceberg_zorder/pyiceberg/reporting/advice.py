@@ -15,13 +15,13 @@ from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
 from iceberg_zorder.advice.candidates import MOST_COLUMNS
-from iceberg_zorder.advice.compression import ExpectedFiles
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.statements import options_of, with_size
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
+from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.metrics.scan_fraction import read_of_rows
@@ -49,7 +49,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     completed,
     resolve_spec,
 )
-from iceberg_zorder.pyiceberg.plan.selection import SizeRules, automatic_target, explicit_target
+from iceberg_zorder.pyiceberg.plan.selection import automatic_target, explicit_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
 from iceberg_zorder.pyiceberg.reporting.sampled_rows import runs_of, sampled_table
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
@@ -175,13 +175,10 @@ def advise(
         progress(PLAN, count, facts.bytes)
         rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
 
-        def expected_files(target: int) -> ExpectedFiles:
-            # Iceberg's default ratios to the target.
-            return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
-
-        files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
+        sizes = FileSizes.around(facts.target_file_size, asked.compression_factor)
+        files_to_write = max(1, sizes.expected_files(facts.bytes))
         runs = None if rows is None else runs_of(table, plan.groups, rows, count // files_to_write)
-        found = Facts(facts, rows, replace(today, joined=joined), expected_files, runs)
+        found = Facts(facts, rows, replace(today, joined=joined), asked.compression_factor, runs)
         return _confirmed(table, advise_by(found, least_saving=least_saving, progress=progress), facts, workload)
 
 

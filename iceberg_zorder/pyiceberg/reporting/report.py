@@ -20,7 +20,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, Recommendation, WorkloadRead
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
-from iceberg_zorder.metrics.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.metrics.measure import PredicateFacts, TableFacts, clustering_report
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.metrics.scan_fraction import workload_read
 from iceberg_zorder.pyiceberg.bounds import metrics_config
@@ -263,26 +263,21 @@ def _of_files(
     target = automatic_target(
         options, newest, of_partitions, len(order.named), open_cost(table.properties), is_filtered=is_filtered
     )
-    sizes = size_rules(table, options, target)
+    sizes = size_rules(table, options, target).sizes
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
     by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
-    rewritten = np.isin(added_by, [*rewrites_to(newest, sizes.target_file_size)])
+    rewritten = np.isin(added_by, [*rewrites_to(newest, sizes.target)])
     return {
         "files": files,
         "partition_names": [_partition_name(table, file) for file in first],
         "metrics": [str(config.mode(schema.find_column_name(each) or "")) for each in order.field_ids],
-        "sizes": FileSizes(
-            sizes.target_file_size,
-            sizes.min_file_size,
-            sizes.max_file_size,
-            sizes.expected_output_files,
-        ),
+        "sizes": sizes,
         "layout": order.layout_request(options.layout),
         "of_old_specs": np.array([file.spec_id != spec_id for file in data_files], np.bool_),
         "with_deletes": np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
-        "files_below_min": int(((files.sizes < sizes.min_file_size) & ~rewritten).sum()),
-        "files_above_max": int(((files.sizes > sizes.max_file_size) & ~rewritten).sum()),
+        "files_below_min": int(((files.sizes < sizes.least) & ~rewritten).sum()),
+        "files_above_max": int(((files.sizes > sizes.most) & ~rewritten).sum()),
         "files_without_rows": sum(file.record_count < 1 for file in data_files),
         "position_delete_files": len(deletes) - by_equality,
         "equality_delete_files": by_equality,
