@@ -28,7 +28,8 @@ from iceberg_zorder.metrics.scan_cost import ideal_file_size, planning_cost
 from iceberg_zorder.pyiceberg.files import DataFileTask
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.branch_history import SETTLED_FROM, rewrite_budget
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
+from iceberg_zorder.select.branch_history import rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread, size_for_smaller_target
 from iceberg_zorder.select.group_cuts import cut_groups
 

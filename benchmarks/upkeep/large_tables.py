@@ -28,7 +28,8 @@ from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import planning_cost
 from iceberg_zorder.pyiceberg.plan.selection import SizeRules
 from iceberg_zorder.rewrite.options import RewriteOptions
-from iceberg_zorder.select.branch_history import SETTLED_FROM, rewrite_budget
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
+from iceberg_zorder.select.branch_history import rewrite_budget
 from iceberg_zorder.select.gain import UpkeepRequest, choose, rows_to_spread
 
 PAGE = Path("docs/benchmarks/large-tables.md")

@@ -9,15 +9,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from iceberg_zorder.metrics.history import DURATION, REPLACE, SnapshotFacts
-from iceberg_zorder.select.branch_history import REWRITE_ID
+from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
+from iceberg_zorder.rewrite.snapshot_keys import DURATION, REASON, REWRITE_ID, SCAN_FRACTIONS
 
 _FRACTIONS = TypeAdapter(dict[str, dict[str, float]])
-
-SCAN_FRACTIONS = "zorder.scan-fractions"
-"""Summary key: predicted and actual scan fraction of each column, as JSON."""
-REASON = "zorder.reason"
-"""Summary key: the reason of a rewrite by maintenance."""
 
 
 @dataclass(frozen=True)

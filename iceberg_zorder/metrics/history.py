@@ -15,18 +15,9 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.box_tree import EVEN
 from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.metrics.data_files import DataFiles
+from iceberg_zorder.rewrite.snapshot_keys import COLUMNS, CUTS, DURATION, TARGET
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
-COLUMNS = "zorder.columns"
-"""Summary key: the sort order of our rewrite; ``a,b`` means ``zorder(a, b)``."""
-CUTS = "zorder.cuts"
-"""Summary key: the cuts of our rewrite."""
-LAYOUT_HASH = "zorder.layout-hash"
-"""Summary key: the hash of the snapshot's layouts."""
-TARGET = "zorder.target-file-size"
-"""Summary key: the target file size in bytes, a blank, and its origin."""
-DURATION = "zorder.rewrite-duration-ms"
-"""Summary key: the duration in milliseconds from the previous commit to this one."""
 _REMOVED = "removed-files-size"
 REPLACE = "replace"
 """The operation of snapshots that change no row, such as rewrites."""

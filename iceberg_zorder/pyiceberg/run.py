@@ -20,8 +20,6 @@ from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, Unkn
 from iceberg_zorder.layout.box_tree import ADAPTIVE, EVEN, BoxTree
 from iceberg_zorder.layout.curve import ZORDER
 from iceberg_zorder.layout.layout import Layout, layout_hash
-from iceberg_zorder.maintain.past_rewrites import SCAN_FRACTIONS
-from iceberg_zorder.metrics.history import COLUMNS, CUTS, DURATION, LAYOUT_HASH, TARGET
 from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import why
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
@@ -43,7 +41,17 @@ from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.options import rewrite_options
 from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
-from iceberg_zorder.select.branch_history import REQUEST, REWRITE_ID, SETTLED_FROM
+from iceberg_zorder.rewrite.snapshot_keys import (
+    COLUMNS,
+    CUTS,
+    DURATION,
+    LAYOUT_HASH,
+    REQUEST,
+    REWRITE_ID,
+    SCAN_FRACTIONS,
+    SETTLED_FROM,
+    TARGET,
+)
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 from iceberg_zorder.sort.threads import available_cores
 

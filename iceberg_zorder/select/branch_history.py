@@ -18,15 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
-
-REQUEST = "zorder.request"
-"""Summary key: the key of the rewrite's request, then a blank and the key of its workload, if any."""
-REWRITE_ID = "zorder.rewrite-id"
-"""Summary key: the id of the rewrite, common to its commits and its file names."""
-SETTLED_FROM = "zorder.settled-from-snapshot-id"
-"""Summary key of a rewrite's last commit, if it completed its plan: the planned snapshot, or :data:`YOUNG_WAIT`."""
-YOUNG_WAIT = "none"
-"""The value of :data:`SETTLED_FROM` if the completed plan left files that were too young."""
+from iceberg_zorder.rewrite.snapshot_keys import REQUEST, REWRITE_ID, SETTLED_FROM
 
 # Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(

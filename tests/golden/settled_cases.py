@@ -3,6 +3,7 @@
 from typing import Any
 
 from iceberg_zorder.metrics.history import SnapshotFacts
+from iceberg_zorder.rewrite.snapshot_keys import REQUEST, REWRITE_ID, SETTLED_FROM, YOUNG_WAIT
 from iceberg_zorder.select import branch_history as bh
 
 _KEYS: tuple[dict[str, Any], ...] = (
@@ -34,9 +35,9 @@ _WORKLOADS: tuple[list[tuple[str, float]], ...] = (
     [("s = '\U0001f600\n'", 1e300), ("s = '\uffee'", 0.1), ("a > 1", 5e-324), ("b IS NULL", 0.0)],
 )
 _OPERATION = "operation"
-_RUN = {bh.REQUEST: "1f", bh.SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
-_PART = {bh.REQUEST: "1f", "zorder.layout-hash": "ab"}
-_OTHER = {bh.REQUEST: "2e", bh.SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
+_RUN = {REQUEST: "1f", SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
+_PART = {REQUEST: "1f", "zorder.layout-hash": "ab"}
+_OTHER = {REQUEST: "2e", SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
 _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "copied by an append": [(1, {}), (2, _RUN), (3, {**_RUN, _OPERATION: "append"})],
     "no snapshot": [],
@@ -48,25 +49,25 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "not done": [(1, {}), (2, _RUN), (3, {}), (4, _PART)],
     "another since": [(1, {}), (2, _RUN), (3, _OTHER)],
     "expired": [(2, _RUN), (3, {})],
-    "no id": [(1, {}), (2, {**_RUN, bh.SETTLED_FROM: "x"})],
+    "no id": [(1, {}), (2, {**_RUN, SETTLED_FROM: "x"})],
     "two rewrites of the same layouts": [
         (1, {}),
-        (2, {**_PART, bh.REWRITE_ID: "01"}),
+        (2, {**_PART, REWRITE_ID: "01"}),
         (3, {}),
-        (4, {**_PART, bh.REWRITE_ID: "02"}),
+        (4, {**_PART, REWRITE_ID: "02"}),
     ],
     "one rewrite of two layouts": [
         (1, {}),
-        (2, {**_PART, bh.REWRITE_ID: "01"}),
+        (2, {**_PART, REWRITE_ID: "01"}),
         (3, {}),
-        (4, {**_RUN, bh.REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
+        (4, {**_RUN, REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
     ],
     "killed": [(1, {}), (2, _PART), (3, {})],
     "killed after an end": [(1, _RUN), (2, {}), (3, _PART), (4, _PART)],
-    "killed, and ended by the next": [(1, {}), (2, _PART), (3, {}), (4, {**_RUN, bh.REWRITE_ID: "02"})],
-    "killed, and young files wait after the next": [(1, {}), (2, _PART), (3, {**_RUN, bh.SETTLED_FROM: bh.YOUNG_WAIT})],
-    "killed, and another killed": [(1, {}), (2, _PART), (3, {bh.REQUEST: "2e"}), (4, {})],
-    "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, bh.SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
+    "killed, and ended by the next": [(1, {}), (2, _PART), (3, {}), (4, {**_RUN, REWRITE_ID: "02"})],
+    "killed, and young files wait after the next": [(1, {}), (2, _PART), (3, {**_RUN, SETTLED_FROM: YOUNG_WAIT})],
+    "killed, and another killed": [(1, {}), (2, _PART), (3, {REQUEST: "2e"}), (4, {})],
+    "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
 }
 
 
@@ -77,10 +78,10 @@ _REWRITES: list[tuple[int, dict[str, str]]] = [
     (3, {**_TARGET, "zorder.target-file-size": "101 data"}),
     (4, {**_TARGET, _OPERATION: "append"}),
     (5, {"zorder.target-file-size": "100 data"}),
-    (6, {**_TARGET, bh.REQUEST: "2e", "zorder.rewrite-id": "f1"}),
+    (6, {**_TARGET, REQUEST: "2e", "zorder.rewrite-id": "f1"}),
     (7, _RUN),
     (8, {**_TARGET, "zorder.columns": "b,a"}),
-    (9, {**_TARGET, bh.REQUEST: "2e 0123456789abcdef"}),
+    (9, {**_TARGET, REQUEST: "2e 0123456789abcdef"}),
 ]
 _SMALL: list[tuple[list[int], list[str | None]]] = [
     ([], []),
@@ -96,7 +97,7 @@ _SMALL: list[tuple[list[int], list[str | None]]] = [
 ]
 _SIZES = "added-files-size"
 _TOTAL = "total-files-size"
-_END = {bh.SETTLED_FROM: "1"}
+_END = {SETTLED_FROM: "1"}
 _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "no rewrite": ({}, [(1, {_SIZES: "5", _OPERATION: "append"})]),
     "nothing since": ({2: "a"}, [(1, {_SIZES: "5", _OPERATION: "append"}), (2, {_SIZES: "5", **_END})]),
@@ -144,14 +145,14 @@ _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
     "killed twice, of different requests": (
         {1: "a", 2: "b", 3: "c"},
         [
-            (1, {_SIZES: "300", bh.REQUEST: "1f"}),
-            (2, {_SIZES: "300", bh.REQUEST: "2e"}),
-            (3, {_SIZES: "199", _TOTAL: "1000", bh.REQUEST: "2e", **_END}),
+            (1, {_SIZES: "300", REQUEST: "1f"}),
+            (2, {_SIZES: "300", REQUEST: "2e"}),
+            (3, {_SIZES: "199", _TOTAL: "1000", REQUEST: "2e", **_END}),
         ],
     ),
     "only young files wait": (
         {1: "a"},
-        [(1, {_SIZES: "900", bh.SETTLED_FROM: bh.YOUNG_WAIT}), (2, {_SIZES: "1", _OPERATION: "append"})],
+        [(1, {_SIZES: "900", SETTLED_FROM: YOUNG_WAIT}), (2, {_SIZES: "1", _OPERATION: "append"})],
     ),
 }
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]

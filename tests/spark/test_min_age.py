@@ -6,7 +6,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.select.branch_history import SETTLED_FROM, YOUNG_WAIT
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM, YOUNG_WAIT
 from tests.pyiceberg.committing import commit_files, files_of, ids, make_table, position_deletes, rows_of
 from tests.spark.tables import Table, create, unchanged
 from tests.stack.rest import RestServer

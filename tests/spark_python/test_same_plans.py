@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, sample
 from iceberg_zorder.rewrite.result import TableFiles
-from iceberg_zorder.select.branch_history import SETTLED_FROM
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from iceberg_zorder.spark.rewrite import describe_plan, execute_plan
 from tests.present import present
 from tests.pyiceberg.committing import commit_files, summary_of

@@ -42,7 +42,7 @@ from iceberg_zorder.pyiceberg.files import (
     sequence_number,
     single_path,
 )
-from iceberg_zorder.select.branch_history import REWRITE_ID
+from iceberg_zorder.rewrite.snapshot_keys import REWRITE_ID
 
 MARKERS = {
     "polaris.internal.conflict-resolution.by-operation-type.replace": "rollback",

@@ -29,7 +29,7 @@ from iceberg_zorder.pyiceberg.catalog import load, refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
 from iceberg_zorder.pyiceberg.files import display_name, new_write_id
-from iceberg_zorder.select.branch_history import REWRITE_ID
+from iceberg_zorder.rewrite.snapshot_keys import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]

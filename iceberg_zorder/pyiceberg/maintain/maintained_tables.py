@@ -27,7 +27,6 @@ from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDone
 from iceberg_zorder.maintain.notes import Conflicts, Notes
 from iceberg_zorder.maintain.observation import Observation, TableName
 from iceberg_zorder.maintain.pass_report import Done
-from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import FollowUp, RemoveOrphanFiles, TableSettings
@@ -48,8 +47,8 @@ from iceberg_zorder.pyiceberg.rewrite import execute_with
 from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.rewrite.options import MEMORY_LIMIT
+from iceberg_zorder.rewrite.snapshot_keys import REASON, REWRITE_ID
 from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
-from iceberg_zorder.select.branch_history import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 

@@ -24,7 +24,7 @@ from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_t
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.options import SPILL_DIRECTORY
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
-from iceberg_zorder.select.branch_history import YOUNG_WAIT
+from iceberg_zorder.rewrite.snapshot_keys import YOUNG_WAIT
 from iceberg_zorder.workload.workload_option import is_inline, workload_queries
 
 VERSION = 1

@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.planner import plan_again
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.select.branch_history import SETTLED_FROM, YOUNG_WAIT
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM, YOUNG_WAIT
 from tests.pyiceberg.committing import (
     Interrupted,
     commit_files,

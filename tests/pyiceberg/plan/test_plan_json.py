@@ -13,7 +13,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.select.branch_history import SETTLED_FROM
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from tests.present import present
 from tests.pyiceberg.committing import BY_FILES, commit_files, operations
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete

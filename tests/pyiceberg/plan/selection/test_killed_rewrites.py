@@ -10,7 +10,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.pyiceberg import group_rewrite, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.group_rewrite import rewrite_group
-from iceberg_zorder.select.branch_history import SETTLED_FROM
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from tests.pyiceberg.committing import summary_of
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
