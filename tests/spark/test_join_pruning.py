@@ -496,6 +496,13 @@ def test_a_plan_does_not_grow_with_each_subquery_beside_another(star: SparkSessi
     assert 1 < growth(star, f"SELECT count(*) FROM lake.db.fact f WHERE {conditions}") < 16
 
 
+def test_a_plan_does_not_grow_with_each_scalar_subquery_beside_another(star: SparkSession) -> None:
+    """Spark plans correlated ones before the query around them, and then makes joins of them."""
+    largest = "(SELECT max(t.r) FROM lake.db.fact t JOIN lake.db.dim e ON t.i = e.i WHERE t.i = f.i AND e.g = {})"
+    columns = ", ".join(largest.format(group) for group in range(8))
+    assert 1 < growth(star, f"SELECT {columns} FROM lake.db.fact f JOIN lake.db.dim d ON f.i = d.i WHERE d.g = 3") < 16
+
+
 def test_tables_of_a_correlated_subquery_take_keys(star: SparkSession) -> None:
     """Spark plans their joins together with those of the query around it."""
     query = check(

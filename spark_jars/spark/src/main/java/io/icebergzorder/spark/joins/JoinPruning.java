@@ -23,7 +23,6 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SupportsSubquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -134,17 +133,15 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private final class WithPrunableTable extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
     private final LogicalPlan root;
-    // They are found where they are needed: Spark applies the rule many times, mostly to plans that have no table left.
-    private JoinedTables joined;
+    private final JoinedTables joined;
+    // Found at the first table: Spark applies the rule many times, mostly to plans that have none left.
     private ComparedColumns compared;
     private boolean isRecursive;
 
     WithPrunableTable(LogicalPlan root) {
       this.root = root;
-      if (root.containsPattern(TreePattern.PLAN_EXPRESSION())) {
-        joined = new JoinedTables(root);
-        joined.finished().forEach(PrunableScan::takeNoMoreKeys);
-      }
+      joined = new JoinedTables(root);
+      joined.finished().forEach(PrunableScan::takeNoMoreKeys);
     }
 
     @Override
@@ -153,7 +150,6 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         return false;
       }
       if (compared == null) {
-        joined = joined == null ? new JoinedTables(root) : joined;
         compared = new ComparedColumns(root, partitionColumns(joined.sources()));
         isRecursive = isOfRecursiveQuery(root);
       }
