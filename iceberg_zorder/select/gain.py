@@ -323,6 +323,7 @@ class Choice:
     attainable: float  # after a rewrite of all files
     is_within: bool  # whether filters cost at most the limits today, so that nothing is rewritten for gain
     uses_smaller_target: bool  # whether ``files`` are written to 1.5 times as many files as usual
+    will_be_within: bool  # whether filters cost at most the limits after a rewrite of ``files``
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -414,7 +415,13 @@ def choose(
                 chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
     return Choice(
-        chosen, today, partition.mean(costs), partition.mean(costs_attainable), is_within, uses_smaller_target
+        chosen,
+        today,
+        partition.mean(costs),
+        partition.mean(costs_attainable),
+        is_within,
+        uses_smaller_target,
+        partition.is_within(costs, costs_attainable),
     )
 
 

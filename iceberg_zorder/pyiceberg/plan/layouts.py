@@ -122,13 +122,13 @@ class ScanFractions:
             planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
             measured = replace(measured, read_today=self.workload.read_of(files), read_planned=planned_read)
         before, predicted = self.before([measured]), self.predicted([measured])
-        costs, gains = self._costs(measured, before, predicted)
+        costs = self.costs([measured], group.extents)
         return replace(
             measured,
             scan_fractions=fractions(predicted),
             scan_fractions_before=fractions(before),
             costs=costs,
-            gains=gains,
+            gains=costs is None or costs_less(*costs),
         )
 
     def result(self, sampled: SampledGroup, files: Sequence[DataFile]) -> GroupResult:
@@ -145,32 +145,41 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def _costs(
-        self, group: SampledGroup, before: Mapping[str, FilterRead], predicted: Mapping[str, FilterRead]
-    ) -> tuple[tuple[float, float] | None, bool]:
-        """Return a filter's average cost in a group today and after the rewrite, and whether the rewrite gains."""
-        if self.workload:
-            read = group.read_today, group.read_planned
-            today, after = (self.workload.mean_cost([each], self._open_cost) for each in read)
-            if today is None or after is None:
-                return None, True
-            today += planning_cost(group.today.count, self._open_cost)
-            after += planning_cost(group.planned.count, self._open_cost)
-            return (today, after), costs_less(today, after)
-        names = [name for name in before if name in predicted]
-        if not names:
-            return None, True
-        old, new = (
-            [
-                scan_cost(found[name].fraction * files.bytes, found[name].files, files.count, self._open_cost)
-                for name in names
-            ]
-            for found, files in ((before, group.today), (predicted, group.planned))
+    def costs(
+        self, groups: Sequence[SampledGroup], extents: Mapping[str, int] | None = None
+    ) -> tuple[float, float] | None:
+        """Return a filter's average cost in bytes, today and as predicted, in groups and in the files that are left.
+
+        Columns count by ``extents``, too, as in the layout of a group that spans only a share of its partition.
+        """
+        today, after = (
+            self.table_files(files) for files in zip(*((each.today, each.planned) for each in groups), strict=True)
         )
-        weight_of = dict(zip((each.name for each in self._order.named), self._order.named_weights, strict=True))
-        weights = [weight_of[name] for name in names]
-        today, after = mean_cost(old, weights), mean_cost(new, weights)
-        return (today, after), costs_less(today, after)
+        if self.workload:
+            reads = [each.read_today for each in groups], [each.read_planned for each in groups]
+            found = [self.workload.mean_cost([*each, self._read_of_left], self._open_cost) for each in reads]
+            of_planning = [planning_cost(files.files, self._open_cost) for files in (today, after)]
+            old, new = (None if each is None else each + of for each, of in zip(found, of_planning, strict=True))
+            return None if old is None or new is None else (old, new)
+        before, predicted = self.before(groups), self.predicted(groups)
+        known = [
+            (each, weight * (extents or {}).get(each.name, 1_000))
+            for each, weight in zip(self._order.named, self._order.named_weights, strict=True)
+            if each.name in before and each.name in predicted
+        ]
+        if not known:
+            return None
+        old, new = (
+            mean_cost(
+                [
+                    scan_cost(reads[of.name].fraction * files.bytes, reads[of.name].files, files.files, self._open_cost)
+                    for of, _ in known
+                ],
+                [weight for _, weight in known],
+            )
+            for reads, files in ((before, today), (predicted, after))
+        )
+        return old, new
 
     def workload_scan(self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()) -> WorkloadScan | None:
         """Return the workload's reads of the table before and after; None without a workload."""
@@ -309,15 +318,25 @@ def fit_plan(
     chosen, left = list[SampledGroup](), list[SampledGroup]()
     for each in fitted:
         (chosen if is_asked_for or each.group.must_rewrite or each.gains else left).append(each)
+    judged_by = measure.kept, measure.lengths, work.workload
+
+    def among_others() -> ScanFractions:
+        others = [task for each in left for task in each.group.tasks]
+        return ScanFractions(work.table, order, *judged_by, [*plan.left_tasks, *others])
+
+    measure = among_others()
+    costs = measure.costs(chosen) if chosen and not is_asked_for else None
+    if costs is not None and costs[0] <= costs[1]:
+        # The values of the other files count, too: what gains in the groups may lose in the table.
+        left += [replace(each, costs=costs) for each in chosen if not each.group.must_rewrite]
+        chosen = [each for each in chosen if each.group.must_rewrite]
+        measure = among_others()
     if left and not chosen:
         found_left = Counter(words(_why_left(each, measure.over)) for each in left for _ in each.group.tasks)
         plan = replace(plan, message=why_nothing_of(plan.table, found_left) + plan.limit_message)
     snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
-    not_gaining = [replace(each.group, reasons=_why_left(each, measure.over)) for each in left]
-    found = _sampled(plan, chosen, not_gaining)
-    measure = ScanFractions(work.table, order, measure.kept, measure.lengths, work.workload, found.left_tasks)
     found = replace(
-        found,
+        _sampled(plan, chosen, [replace(each.group, reasons=_why_left(each, measure.over)) for each in left]),
         order=order,
         kept=measure.kept,
         lengths=measure.lengths,

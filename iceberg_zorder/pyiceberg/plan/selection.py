@@ -361,7 +361,8 @@ class Selector:
         if not chosen:
             self._leave(files, tasks, Reason("scan-ratio-low" if choice.is_within else "gain-too-small", figures))
             return []
-        self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], Reason("not-worth-adding"))
+        why_not = Reason("not-worth-adding" if choice.will_be_within else "gain-too-small", figures)
+        self._leave(files, _divided(tasks, {*chosen}.__contains__)[1], why_not)
         why = self._rules.why_chosen(chosen)
         if not called.issuperset(chosen):
             why = (Reason("scan-ratio", {**figures, "predicted": round(choice.expected)}),)

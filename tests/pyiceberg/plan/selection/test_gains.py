@@ -4,6 +4,7 @@ import json
 import logging
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
 from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.render.figures import size
-from iceberg_zorder.rewrite.messages import why_nothing_of, words
+from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.present import present
 from tests.pyiceberg import lake
@@ -419,3 +420,63 @@ def test_scan_fractions_of_commits_and_of_all(catalog: SqlCatalog, partial: bool
         assert 0 < json.loads(summary["zorder.scan-fractions"])["a"]["actual"] <= 1
         assert summary["zorder.target-file-size"] == f"{4 * 1024**2} data"
         assert int(summary["zorder.rewrite-duration-ms"]) >= 0
+
+
+def test_what_gains_in_a_group_but_loses_in_the_table_is_left(catalog: SqlCatalog) -> None:
+    """Most rows of the table have one value of b. In the group one file has it, and a rewrite would spread it over several."""
+    rng, rows, table = np.random.default_rng(3), 2_000, catalog.create_table("db.t", LONGS)
+    with one_commit(table) as commit:
+        for part in range(9):
+            a = rng.integers(part * 1_000, (part + 1) * 1_000, rows)
+            commit.append(longs(a=a, b=rng.integers(1_000, 10**6, rows)))
+        commit.append(longs(a=rng.integers(0, 9_000, rows), b=np.full(rows, 7)))
+        for part in range(90):
+            commit.append(longs(a=rng.integers(part * 100, part * 100 + 100, rows), b=np.full(rows, 7)))
+    planned = plan_rewrite(table.refresh(), "a, b", options={"max-scan-ratio": 1, "min-file-size-bytes": 1})
+    tasks = sorted(
+        (task for each in (*planned.groups, *planned.left) for task in each.tasks),
+        key=lambda task: _span(task.data_file, 1),
+        reverse=True,
+    )
+    # The ten files that span most of a: nine of other values, and one that has the value 7 only.
+    (group, *_), count = (*planned.groups, *planned.left), 10
+    chosen = replace(group, tasks=tuple(tasks[:count]), index=1, expected_output_files=count)
+    rest = replace(group, tasks=tuple(tasks[count:]), reasons=(Reason("not-in-plan"),))
+    found = sample(table, replace(planned, groups=(chosen,), left=(rest,), message=None))
+    assert {_span(task.data_file, 2) for task in rest.tasks} == {0}
+    assert not found.groups
+    assert "is not predicted to cost less" in present(found.message)
+    # By its own values, it would gain.
+    alone = sample(table, replace(planned, groups=(chosen,), left=(), message=None))
+    assert [each.gains for each in alone.sampled_groups] == [True]
+
+
+def _span(file: DataFile, column: int) -> int:
+    """How far apart the bounds of a column are."""
+    lower, upper = (struct.unpack("<q", of[column])[0] for of in (file.lower_bounds, file.upper_bounds))
+    return int(upper - lower)
+
+
+def test_a_plan_tells_that_the_cap_keeps_filters_dear_also_if_small_files_are_merged(catalog: SqlCatalog) -> None:
+    rng, rows, domain = np.random.default_rng(4), 2_000, 1 << 40
+    table = catalog.create_table("db.t", LONGS, properties={"read.split.open-file-cost": "10000"})
+
+    def append(files: int, rows: int) -> None:
+        with one_commit(table.refresh()) as commit:
+            for _ in range(files):
+                commit.append(longs(a=rng.integers(0, domain, rows), b=rng.integers(0, domain, rows)))
+
+    append(24, rows)
+    options = {"target-file-size-bytes": sum(each.file_size_in_bytes for each in data_files(table)) // 24}
+    for _ in range(9):
+        rewrite_data_files(table.refresh(), "a, b", options={**options, "rewrite-all": True})
+    append(6, rows)
+    append(6, rows // 10)
+    found = plan_rewrite(table.refresh(), "a, b", options=options)
+    assert [(len(each.tasks), [why.code for why in each.reasons]) for each in found.groups] == [(6, ["small"])]
+    (left,) = found.left
+    assert "no rewrite saves enough within the cap of 17 written bytes for each added byte" in left.reason
+    figures = left.reasons[0].parameters
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": str(options["target-file-size-bytes"])})
+    assert report(table.refresh(), "a, b").cost == figures["before"] > 1.2 * figures["attainable"]

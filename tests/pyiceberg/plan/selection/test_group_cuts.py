@@ -5,7 +5,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files, sample
 from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 from tests.pyiceberg.plan.selection.test_upkeep import paths, scanned
@@ -101,3 +101,18 @@ def test_groups_are_cut_where_files_lie_apart_and_committed_one_by_one(catalog: 
     parts = scanned(table)
     rewrite_data_files(table, "a, b", options={"rewrite-all": True, "target-file-size-bytes": size // 80})
     assert parts <= 1.05 * scanned(table)
+
+
+def test_groups_along_time_are_judged_as_they_are_cut(catalog: SqlCatalog) -> None:
+    """Of as many groups as files in each, a filter on time reads one group: it is cut by the other column only."""
+    table, groups, files, rng = catalog.create_table("db.t", LONGS), 8, 8, np.random.default_rng(5)
+    with one_commit(table) as commit:
+        for place in range(groups * files):
+            commit.append(longs(a=rng.integers(0, 1 << 40, ROWS), b=np.arange(place * ROWS, (place + 1) * ROWS)))
+    size = bytes_of(table.refresh())
+    options = {"target-file-size-bytes": size // 64, "max-file-group-size-bytes": size // groups + 1_000}
+    planned = plan_rewrite(table, "a, b", options=options)
+    assert len(planned.groups) == groups
+    assert len(sample(table, planned).groups) == groups
+    done = rewrite_data_files(table, "a, b", options=options)
+    assert done.rewritten_data_files_count == groups * files

@@ -79,12 +79,12 @@ public record Reason(String code, Map<String, Object> parameters) {
   }
 
   /** Whether it has what a filter on the named columns costs in its partition. */
-  public boolean isOfColumns() {
+  public boolean hasCostsOfColumns() {
     return "columns".equals(parameters.get("over")) && parameters.keySet().containsAll(COSTS);
   }
 
-  /** Whether it is of files that the costs of their partition leave out. */
-  public boolean isOfFilesApart() {
+  /** Whether the costs of the partition leave out its files. */
+  public boolean leavesCostsOut() {
     return code.equals(YOUNG) || code.equals(ALREADY_WRITTEN);
   }
 

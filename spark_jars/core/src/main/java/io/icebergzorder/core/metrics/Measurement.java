@@ -21,9 +21,6 @@ import java.util.stream.IntStream;
 
 /** Computes the figures of a report from the bounds of a table's files. */
 final class Measurement {
-  private static final long ROWS_OF_A_FILE = 200;
-  private static final long LEAST_ROWS = 20_000;
-  private static final long MOST_ROWS = 40_000;
 
   private final TableFacts facts;
   private final BoundedFiles files;
@@ -36,7 +33,7 @@ final class Measurement {
     this.files = facts.files();
     long[] sizes = files.partitionBytes();
     long expected = Arrays.stream(sizes).map(size -> facts.expectedFiles().applyAsInt(size)).sum();
-    long wanted = Math.min(Math.max(ROWS_OF_A_FILE * expected, LEAST_ROWS), MOST_ROWS);
+    int wanted = SpreadRows.rowsFor(expected);
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
     this.groups = laidOut(rows, sizes);

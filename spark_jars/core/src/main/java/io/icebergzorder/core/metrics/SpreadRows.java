@@ -25,11 +25,19 @@ import java.util.Set;
  * @param places the place of the file of each row, ascending
  */
 public record SpreadRows(Sample sample, int[] places) {
+  private static final long ROWS_OF_A_FILE = 200;
+  private static final long LEAST_ROWS = 20_000;
+  private static final long MOST_ROWS = 40_000;
   private static final int ROOT_STEPS = 64;
   private static final double TWO_TO_63 = 0x1p63;
   private static final Map<String, Double> LARGEST = Map.of("float", (double) Float.MAX_VALUE, "double", Double.MAX_VALUE);
   /** Types whose values may be of any length; the keys of others are numbers of as many bytes. */
   private static final Set<String> OF_ANY_LENGTH = Set.of("string", "binary");
+
+  /** The number of rows to spread for the figures of so many files. */
+  public static int rowsFor(long files) {
+    return (int) Math.min(Math.max(ROWS_OF_A_FILE * files, LEAST_ROWS), MOST_ROWS);
+  }
 
   /** Spreads about so many rows between the bounds; every file with rows gets one at least. */
   public static SpreadRows of(BoundedFiles files, int rows) {

@@ -27,8 +27,10 @@ public final class Gain {
    * @param attainable the cost after a rewrite of all files
    * @param isWithin whether filters cost at most the limits today, so that nothing is rewritten for gain
    * @param usesSmallerTarget whether {@code files} are written to 1.5 times as many files as usual
+   * @param willBeWithin whether filters cost at most the limits after a rewrite of {@code files}
    */
-  public record Choice(int[] files, double today, double expected, double attainable, boolean isWithin, boolean usesSmallerTarget) {}
+  public record Choice(
+      int[] files, double today, double expected, double attainable, boolean isWithin, boolean usesSmallerTarget, boolean willBeWithin) {}
 
   /** A set of files by places, and the cost of all files after its rewrite. */
   private record Found(int[] files, double[] costs) {}
@@ -102,7 +104,14 @@ public final class Gain {
         found = best == null ? found : best;
       }
     }
-    return new Choice(found.files, today, partition.mean(found.costs), partition.mean(everything.costs()), isWithin, usesSmallerTarget);
+    return new Choice(
+        found.files,
+        today,
+        partition.mean(found.costs),
+        partition.mean(everything.costs()),
+        isWithin,
+        usesSmallerTarget,
+        partition.isWithin(found.costs, everything.costs()));
   }
 
   private static int[] places(boolean[] flags) {

@@ -10,7 +10,6 @@ import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.Workload;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -44,18 +43,26 @@ public final class LayoutFitter {
   public SampledPlan choose(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
     ScanFractions measure = new ScanFractions(plan, metrics.ofNewFiles(), sampler.keyLengths(), queries);
     Map<FileGroup, SampledGroup> chosen = new LinkedHashMap<>();
-    List<SampledGroup> leftGroups = new ArrayList<>();
+    Map<SampledGroup, ScanFractions.Costs> notGaining = new LinkedHashMap<>();
     for (SampledGroup each : measure.groups(samples)) {
-      if (plan.mayLeave(each.group()) && !each.gains()) {
-        leftGroups.add(each);
+      if (plan.mayLeave(each.group()) && !each.costs().gain()) {
+        notGaining.put(each, each.costs());
       } else {
-        chosen.put(each.group(), each.tightened());
+        chosen.put(each.group(), each);
       }
     }
-    measure.leaveAllBut(chosen.values(), leftGroups);
-    String over = plan.workload().isPresent() ? "queries" : "columns";
+    measure.leaveAllBut(chosen.values(), notGaining.keySet());
+    ScanFractions.Costs all = chosen.isEmpty() ? ScanFractions.Costs.UNKNOWN : measure.costs(chosen.values());
+    if (all.today() <= all.predicted()) {
+      // The values of the other files count, too: what gains in the groups may lose in the table.
+      List<SampledGroup> losing = chosen.values().stream().filter(each -> plan.mayLeave(each.group())).toList();
+      losing.forEach(each -> notGaining.put(each, all));
+      losing.forEach(each -> chosen.remove(each.group()));
+      measure.leaveAllBut(chosen.values(), notGaining.keySet());
+    }
+    chosen.replaceAll((group, each) -> each.tightened());
     Map<FileGroup, Reason> left = new LinkedHashMap<>();
-    leftGroups.forEach(each -> left.put(each.group(), each.whyLeft(over)));
+    notGaining.forEach((each, costs) -> left.put(each.group(), whyLeft(costs)));
     Map<FileGroup, Throwable> failures = sampler.failures();
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
     TableReads before = measure.before(chosen.values());
@@ -63,6 +70,11 @@ public final class LayoutFitter {
     RewriteMessages messages = isNothing ? RewriteMessages.NONE : RewriteMessages.of(plan, before, predicted, chosen.values());
     return new SampledPlan(
         plan, chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(left) : null, measure);
+  }
+
+  private Reason whyLeft(ScanFractions.Costs costs) {
+    String over = plan.workload().isPresent() ? "queries" : "columns";
+    return Reason.of(Reason.NO_GAIN, "before", (long) Math.rint(costs.today()), "predicted", (long) Math.rint(costs.predicted()), "over", over);
   }
 
   private String whyNothing(Map<FileGroup, Reason> left) {

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
@@ -17,9 +16,7 @@ import io.icebergzorder.spark.plan.FileGroup;
  * @param predicted the predicted reads on the planned files
  * @param readBefore the reads of a workload's queries on the current files
  * @param readPredicted the predicted reads on the planned files
- * @param costBefore the average cost of a filter today, in bytes; NaN if no sampled row has a value
- * @param costPredicted the predicted cost
- * @param gains whether filters are predicted to cost less, with losses of columns counted several times; true if unknown
+ * @param costs the average cost of a filter in the group
  */
 public record SampledGroup(
     FileGroup group,
@@ -30,9 +27,7 @@ public record SampledGroup(
     TableReads predicted,
     BytesRead readBefore,
     BytesRead readPredicted,
-    double costBefore,
-    double costPredicted,
-    boolean gains) {
+    ScanFractions.Costs costs) {
   public Layout layout() {
     return sample.layout();
   }
@@ -42,15 +37,9 @@ public record SampledGroup(
     return layout().files() < group.expectedFiles();
   }
 
-  /** Why it is left: it would not gain. */
-  Reason whyLeft(String over) {
-    return Reason.of(Reason.NO_GAIN, "before", (long) Math.rint(costBefore), "predicted", (long) Math.rint(costPredicted), "over", over);
-  }
-
   /** The same group with the curve that orders the rows inside its files. */
   SampledGroup tightened() {
     LaidOutSample tightened = sample.with(layout().tightened(sample.fitted()));
-    return new SampledGroup(
-        group, tightened, today, planned, before, predicted, readBefore, readPredicted, costBefore, costPredicted, gains);
+    return new SampledGroup(group, tightened, today, planned, before, predicted, readBefore, readPredicted, costs);
   }
 }

@@ -33,10 +33,6 @@ import org.apache.iceberg.DataFile;
  * alone, several groups together with the files that the plan leaves.
  */
 public final class ScanFractions {
-  private static final int ROWS_OF_A_FILE = 200;
-  private static final int LEAST_ROWS = 20_000;
-  private static final int MOST_ROWS = 100_000;
-
   private final TablePlan plan;
   private final ResolvedSortOrder order;
   private final KeptBounds kept;
@@ -45,6 +41,16 @@ public final class ScanFractions {
   private final FileBounds today;
   private List<MeasuredFiles> left = List.of();
   private BytesRead readOfLeft;
+
+  /** The average cost of a filter in bytes, today and as predicted; NaN if no sampled row has a value. */
+  record Costs(double today, double predicted) {
+    static final Costs UNKNOWN = new Costs(Double.NaN, Double.NaN);
+
+    /** Whether filters are predicted to cost enough less; true if that is unknown. */
+    boolean gain() {
+      return Double.isNaN(today) || ScanCost.isLess(today, predicted);
+    }
+  }
 
   /** Reads manifests: metrics of all files that were listed would take much memory, their keys take less. */
   ScanFractions(TablePlan plan, KeptBounds kept, int[] keyLengths, ConditionReads queries) {
@@ -68,23 +74,38 @@ public final class ScanFractions {
     TableReads before = reads(List.of(new MeasuredFiles(files, sample)), false);
     TableReads predicted = reads(List.of(new MeasuredFiles(planned, sample)), true);
     BytesRead willRead = queries.predicted(group, planned);
+    Costs costs = costs(before, predicted, read, willRead, group.extents());
+    return new SampledGroup(group, sample, files, planned, before, predicted, read, willRead, costs);
+  }
+
+  /** What filters cost on average in groups and in the files that are left. */
+  Costs costs(Collection<SampledGroup> groups) {
+    return costs(
+        before(groups),
+        predicted(groups),
+        readWithLeft(groups.stream().map(SampledGroup::readBefore)),
+        readWithLeft(groups.stream().map(SampledGroup::readPredicted)),
+        Map.of());
+  }
+
+  /** Columns count by the share of its partition that a group spans, too, as in its layout. */
+  private Costs costs(TableReads before, TableReads predicted, BytesRead read, BytesRead willRead, Map<String, Integer> extents) {
     long openCost = ScanCost.openCost(plan.target().table().properties());
-    double planning = ScanCost.ofPlanning(files.count(), openCost);
-    double planningOfNew = ScanCost.ofPlanning(planned.count(), openCost);
-    // The same values are looked for before and after.
-    int[] known = IntStream.range(0, order.named().size()).filter(i -> before.byColumn().containsKey(name(i))).toArray();
-    double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
-    double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost) + planning).toArray();
-    double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost) + planningOfNew).toArray();
-    double costBefore = ScanCost.mean(old, weights);
-    double costPredicted = ScanCost.mean(made, weights);
+    double planning = ScanCost.ofPlanning(before.files(), openCost);
+    double planningOfNew = ScanCost.ofPlanning(predicted.files(), openCost);
     if (plan.workload().isPresent()) {
       double[] ofQueries = plan.workload().get().weights();
-      costBefore = read.cost(ofQueries, openCost) + planning;
-      costPredicted = willRead.cost(ofQueries, openCost) + planningOfNew;
+      return new Costs(read.cost(ofQueries, openCost) + planning, willRead.cost(ofQueries, openCost) + planningOfNew);
     }
-    boolean gains = plan.workload().isEmpty() && known.length == 0 || ScanCost.isLess(costBefore, costPredicted);
-    return new SampledGroup(group, sample, files, planned, before, predicted, read, willRead, costBefore, costPredicted, gains);
+    // The same values are looked for before and after.
+    int[] known = IntStream.range(0, order.named().size()).filter(i -> before.byColumn().containsKey(name(i))).toArray();
+    if (known.length == 0) {
+      return Costs.UNKNOWN;
+    }
+    double[] weights = IntStream.of(known).mapToDouble(i -> order.weight(i) * extents.getOrDefault(name(i), 1000)).toArray();
+    double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost) + planning).toArray();
+    double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost) + planningOfNew).toArray();
+    return new Costs(ScanCost.mean(old, weights), ScanCost.mean(made, weights));
   }
 
   private String name(int place) {
@@ -98,8 +119,8 @@ public final class ScanFractions {
     chosen.forEach(each -> each.group().locations().forEach(others::remove));
     BoundedFiles files = cut(today.of(List.copyOf(others)));
     if (files.count() > 0) {
-      int rows = Math.min(Math.max(ROWS_OF_A_FILE * files.count(), LEAST_ROWS), MOST_ROWS);
-      left = List.of(new MeasuredFiles(files, SpreadRows.of(files, rows).sample(), files.allRows()));
+      SpreadRows spread = SpreadRows.of(files, SpreadRows.rowsFor(files.count()));
+      left = List.of(new MeasuredFiles(files, spread.sample(), files.allRows()));
     }
     readOfLeft = sum(Stream.concat(Stream.of(queries.others()), notChosen.stream().map(SampledGroup::readBefore)));
   }

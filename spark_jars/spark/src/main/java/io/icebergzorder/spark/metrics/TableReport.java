@@ -96,8 +96,8 @@ public final class TableReport {
     Map<String, List<Reason>> reasons = new HashMap<>();
     plan.groups().forEach(each -> reasons.computeIfAbsent(LeftGroup.partition(table, each.files()), key -> new ArrayList<>()).addAll(each.reasons()));
     plan.left().forEach(each -> reasons.computeIfAbsent(each.partition(), key -> new ArrayList<>()).addAll(each.reasons()));
-    List<Reason> judged = reasons.values().stream().flatMap(each -> each.stream().filter(Reason::isOfColumns).limit(1)).toList();
-    boolean isWhole = judged.size() == reasons.size() && reasons.values().stream().flatMap(List::stream).noneMatch(Reason::isOfFilesApart);
+    List<Reason> judged = reasons.values().stream().flatMap(each -> each.stream().filter(Reason::hasCostsOfColumns).limit(1)).toList();
+    boolean isWhole = judged.size() == reasons.size() && reasons.values().stream().flatMap(List::stream).noneMatch(Reason::leavesCostsOut);
     if (judged.isEmpty() || !isWhole) {
       return null;
     }

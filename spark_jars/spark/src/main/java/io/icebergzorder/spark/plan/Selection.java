@@ -305,7 +305,8 @@ public final class Selection {
       leave(files, costs(choice.isWithin() ? Reason.SCAN_RATIO_LOW : Reason.GAIN_TOO_SMALL, choice, isByQueries));
       return List.of();
     }
-    leave(only(files, file -> !taken.contains(file)), Reason.of(Reason.NOT_WORTH_ADDING));
+    String whyNot = choice.willBeWithin() ? Reason.NOT_WORTH_ADDING : Reason.GAIN_TOO_SMALL;
+    leave(only(files, file -> !taken.contains(file)), costs(whyNot, choice, isByQueries));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
     return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), Map.of()));
