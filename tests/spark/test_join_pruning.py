@@ -707,3 +707,12 @@ def test_columns_stay_tight_until_many_files_are_added(star: SparkSession) -> No
         assert [each for each, *_ in skips] == [28, 28, 0]
     finally:
         star.sql("DROP TABLE lake.db.growing PURGE")
+
+
+@pytest.mark.full
+def test_a_deep_plan_fails_no_query(star: SparkSession) -> None:
+    """Spark's own rules take most of the stack for four hundred aggregates, and ours the rest."""
+    rows = star.table("lake.db.fact").groupBy("i").agg(expr("max(r) AS r"))
+    for step in range(400):
+        rows = rows.groupBy("i").agg(expr(f"max(r) + {step} AS r"))
+    assert rows._jdf.queryExecution().optimizedPlan().nodeName() == "Aggregate"

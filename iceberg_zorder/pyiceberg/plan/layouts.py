@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,8 +35,10 @@ from iceberg_zorder.pyiceberg.files import (
     GroupResult,
     Progress,
     SampledGroup,
+    by_partition,
     display_name,
     joined_file,
+    partition_of,
     silent,
 )
 from iceberg_zorder.pyiceberg.listing.listing import Listing, file_arrays, new_data_files, new_files_read, snapshots_to
@@ -67,9 +70,17 @@ from iceberg_zorder.rewrite.messages import (
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
+from iceberg_zorder.select.gain import rows_to_spread
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger(__name__)
+
+
+class _Values(NamedTuple):
+    """Made-up rows, for values that filters look for, and how many rows of data files they stand for."""
+
+    sample: Sample
+    rows: int
 
 
 class ScanFractions:
@@ -108,8 +119,12 @@ class ScanFractions:
         """Return data files as arrays, from their manifest entries."""
         return file_arrays(files, self.fields, self._order.named, lengths=self.lengths)
 
-    def group(self, group: FileGroup, sample: LaidOutSample) -> SampledGroup:
-        """Return a group with its measures, from its sample and data files."""
+    def group(self, group: FileGroup, sample: LaidOutSample, others: _Values | None = None) -> SampledGroup:
+        """Return a group with its measures, from its sample and data files.
+
+        Filters look for the values of the group, and to judge the gain also for those of ``others``: the rows of its
+        partition outside of it, as the choice of files did.
+        """
         files = [task.data_file for task in group.tasks]
         looked_for = sample.held_out if sample.held_out.rows else sample.fitted
         values = Sample(looked_for.columns[len(self._order.partition) :])
@@ -122,7 +137,7 @@ class ScanFractions:
             planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
             measured = replace(measured, read_today=self.workload.read_of(files), read_planned=planned_read)
         before, predicted = self.before([measured]), self.predicted([measured])
-        costs = self.costs([measured], group.extents)
+        costs = self._costs(measured, others)
         return replace(
             measured,
             scan_fractions=fractions(predicted),
@@ -145,41 +160,61 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def costs(
-        self, groups: Sequence[SampledGroup], extents: Mapping[str, int] | None = None
-    ) -> tuple[float, float] | None:
-        """Return a filter's average cost in bytes, today and as predicted, in groups and in the files that are left.
-
-        Columns count by ``extents``, too, as in the layout of a group that spans only a share of its partition.
-        """
-        today, after = (
-            self.table_files(files) for files in zip(*((each.today, each.planned) for each in groups), strict=True)
-        )
+    def _costs(self, group: SampledGroup, others: _Values | None) -> tuple[float, float] | None:
+        """Return what a filter costs on average in a group's files today, and in its new files; None if unknown."""
         if self.workload:
-            reads = [each.read_today for each in groups], [each.read_planned for each in groups]
-            found = [self.workload.mean_cost([*each, self._read_of_left], self._open_cost) for each in reads]
-            of_planning = [planning_cost(files.files, self._open_cost) for files in (today, after)]
-            old, new = (None if each is None else each + of for each, of in zip(found, of_planning, strict=True))
-            return None if old is None or new is None else (old, new)
-        before, predicted = self.before(groups), self.predicted(groups)
-        known = [
-            (each, weight * (extents or {}).get(each.name, 1_000))
-            for each, weight in zip(self._order.named, self._order.named_weights, strict=True)
-            if each.name in before and each.name in predicted
-        ]
-        if not known:
+            reads = [
+                self.workload.mean_cost([each], self._open_cost) for each in (group.read_today, group.read_planned)
+            ]
+            counts = group.today.count, group.planned.count
+            today, after = (
+                None if read is None else read + planning_cost(count, self._open_cost)
+                for read, count in zip(reads, counts, strict=True)
+            )
+            return None if today is None or after is None else (today, after)
+        before = self._measured([(group, group.today)], others=others)
+        predicted = self._measured([(group, group.planned)], self.kept.cuts, others)
+        names = [name for name in before if name in predicted]
+        if not names:
             return None
         old, new = (
-            mean_cost(
-                [
-                    scan_cost(reads[of.name].fraction * files.bytes, reads[of.name].files, files.files, self._open_cost)
-                    for of, _ in known
-                ],
-                [weight for _, weight in known],
-            )
-            for reads, files in ((before, today), (predicted, after))
+            [
+                scan_cost(found[name].fraction * files.bytes, found[name].files, files.count, self._open_cost)
+                for name in names
+            ]
+            for found, files in ((before, group.today), (predicted, group.planned))
         )
-        return old, new
+        weight_of = dict(zip((each.name for each in self._order.named), self._order.named_weights, strict=True))
+        weights = [weight_of[name] for name in names]
+        return mean_cost(old, weights), mean_cost(new, weights)
+
+    def values_outside(self, groups: Sequence[FileGroup], left: Iterable[DataFileTask]) -> dict[int, _Values]:
+        """Spread the rows of each group's partition outside of the group; given are the other files of the table.
+
+        Returns them by the group's index. Groups of several partitions, and those that are all of theirs, have none.
+        """
+        tasks = [*(task for each in groups for task in each.tasks), *left]
+        # Rows are spread over files in an order that is equal in both engines.
+        files = sorted((task.data_file for task in tasks), key=lambda file: file.file_path)
+        places_of, partition = by_partition(files), {}
+        for group in groups:
+            keys = {partition_of(task.data_file) for task in group.tasks}
+            if len(keys) == 1 and len(places_of[key := keys.pop()]) > len(group.tasks):
+                partition[group.index] = key
+        distinct = [*dict.fromkeys(partition.values())]
+        spread = {}
+        for key, rows in zip(distinct, rows_to_spread([len(places_of[each]) for each in distinct]), strict=True):
+            described = self.files([files[place] for place in places_of[key]])
+            spread[key] = described, *spread_rows(described, rows)
+        outside = {}
+        for group in groups:
+            if (found := partition.get(group.index)) is not None:
+                described, sample, places = spread[found]
+                mine = {task.data_file.file_path for task in group.tasks}
+                is_outside = np.array([files[place].file_path not in mine for place in places_of[found]], np.bool_)
+                values = sample.take(np.flatnonzero(is_outside[places]))
+                outside[group.index] = _Values(values, int(described.rows[is_outside].sum()))
+        return outside
 
     def workload_scan(self, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()) -> WorkloadScan | None:
         """Return the workload's reads of the table before and after; None without a workload."""
@@ -230,10 +265,11 @@ class ScanFractions:
         self,
         groups: Sequence[tuple[SampledGroup, DataFiles]],
         kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
+        others: _Values | None = None,
     ) -> dict[str, FilterRead]:
         """Measure data files of groups together with the files that are left, by column with values.
 
-        ``kept`` truncates bounds that are not truncated yet, by column.
+        ``kept`` truncates bounds that are not truncated yet, by column. The values of ``others`` are looked for, too.
         """
         found = {}
         for place, column in enumerate(self._order.named):
@@ -244,6 +280,10 @@ class ScanFractions:
             if self._left is not None and groups:
                 of_left = self._left.columns[place], self._left.sizes, self._left_rows.columns[place]
                 bounded.append(BoundedRows(*of_left, int(self._left.rows.sum())))
+            if others is not None:
+                none = np.zeros(0, np.int64)
+                bounds = groups[0][1].columns[place].take(none)
+                bounded.append(BoundedRows(bounds, none, others.sample.columns[place], others.rows))
             read = filter_read(bounded, kept[place] if kept else None)
             if read is not None:
                 found[column.name] = read
@@ -313,30 +353,19 @@ def fit_plan(
         return _sampled(plan, (), ())
     options, order = work.options, order_of_groups(work, plan.groups)
     context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
-    fitted, measure, metrics = fit_layouts(context, plan.groups)
+    fitted, measure, metrics = fit_layouts(context, plan.groups, plan.left_tasks)
     is_asked_for = options.rewrite_all or math.isinf(options.max_scan_ratio)
     chosen, left = list[SampledGroup](), list[SampledGroup]()
     for each in fitted:
         (chosen if is_asked_for or each.group.must_rewrite or each.gains else left).append(each)
-    judged_by = measure.kept, measure.lengths, work.workload
-
-    def among_others() -> ScanFractions:
-        others = [task for each in left for task in each.group.tasks]
-        return ScanFractions(work.table, order, *judged_by, [*plan.left_tasks, *others])
-
-    measure = among_others()
-    costs = measure.costs(chosen) if chosen and not is_asked_for else None
-    if costs is not None and costs[0] <= costs[1]:
-        # The values of the other files count, too: what gains in the groups may lose in the table.
-        left += [replace(each, costs=costs) for each in chosen if not each.group.must_rewrite]
-        chosen = [each for each in chosen if each.group.must_rewrite]
-        measure = among_others()
     if left and not chosen:
         found_left = Counter(words(_why_left(each, measure.over)) for each in left for _ in each.group.tasks)
         plan = replace(plan, message=why_nothing_of(plan.table, found_left) + plan.limit_message)
     snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
+    found = _sampled(plan, chosen, [replace(each.group, reasons=_why_left(each, measure.over)) for each in left])
+    measure = ScanFractions(work.table, order, measure.kept, measure.lengths, work.workload, found.left_tasks)
     found = replace(
-        _sampled(plan, chosen, [replace(each.group, reasons=_why_left(each, measure.over)) for each in left]),
+        found,
         order=order,
         kept=measure.kept,
         lengths=measure.lengths,
@@ -403,7 +432,7 @@ def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[Snapsho
 
 
 def fit_layouts(
-    context: SampleContext, groups: Sequence[FileGroup]
+    context: SampleContext, groups: Sequence[FileGroup], left: Sequence[DataFileTask] = ()
 ) -> tuple[list[SampledGroup], ScanFractions, MetricsFindings]:
     """Sample every file group, fit its layout, and predict its gain with as many held-out rows.
 
@@ -419,7 +448,12 @@ def fit_layouts(
     lengths = context.sampled_lengths(scans[0].most)
     judged_by = kept.fixed(metrics.fixes), lengths, context.workload
     measure = ScanFractions(context.table, order, *judged_by)
-    fitted = [measure.group(sample.scan.group, _laid_out(sample, layout)) for sample, layout in drawn]
+    outside = {} if context.workload else measure.values_outside(groups, left)
+    fitted = [
+        measure.group(group, _laid_out(sample, layout), outside.get(group.index))
+        for sample, layout in drawn
+        for group in (sample.scan.group,)
+    ]
     for column in order.named:
         alike = sum(column.name in each.layout.left_out for each in fitted)
         if 0 < alike < len(fitted):

@@ -55,7 +55,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   public LogicalPlan apply(LogicalPlan plan) {
     try {
       return isOn() && takesKeys() && readsOnly(plan) ? (LogicalPlan) plan.transformDown(new WithPrunableTable(plan)) : plan;
-    } catch (RuntimeException | LinkageError e) {
+    } catch (RuntimeException | LinkageError | StackOverflowError e) { // Of deep plans, Spark's own rules leave little of the stack.
       warnOnce("Joins skip no files, because the plan of a query cannot be changed", e);
       return plan;
     }

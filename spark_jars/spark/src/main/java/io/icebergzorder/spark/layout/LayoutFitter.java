@@ -10,6 +10,7 @@ import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.Workload;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -43,26 +44,17 @@ public final class LayoutFitter {
   public SampledPlan choose(PlanSampler sampler, Map<FileGroup, PlanSampler.Sampled> samples, MetricsFindings metrics) {
     ScanFractions measure = new ScanFractions(plan, metrics.ofNewFiles(), sampler.keyLengths(), queries);
     Map<FileGroup, SampledGroup> chosen = new LinkedHashMap<>();
-    Map<SampledGroup, ScanFractions.Costs> notGaining = new LinkedHashMap<>();
+    List<SampledGroup> leftGroups = new ArrayList<>();
     for (SampledGroup each : measure.groups(samples)) {
       if (plan.mayLeave(each.group()) && !each.costs().gain()) {
-        notGaining.put(each, each.costs());
+        leftGroups.add(each);
       } else {
-        chosen.put(each.group(), each);
+        chosen.put(each.group(), each.tightened());
       }
     }
-    measure.leaveAllBut(chosen.values(), notGaining.keySet());
-    ScanFractions.Costs all = chosen.isEmpty() ? ScanFractions.Costs.UNKNOWN : measure.costs(chosen.values());
-    if (all.today() <= all.predicted()) {
-      // The values of the other files count, too: what gains in the groups may lose in the table.
-      List<SampledGroup> losing = chosen.values().stream().filter(each -> plan.mayLeave(each.group())).toList();
-      losing.forEach(each -> notGaining.put(each, all));
-      losing.forEach(each -> chosen.remove(each.group()));
-      measure.leaveAllBut(chosen.values(), notGaining.keySet());
-    }
-    chosen.replaceAll((group, each) -> each.tightened());
+    measure.leaveAllBut(chosen.values(), leftGroups);
     Map<FileGroup, Reason> left = new LinkedHashMap<>();
-    notGaining.forEach((each, costs) -> left.put(each.group(), whyLeft(costs)));
+    leftGroups.forEach(each -> left.put(each.group(), whyLeft(each.costs())));
     Map<FileGroup, Throwable> failures = sampler.failures();
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
     TableReads before = measure.before(chosen.values());

@@ -10,6 +10,7 @@ import io.icebergzorder.core.metrics.ScanMeasurement;
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.metrics.SpreadRows;
+import io.icebergzorder.core.select.Gain;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
@@ -17,16 +18,26 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.util.PartitionMap;
 
 /**
  * Measures the reads of filters {@code column = value}, and of a workload's queries, on a plan's file groups. A single group is measured
@@ -38,6 +49,7 @@ public final class ScanFractions {
   private final KeptBounds kept;
   private final int[] keyLengths;
   private final ConditionReads queries;
+  private final Map<String, Integer> partitions = new TreeMap<>(FileScope.BY_BYTES);
   private final FileBounds today;
   private List<MeasuredFiles> left = List.of();
   private BytesRead readOfLeft;
@@ -59,37 +71,71 @@ public final class ScanFractions {
     this.kept = kept;
     this.keyLengths = keyLengths;
     this.queries = queries;
-    this.today = new FileBounds(order.named(), plan.target().table().schema(), plan::forEachFileWithBounds);
+    PartitionMap<Integer> numbers = PartitionMap.create(plan.target().table().specs());
+    Consumer<Consumer<DataFile>> forEach =
+        visitor ->
+            plan.forEachFileWithBounds(
+                file -> {
+                  partitions.put(file.location(), numbers.computeIfAbsent(file.specId(), file.partition(), numbers::size));
+                  visitor.accept(file);
+                });
+    this.today = new FileBounds(order.named(), plan.target().table().schema(), forEach);
   }
 
   /** Measures groups by their samples, in their order. Manifests are read for the queries of a workload. */
   List<SampledGroup> groups(Map<FileGroup, PlanSampler.Sampled> samples) {
     Map<FileGroup, BytesRead> read = queries.today(samples.keySet());
-    return samples.keySet().stream().map(group -> measured(group, samples.get(group).laidOut(), read.get(group))).toList();
+    Map<FileGroup, MeasuredFiles> outside = plan.workload().isPresent() ? Map.of() : valuesOutside(plan.groups());
+    return samples.keySet().stream()
+        .map(group -> measured(group, samples.get(group).laidOut(), read.get(group), Optional.ofNullable(outside.get(group))))
+        .toList();
   }
 
-  private SampledGroup measured(FileGroup group, LaidOutSample sample, BytesRead read) {
+  /** The made-up rows of each group's partition outside of it, without files. Groups that are all of theirs, or of several, have none. */
+  private Map<FileGroup, MeasuredFiles> valuesOutside(List<FileGroup> groups) {
+    Map<Integer, List<String>> locations = new HashMap<>();
+    partitions.forEach((location, number) -> locations.computeIfAbsent(number, key -> new ArrayList<>()).add(location));
+    Map<FileGroup, Integer> parts = new LinkedHashMap<>();
+    for (FileGroup group : groups) {
+      Set<Integer> found = group.locations().stream().map(partitions::get).filter(Objects::nonNull).collect(Collectors.toSet());
+      if (found.size() == 1 && locations.get(found.iterator().next()).size() > group.files().size()) {
+        parts.put(group, found.iterator().next());
+      }
+    }
+    int[] numbers = parts.values().stream().distinct().mapToInt(Integer::intValue).toArray();
+    int[] rows = Gain.rowsToSpread(Arrays.stream(numbers).map(number -> locations.get(number).size()).toArray());
+    Map<FileGroup, MeasuredFiles> outside = new HashMap<>();
+    for (int place = 0; place < numbers.length; place++) {
+      int number = numbers[place];
+      List<String> all = locations.get(number);
+      BoundedFiles files = cut(today.of(all));
+      SpreadRows spread = SpreadRows.of(files, rows[place]);
+      for (Map.Entry<FileGroup, Integer> part : parts.entrySet()) {
+        if (part.getValue() == number) {
+          Set<String> mine = new HashSet<>(part.getKey().locations());
+          int[] others = IntStream.range(0, spread.places().length).filter(row -> !mine.contains(all.get(spread.places()[row]))).toArray();
+          long rowsOutside = IntStream.range(0, all.size()).filter(i -> !mine.contains(all.get(i))).mapToLong(i -> files.rows()[i]).sum();
+          outside.put(part.getKey(), new MeasuredFiles(files.take(new int[0]), spread.sample().take(others), rowsOutside));
+        }
+      }
+    }
+    return outside;
+  }
+
+  /** Filters look for the values of the group, and to judge the gain also for those outside of it, as the choice of files did. */
+  private SampledGroup measured(FileGroup group, LaidOutSample sample, BytesRead read, Optional<MeasuredFiles> outside) {
     BoundedFiles files = cut(today.of(group.locations()));
     BoundedFiles planned = newFiles(sample);
     TableReads before = reads(List.of(new MeasuredFiles(files, sample)), false);
     TableReads predicted = reads(List.of(new MeasuredFiles(planned, sample)), true);
     BytesRead willRead = queries.predicted(group, planned);
-    Costs costs = costs(before, predicted, read, willRead, group.extents());
+    TableReads allBefore = outside.map(values -> reads(List.of(new MeasuredFiles(files, sample), values), false)).orElse(before);
+    TableReads allPredicted = outside.map(values -> reads(List.of(new MeasuredFiles(planned, sample), values), true)).orElse(predicted);
+    Costs costs = costs(allBefore, allPredicted, read, willRead);
     return new SampledGroup(group, sample, files, planned, before, predicted, read, willRead, costs);
   }
 
-  /** What filters cost on average in groups and in the files that are left. */
-  Costs costs(Collection<SampledGroup> groups) {
-    return costs(
-        before(groups),
-        predicted(groups),
-        readWithLeft(groups.stream().map(SampledGroup::readBefore)),
-        readWithLeft(groups.stream().map(SampledGroup::readPredicted)),
-        Map.of());
-  }
-
-  /** Columns count by the share of its partition that a group spans, too, as in its layout. */
-  private Costs costs(TableReads before, TableReads predicted, BytesRead read, BytesRead willRead, Map<String, Integer> extents) {
+  private Costs costs(TableReads before, TableReads predicted, BytesRead read, BytesRead willRead) {
     long openCost = ScanCost.openCost(plan.target().table().properties());
     double planning = ScanCost.ofPlanning(before.files(), openCost);
     double planningOfNew = ScanCost.ofPlanning(predicted.files(), openCost);
@@ -102,7 +148,7 @@ public final class ScanFractions {
     if (known.length == 0) {
       return Costs.UNKNOWN;
     }
-    double[] weights = IntStream.of(known).mapToDouble(i -> order.weight(i) * extents.getOrDefault(name(i), 1000)).toArray();
+    double[] weights = IntStream.of(known).mapToDouble(order::weight).toArray();
     double[] old = IntStream.of(known).mapToDouble(i -> before.cost(name(i), openCost) + planning).toArray();
     double[] made = IntStream.of(known).mapToDouble(i -> predicted.cost(name(i), openCost) + planningOfNew).toArray();
     return new Costs(ScanCost.mean(old, weights), ScanCost.mean(made, weights));
