@@ -137,7 +137,11 @@ class ScanFractions:
             planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
             measured = replace(measured, read_today=self.workload.read_of(files), read_planned=planned_read)
         before, predicted = self.before([measured]), self.predicted([measured])
-        costs = self._costs(measured, others)
+        all_before, all_predicted = before, predicted
+        if others is not None:
+            all_before = self._measured([(measured, today)], others=others)
+            all_predicted = self._measured([(measured, planned)], self.kept.cuts, others)
+        costs = self._costs(measured, all_before, all_predicted)
         return replace(
             measured,
             scan_fractions=fractions(predicted),
@@ -160,7 +164,9 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def _costs(self, group: SampledGroup, others: _Values | None) -> tuple[float, float] | None:
+    def _costs(
+        self, group: SampledGroup, before: Mapping[str, FilterRead], predicted: Mapping[str, FilterRead]
+    ) -> tuple[float, float] | None:
         """Return what a filter costs on average in a group's files today, and in its new files; None if unknown."""
         if self.workload:
             reads = [
@@ -172,8 +178,6 @@ class ScanFractions:
                 for read, count in zip(reads, counts, strict=True)
             )
             return None if today is None or after is None else (today, after)
-        before = self._measured([(group, group.today)], others=others)
-        predicted = self._measured([(group, group.planned)], self.kept.cuts, others)
         names = [name for name in before if name in predicted]
         if not names:
             return None
@@ -450,9 +454,8 @@ def fit_layouts(
     measure = ScanFractions(context.table, order, *judged_by)
     outside = {} if context.workload else measure.values_outside(groups, left)
     fitted = [
-        measure.group(group, _laid_out(sample, layout), outside.get(group.index))
+        measure.group(sample.scan.group, _laid_out(sample, layout), outside.get(sample.scan.group.index))
         for sample, layout in drawn
-        for group in (sample.scan.group,)
     ]
     for column in order.named:
         alike = sum(column.name in each.layout.left_out for each in fitted)

@@ -47,7 +47,7 @@ final class JoinedTables {
   JoinedTables(LogicalPlan plan) {
     // Spark removes parts that give no rows (a union's, of which the query asks for another) after it has asked for keys.
     root = node(PropagateEmptyRelation.apply(plan), false);
-    if (root != null) {
+    if (!undecided.isEmpty()) {
       decide();
     }
   }

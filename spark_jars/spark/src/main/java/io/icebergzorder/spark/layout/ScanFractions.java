@@ -41,7 +41,7 @@ import org.apache.iceberg.util.PartitionMap;
 
 /**
  * Measures the reads of filters {@code column = value}, and of a workload's queries, on a plan's file groups. A single group is measured
- * alone, several groups together with the files that the plan leaves.
+ * alone, and judged by the values of its partition; several groups are measured together with the files that the plan leaves.
  */
 public final class ScanFractions {
   private final TablePlan plan;
