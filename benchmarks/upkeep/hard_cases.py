@@ -203,16 +203,18 @@ def _rewritten(
     chosen = [table[place] for place in every if place in set(choice.files.tolist())]
     if not chosen:
         return [], []
-    bound = files.bytes if case.group is None else case.group * case.target
-    groups = cut_groups(_described(chosen), np.arange(len(chosen)), bound, len(chosen), request.kept, request.weights)
-    parts = [places for places, _ in groups]
+    groups = [(np.sort(choice.files), choice.extents)]
+    if case.group is not None:
+        bound = case.group * case.target
+        groups = cut_groups(files, groups[0][0], bound, len(chosen), request.kept, request.weights)
     return chosen, [
         new
-        for part in parts
+        for places, extents in groups
         for new in _written(
             case,
-            _rows([chosen[place] for place in part]),
+            _rows([table[place] for place in places]),
             snapshot,
+            extents,
             uses_smaller_target=choice.uses_smaller_target,
         )
     ]
@@ -237,7 +239,14 @@ def _rows(files: Sequence[File]) -> Rows:
     return np.concatenate(keys), np.concatenate(sizes)
 
 
-def _written(case: Case, rows: Rows, snapshot: int, *, uses_smaller_target: bool = False) -> list[File]:
+def _written(
+    case: Case,
+    rows: Rows,
+    snapshot: int,
+    extents: Sequence[int] = (),
+    *,
+    uses_smaller_target: bool = False,
+) -> list[File]:
     keys, sizes = rows
     size = int(sizes.sum())
     files = case.rules.sizes.expected_files(size_for_smaller_target(size) if uses_smaller_target else size)
@@ -245,7 +254,7 @@ def _written(case: Case, rows: Rows, snapshot: int, *, uses_smaller_target: bool
         return [File(rows, snapshot)]
     sample = Sample(tuple(KeyColumn(np.ascontiguousarray(each), np.zeros(len(keys), np.uint8)) for each in keys.T))
     columns = [ClusteringColumn((name,), "long") for name in "ab"]
-    layout = fit(columns, sample, LayoutRequest(files))
+    layout = fit(columns, sample, LayoutRequest(files).spanning(extents))
     of_rows = layout.file(sample, np.arange(len(keys)) * 0x1E3779B97F4A7C15)
     order = np.argsort(of_rows, kind="stable")
     places = np.split(order, np.flatnonzero(np.diff(of_rows[order])) + 1)

@@ -357,6 +357,20 @@ class LayoutRequest:
     size_tolerance: float = 0.25
     weights: tuple[float, ...] = ()
 
+    def spanning(self, extents: Sequence[int]) -> LayoutRequest:
+        """Return the request for rows of a part of a partition, given the share of it that they span in each column.
+
+        Filters that miss the part do not read it, so a column's weight is multiplied by its share. ``extents`` are the
+        shares in the columns after the leading ones, in thousandths; empty if the rows are not a part.
+
+        Examples
+        --------
+        >>> LayoutRequest(8, weights=(2.0, 1.0)).spanning([1_000, 50]).weights
+        (2.0, 0.05)
+        """
+        pairs = zip(self.weights or [1.0] * len(extents), extents, strict=True)
+        return replace(self, weights=tuple(weight * extent / 1_000 for weight, extent in pairs)) if extents else self
+
 
 def fit(
     columns: Sequence[ClusteringColumn],

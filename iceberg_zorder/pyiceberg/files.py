@@ -235,7 +235,7 @@ class FileGroup:
     spec_id: int = 0  # partition spec of the new files
     expected_output_files: int = 1
     max_output_file_size: int = 0  # largest planned file, in bytes
-    extents: Mapping[str, int] = field(default_factory=dict)  # thousandths of the partition by column, if it was cut
+    extents: Mapping[str, int] = field(default_factory=dict)  # thousandths of the partition by column, if it is a part
     must_rewrite: bool = False  # whether deletes or an old spec demand the rewrite, regardless of the gain
     data_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # delete files by data file, as paths
     counts: tuple[int, int, int] | None = None  # files, bytes and rows, in a plan read from JSON

@@ -118,6 +118,15 @@ class _Column:
             weight if rows_below[-1] else 0.0, ranks, rows_below, _Extents(low, high, bounds.valued < 1), of_boxes
         )
 
+    def extent(self, files: _Array) -> int:
+        """Return the share of the values that lies between the bounds of some files, in thousandths, rounded up."""
+        low, high = self.of_files.low[files], self.of_files.high[files]
+        has_values, valued = high >= 0, int(self.rows_below[-1])
+        if not valued or not has_values.any():
+            return 1_000
+        inside = int(self.rows_below[high.max() + 1] - self.rows_below[low[has_values].min()])
+        return max(1, -(-1_000 * inside // valued))
+
     def extents(self, rows: _Array, starts: _Array) -> _Extents:
         """Return the extents of sets of rows; the sets begin at ``starts``."""
         ranks = self.ranks[rows]
@@ -229,6 +238,17 @@ class PartitionRows:
         today = self.cost(np.arange(self._files.count))
         return [whole - old + of_new for whole, old, of_new in zip(today, self.cost(files), new, strict=True)]
 
+    def extents(self, files: _Array) -> list[int]:
+        """Return for each column the share of the rows' values that lies between the bounds of some files.
+
+        Shares are in thousandths, from 1 to 1,000, and 1,000 in columns that do not count. All files, and none, are not
+        a part of the partition, so the list is empty.
+        """
+        if len(files) in (0, self._files.count):
+            return []
+        counting = iter(self._columns)
+        return [next(counting).extent(files) if weight > 0 else 1_000 for weight in self._request.weights]
+
     def predict_rewrite(self, files: _Array, *, for_gain: bool = False) -> tuple[list[float], _Floats, int]:
         """Predict a rewrite of some files: the new files' costs, each row's read probability, the new files' number.
 
@@ -244,7 +264,7 @@ class PartitionRows:
             size_for_smaller_target(size) if for_gain and self.uses_smaller_target(files) else size
         )
         predicted_count = coarse(count, len(rows))
-        file = self._new_files(rows, predicted_count)
+        file = self._new_files(rows, predicted_count, self.extents(files))
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
@@ -289,11 +309,12 @@ class PartitionRows:
             of_queries[file] = _sum(weights * np.minimum(np.bincount(self._query_of_box, read, len(weights)), 1.0))
         return [of_queries / self._workload.weight]
 
-    def _new_files(self, rows: _Array, files: int) -> _Array:
+    def _new_files(self, rows: _Array, files: int, extents: Sequence[int]) -> _Array:
         """Return the new file of each row of a rewrite; the layout is fitted to every second row."""
         if files == 1:
             return np.zeros(len(rows), np.int64)
-        mine, request = self._sample.take(rows), replace(self._request.layout, files=files)
+        mine, of_layout = self._sample.take(rows), self._request.layout
+        request = replace(of_layout, files=files).spanning(extents[len(of_layout.leading_orders) :])
         columns, half = [bounds.column for bounds in self._files.columns], mine.take(np.arange(0, len(rows), 2))
         if self._workload is None:
             layout = fit(columns, half, request)
@@ -324,6 +345,7 @@ class Choice:
     is_within: bool  # whether filters cost at most the limits today, so that nothing is rewritten for gain
     uses_smaller_target: bool  # whether ``files`` are written to 1.5 times as many files as usual
     will_be_within: bool  # whether filters cost at most the limits after a rewrite of ``files``
+    extents: list[int]  # by column, the share of the partition that ``files`` span, see :meth:`PartitionRows.extents`
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -422,6 +444,7 @@ def choose(
         is_within,
         uses_smaller_target,
         partition.is_within(costs, costs_attainable),
+        partition.extents(chosen),
     )
 
 

@@ -119,6 +119,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
             "attainable": choice.attainable,
             "is_within": choice.is_within,
             "uses_smaller_target": choice.uses_smaller_target,
+            "extents": choice.extents,
         },
     }
 

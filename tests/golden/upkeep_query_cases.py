@@ -62,6 +62,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "attainable": choice.attainable,
             "is_within": choice.is_within,
             "uses_smaller_target": choice.uses_smaller_target,
+            "extents": choice.extents,
         },
     }
 

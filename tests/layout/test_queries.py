@@ -175,3 +175,5 @@ def test_a_layout_is_fitted_to_queries_of_its_columns() -> None:
     # Half as many rows are read for those that are asked for.
     assert 2 * np.isin(file, file[asked]).sum() < np.isin(plain, plain[asked]).sum()
     assert fit(columns, sample, request, wanted, workload_share=0.5) != layout
+    # Of a file group that spans its partition, queries outside the workload count no more than of the partition.
+    assert fit(columns, sample, request.spanning([1_000] * 3), wanted).cuts == layout.cuts

@@ -374,6 +374,7 @@ class Selector:
                 reasons=why,
                 saved_bytes_per_byte=saved,
                 uses_smaller_target=choice.uses_smaller_target,
+                extents=self._by_name(choice.extents),
             )
         ]
 
@@ -396,6 +397,10 @@ class Selector:
         )
         return file_arrays(files, self._fields, order.named), request
 
+    def _by_name(self, extents: Sequence[int]) -> dict[str, int]:
+        assert self._order is not None  # noqa: S101
+        return dict(zip([column.name for column in self._order.named], extents, strict=True)) if extents else {}
+
     def _exceeded(self, tasks: Sequence[DataFileTask]) -> dict[str, int]:
         """Return the options ``max-file-group-*`` that data files exceed, with their values."""
         most = {
@@ -413,7 +418,6 @@ class Selector:
         chosen = np.flatnonzero([*map({*files.tasks}.__contains__, partition)])
         most = self._options.max_file_group_size, self._options.max_file_group_input_files
         groups = cut_groups(arrays, chosen, *most, request.kept, request.weights)
-        names = [column.name for column in self._order.named]
         cuts = [
             Reason("split-group", {"number": number, "of": len(groups), **above})
             for number in range(1, len(groups) + 1)
@@ -423,7 +427,7 @@ class Selector:
                 files,
                 tasks=tuple(partition[place] for place in places),
                 reasons=(*files.reasons, cut),
-                extents=dict(zip(names, extents, strict=True)),
+                extents=self._by_name(extents),
             )
             for (places, extents), cut in zip(groups, cuts, strict=True)
         ]

@@ -61,19 +61,19 @@ class ResolvedSortOrder:
     ) -> LayoutRequest:
         """Return the request for a layout of ``files`` files, cut by partition fields, prefix, then the curve.
 
-        A column counts by the share of the partition that the files' group spans, in thousandths: filters that miss
-        the group do not read it.
+        ``extents`` are the shares of the partition that the files' group spans, by column, in thousandths; without them
+        the group is not a part of its partition.
         """
-        pairs = zip(self.columns, self.weights, strict=True)
-        return LayoutRequest(
+        request = LayoutRequest(
             files,
             options.cuts,
             self.curve,
             ((False, False),) * len(self.partition) + self.prefix_orders,
             options.boundaries,
             options.size_tolerance,
-            tuple(weight * extents.get(column.name, 1_000) for column, weight in pairs) if extents else self.weights,
+            self.weights,
         )
+        return request.spanning([extents.get(column.name, 1_000) for column in self.columns]) if extents else request
 
     @property
     def named_weights(self) -> tuple[float, ...]:

@@ -480,3 +480,22 @@ def test_a_plan_tells_that_the_cap_keeps_filters_dear_also_if_small_files_are_me
     with table.transaction() as transaction:
         transaction.set_properties({"write.target-file-size-bytes": str(options["target-file-size-bytes"])})
     assert report(table.refresh(), "a, b").cost == figures["before"] > 1.2 * figures["attainable"]
+
+
+def test_appended_files_of_a_short_time_are_cut_by_the_other_column(catalog: SqlCatalog) -> None:
+    """A filter on time reads few of them, one on the other column all: in a part, columns count by what it spans."""
+    rng = np.random.default_rng(3)
+    table = catalog.create_table("db.times", LONGS, properties={"read.split.open-file-cost": "1000"})
+    table.append(longs(a=np.arange(64_000), b=rng.integers(0, 64_000, 64_000)))
+    options = {"target-file-size-bytes": sum(file.file_size_in_bytes for file in data_files(table)) // 64}
+    rewrite_data_files(table, "a, b", options=options)
+    before = {file.file_path for file in data_files(table)}
+    for part in np.array_split(np.arange(64_000, 67_200), 6):
+        table.append(longs(a=part, b=rng.integers(0, 64_000, len(part))))
+    (group,) = plan_rewrite(table, "a, b", options=options).groups
+    assert 40 <= group.extents["a"] <= 60
+    assert group.extents["b"] >= 990
+    rewrite_data_files(table, "a, b", options=options)
+    new = [file for file in data_files(table) if file.file_path not in before]
+    assert len(new) >= 3
+    assert all(_span(file, 1) > 3_000 and _span(file, 2) < 25_600 for file in new)

@@ -1,6 +1,7 @@
 package io.icebergzorder.core;
 
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The request for a layout: number of files, cuts, curve, weights.
@@ -23,6 +24,20 @@ public record LayoutRequest(
     double[] weights) {
   public LayoutRequest {
     leadingOrders = List.copyOf(leadingOrders);
+  }
+
+  /**
+   * The same request for rows of a part of a partition. Filters that miss the part do not read it, so a column's weight is multiplied by the
+   * share of the partition that the part spans in it.
+   *
+   * @param extents these shares in the columns after the leading ones, in thousandths; empty if the rows are not a part
+   */
+  public LayoutRequest spanning(int[] extents) {
+    if (extents.length == 0) {
+      return this;
+    }
+    double[] counts = IntStream.range(0, extents.length).mapToDouble(i -> (weights.length == 0 ? 1 : weights[i]) * extents[i] / 1000).toArray();
+    return new LayoutRequest(files, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, counts);
   }
 
   /** The same request for another number of files. */

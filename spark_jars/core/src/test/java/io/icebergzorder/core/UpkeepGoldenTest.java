@@ -45,6 +45,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
     assertEquals(expected.get("is_within").booleanValue(), choice.isWithin(), name);
     assertEquals(expected.get("uses_smaller_target").booleanValue(), choice.usesSmallerTarget(), name);
+    assertArrayEquals(MAPPER.convertValue(expected.get("extents"), int[].class), choice.extents(), name);
   }
 
   static UpkeepRequest request(JsonNode golden) {

@@ -28,9 +28,17 @@ public final class Gain {
    * @param isWithin whether filters cost at most the limits today, so that nothing is rewritten for gain
    * @param usesSmallerTarget whether {@code files} are written to 1.5 times as many files as usual
    * @param willBeWithin whether filters cost at most the limits after a rewrite of {@code files}
+   * @param extents by column, the share of the partition that {@code files} span, in thousandths; empty for all files, and for none
    */
   public record Choice(
-      int[] files, double today, double expected, double attainable, boolean isWithin, boolean usesSmallerTarget, boolean willBeWithin) {}
+      int[] files,
+      double today,
+      double expected,
+      double attainable,
+      boolean isWithin,
+      boolean usesSmallerTarget,
+      boolean willBeWithin,
+      int[] extents) {}
 
   /** A set of files by places, and the cost of all files after its rewrite. */
   private record Found(int[] files, double[] costs) {}
@@ -111,7 +119,8 @@ public final class Gain {
         partition.mean(everything.costs()),
         isWithin,
         usesSmallerTarget,
-        partition.isWithin(found.costs, everything.costs()));
+        partition.isWithin(found.costs, everything.costs()),
+        partition.extents(found.files));
   }
 
   private static int[] places(boolean[] flags) {

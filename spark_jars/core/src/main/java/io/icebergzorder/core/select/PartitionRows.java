@@ -18,6 +18,7 @@ import io.icebergzorder.core.workload.KeyRange;
 import io.icebergzorder.core.workload.PositionBoxes;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
@@ -32,6 +33,9 @@ final class PartitionRows {
   private static final double AS_MUCH = 1 + 1e-9;
 
   private static final long MOST_LOOKED_AT = 100_000_000;
+
+  /** A whole partition, in thousandths of it. */
+  private static final int WHOLE = 1000;
 
   private final BoundedFiles files;
   private final UpkeepRequest request;
@@ -93,6 +97,19 @@ final class PartitionRows {
         return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.apply(edge.bytes()));
       }
       return edge.state() == KeyColumn.VALUE ? 0 : values.size();
+    }
+
+    /** The share of the values that lies between the bounds of some files, in thousandths, rounded up. */
+    int extent(int[] of) {
+      int valued = below[below.length - 1];
+      int[] withValues = Arrays.stream(of).filter(file -> today.high[file] >= 0).toArray();
+      if (valued == 0 || withValues.length == 0) {
+        return WHOLE;
+      }
+      int low = Arrays.stream(withValues).map(file -> today.low[file]).min().orElseThrow();
+      int high = Arrays.stream(withValues).map(file -> today.high[file]).max().orElseThrow();
+      int inside = below[high + 1] - below[low];
+      return Math.max(1, (WHOLE * inside + valued - 1) / valued);
     }
 
     /** The extents of so many new files, given the rows and the file of each. */
@@ -265,6 +282,18 @@ final class PartitionRows {
     return costs;
   }
 
+  /**
+   * For each column, the share of the rows' values that lies between the bounds of some files, in thousandths from 1 to 1,000, and 1,000 in
+   * columns that do not count. Empty for all files and for none, which are no part of the partition.
+   */
+  int[] extents(int[] of) {
+    if (of.length == 0 || of.length == files.count()) {
+      return new int[0];
+    }
+    Iterator<Column> counting = columns.iterator();
+    return Arrays.stream(request.weights()).mapToInt(weight -> weight > 0 ? counting.next().extent(of) : WHOLE).toArray();
+  }
+
   /** Predicts a rewrite of some files, whose places ascend. */
   Rewritten rewritten(int[] of, boolean forGain) {
     boolean[] isMine = new boolean[files.count()];
@@ -276,7 +305,7 @@ final class PartitionRows {
     long size = bytes(of);
     int count = request.expectedFiles().applyAsInt(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
     int coarse = LaidOutSample.coarse(count, rows.length);
-    int[] file = newFiles(rows, coarse);
+    int[] file = newFiles(rows, coarse, extents(of));
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
     Arrays.stream(file).forEach(each -> counts[each]++);
     double smaller = ScanCost.root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
@@ -336,11 +365,12 @@ final class PartitionRows {
   }
 
   /** The new file of each row of a rewrite: a layout is fitted to every second one. */
-  private int[] newFiles(int[] rows, int count) {
+  private int[] newFiles(int[] rows, int count, int[] extents) {
     if (count == 1) {
       return new int[rows.length];
     }
-    LayoutRequest wish = request.layout().of(count);
+    int leading = Math.min(extents.length, request.layout().leadingOrders().size());
+    LayoutRequest wish = request.layout().of(count).spanning(Arrays.copyOfRange(extents, leading, extents.length));
     List<ClusteringColumn> names = files.columns().stream().map(ColumnBounds::column).toList();
     Sample mine = sample.take(rows);
     Sample half = sample.take(IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray());

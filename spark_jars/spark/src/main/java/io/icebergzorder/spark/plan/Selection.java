@@ -65,7 +65,7 @@ public final class Selection {
    * @param reasons why they are rewritten together, or left
    * @param savedBytesPerByte of chosen files, what a filter is expected to cost less for each byte of them; 0 if it is not known
    * @param usesSmallerTarget whether they are written to half as many files again as usual
-   * @param extents by column, the share of the partition that they span, in thousandths; empty if they were not cut
+   * @param extents by column, the share of the partition that they span, in thousandths; empty if they are not a part
    */
   private record Files(
       List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
@@ -309,7 +309,7 @@ public final class Selection {
     leave(only(files, file -> !taken.contains(file)), costs(whyNot, choice, isByQueries));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
-    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), Map.of()));
+    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
@@ -366,18 +366,22 @@ public final class Selection {
     Set<FileScanTask> among = new HashSet<>(group.tasks);
     int[] chosen = IntStream.range(0, partition.size()).filter(place -> among.contains(partition.get(place))).toArray();
     UpkeepRequest upkeep = upkeep(partition);
-    List<String> columns = spec.order().named().stream().map(ClusteringColumn::name).toList();
     List<Files> parts = new ArrayList<>();
     List<GroupCuts.Group> groups =
         GroupCuts.cut(described(partition), chosen, rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (GroupCuts.Group each : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
-      Map<String, Integer> extents = new LinkedHashMap<>();
-      IntStream.range(0, columns.size()).forEach(i -> extents.put(columns.get(i), each.extents()[i]));
-      parts.add(group.cut(Arrays.stream(each.files()).mapToObj(partition::get).toList(), new Reason(Reason.SPLIT_GROUP, above), extents));
+      List<FileScanTask> files = Arrays.stream(each.files()).mapToObj(partition::get).toList();
+      parts.add(group.cut(files, new Reason(Reason.SPLIT_GROUP, above), byName(each.extents())));
     }
     return parts;
+  }
+
+  private Map<String, Integer> byName(int[] extents) {
+    Map<String, Integer> found = new LinkedHashMap<>();
+    IntStream.range(0, extents.length).forEach(i -> found.put(spec.order().named().get(i).name(), extents[i]));
+    return found;
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */

@@ -68,19 +68,16 @@ public record ResolvedSortOrder(
   }
 
   /**
-   * The request for a layout of {@code files} files. A column counts by the share of the partition that their group spans: filters that miss
-   * the group do not read it.
+   * The request for a layout of {@code files} files.
    *
-   * @param extents that share by column, in thousandths; empty if the group was not cut
+   * @param extents by column, the share of the partition that their group spans, in thousandths; empty if the group is not a part of it
    */
   public LayoutRequest layoutRequest(ZOrderOptions options, int files, Map<String, Integer> extents) {
-    double[] counts =
-        extents.isEmpty()
-            ? weights
-            : IntStream.range(0, columns.size())
-                .mapToDouble(i -> weight(prefix.size() + i) * extents.getOrDefault(columns.get(i).name(), 1000))
-                .toArray();
-    return new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), counts);
+    LayoutRequest request =
+        new LayoutRequest(files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
+    return extents.isEmpty()
+        ? request
+        : request.spanning(columns.stream().mapToInt(column -> extents.getOrDefault(column.name(), 1000)).toArray());
   }
 
   public String names(String separator) {
