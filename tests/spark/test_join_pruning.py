@@ -459,17 +459,30 @@ def test_a_large_table_that_comes_first_does_not_take_the_keys_of_partitions(sta
         star.sql("DROP TABLE lake.db.parted PURGE")
 
 
-def test_partitions_of_tables_of_other_formats_keep_their_keys(star: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{first} d JOIN {files} f ON d.i = f.p WHERE f.r < 90",
+        "{first} d JOIN {files} f ON d.i = CAST(f.text AS INT) WHERE f.r < 90",
+        "{first} d JOIN (SELECT r, coalesce(p, CAST(text AS INT)) AS k FROM {files}) f ON d.i = f.k WHERE f.r < 90",
+        "{first} d JOIN (SELECT 7 AS k, r FROM lake.db.dim UNION ALL SELECT p, r FROM {files}) f ON d.i = f.k WHERE f.r < 90",
+        "{first} d WHERE d.i IN (SELECT p FROM {files} WHERE r < 90)",
+        "{first} d WHERE d.i IN (SELECT k FROM (SELECT CAST(text AS INT) AS k, r FROM {files}) WHERE r < 90)",
+        "{first} d WHERE EXISTS (SELECT 1 FROM (SELECT p AS k, r FROM {files}) f WHERE f.r < 90 AND f.k = d.i)",
+    ],
+)
+def test_partitions_of_tables_of_other_formats_keep_their_keys(star: SparkSession, query: str) -> None:
     star.sql(
-        "CREATE TABLE spark_catalog.default.parted_files USING parquet PARTITIONED BY (P)"
-        " AS SELECT i, r, CAST(i DIV 800 AS INT) AS P FROM lake.db.fact"
+        "CREATE TABLE spark_catalog.default.parted_files USING parquet PARTITIONED BY (P, text)"
+        " AS SELECT i, r, CAST(i DIV 800 AS INT) AS P, CAST(i DIV 800 AS STRING) AS text FROM lake.db.fact"
     )
     try:
         first = "(SELECT i FROM lake.db.fact WHERE r < 50 ORDER BY i LIMIT 1)"
-        query = f"SELECT count(*) FROM {first} d JOIN spark_catalog.default.parted_files f ON d.i = f.p WHERE f.r < 90"
-        with settings(star, {SETTING: "auto"}):
-            plan = star.sql(query)._jdf.queryExecution().executedPlan().toString()
-        assert re.search(r"PartitionFilters: \[[^\]]*dynamicpruning", plan), plan
+        text = "SELECT count(*) FROM " + query.format(first=first, files="spark_catalog.default.parted_files")
+        for setting in ("off", "auto"):
+            with settings(star, {SETTING: setting}):
+                plan = star.sql(text)._jdf.queryExecution().executedPlan().toString()
+            assert re.search(r"PartitionFilters: \[[^\]]*dynamicpruning", plan), (setting, plan)
     finally:
         star.sql("DROP TABLE spark_catalog.default.parted_files")
 

@@ -1,13 +1,17 @@
 package io.icebergzorder.spark.joins;
 
 import io.icebergzorder.spark.internals.SparkInternals;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -16,7 +20,9 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
+import org.apache.spark.sql.catalyst.expressions.ListQuery;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 
 /**
  * How a plan compares its columns: as they are, or in an expression, such as a cast to the type of the other side.
@@ -27,6 +33,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  */
 final class ComparedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();
+  // Of each part of a union, by its output.
+  private final Map<ExprId, List<Attribute>> ofUnions = new HashMap<>();
   private final Set<ExprId> plain = new HashSet<>();
   private final Set<String> plainNames = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
   private final Map<ExprId, Attribute> inExpressions = new HashMap<>();
@@ -35,12 +43,11 @@ final class ComparedColumns {
   /** {@code partitionColumns} are those of all tables of the plan. */
   ComparedColumns(LogicalPlan plan, Set<ExprId> partitionColumns) {
     List<List<Expression>> compared = new ArrayList<>();
+    addSources(plan);
     plan.transformAllExpressions(
         SparkInternals.visitor(
             each -> {
-              if (each instanceof Alias alias) {
-                aliases.put(alias.exprId(), alias.child());
-              } else if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
+              if (each instanceof EqualTo || each instanceof EqualNullSafe || each instanceof InSubquery) {
                 List<Expression> sides = SparkInternals.children(each);
                 if (sides.stream().noneMatch(Expression::foldable)) {
                   compared.add(sides);
@@ -49,19 +56,54 @@ final class ComparedColumns {
             }));
     for (List<Expression> sides : compared) {
       sides.forEach(each -> trace(each, true));
-      for (Expression side : sides) {
-        if (origins(side).anyMatch(partitionColumns::contains)) {
-          sides.stream().filter(each -> each != side).flatMap(this::origins).forEach(withPartitions::add);
+      List<Set<ExprId>> origins = sides.stream().map(this::origins).toList();
+      for (Set<ExprId> side : origins) {
+        if (!Collections.disjoint(side, partitionColumns)) {
+          origins.stream().filter(each -> each != side).forEach(withPartitions::addAll);
         }
       }
     }
   }
 
-  /** The column of an expression, and those that it is an alias of. */
-  private Stream<ExprId> origins(Expression expression) {
-    return expression instanceof Attribute column
-        ? Stream.concat(Stream.of(column.exprId()), Stream.ofNullable(aliases.get(column.exprId())).flatMap(this::origins))
-        : Stream.empty();
+  /** Finds what the columns of a plan and of its subqueries are made of. */
+  private void addSources(LogicalPlan plan) {
+    plan.transformExpressions(
+        SparkInternals.visitor(
+            each -> {
+              if (each instanceof Alias alias) {
+                aliases.put(alias.exprId(), alias.child());
+              }
+            }));
+    List<LogicalPlan> below = SparkInternals.children(plan);
+    if (plan instanceof Union) {
+      List<Attribute> named = SparkInternals.output(plan);
+      for (LogicalPlan part : below) {
+        List<Attribute> columns = SparkInternals.output(part);
+        IntStream.range(0, columns.size())
+            .forEach(i -> ofUnions.computeIfAbsent(named.get(i).exprId(), id -> new ArrayList<>()).add(columns.get(i)));
+      }
+    }
+    below.forEach(this::addSources);
+    SparkInternals.subqueries(plan).forEach(this::addSources);
+  }
+
+  /** The columns in an expression, and those that they are made of, through casts, aliases, unions and IN subqueries. */
+  private Set<ExprId> origins(Expression expression) {
+    Set<ExprId> found = new HashSet<>();
+    Deque<Expression> open = new ArrayDeque<>(List.of(expression));
+    while (!open.isEmpty()) {
+      Expression each = open.pop();
+      if (!(each instanceof Attribute column)) {
+        open.addAll(SparkInternals.children(each));
+        if (each instanceof ListQuery query) {
+          open.addAll(SparkInternals.output(query.plan()));
+        }
+      } else if (found.add(column.exprId())) {
+        Stream.ofNullable(aliases.get(column.exprId())).forEach(open::add);
+        open.addAll(ofUnions.getOrDefault(column.exprId(), List.of()));
+      }
+    }
+    return found;
   }
 
   /** The names, in any case, of columns that may be keys of a relation. By name, because a union's columns are those of its first part. */
