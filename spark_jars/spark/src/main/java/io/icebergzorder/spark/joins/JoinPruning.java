@@ -3,16 +3,20 @@ package io.icebergzorder.spark.joins;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
@@ -106,23 +110,25 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     Set<ExprId> found = new HashSet<>();
     for (LogicalPlan source : sources) {
       Set<String> names = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
-      partitionColumns(source).filter(Objects::nonNull).forEach(names::add);
+      partitionColumns(source).forEach(names::add);
       SparkInternals.output(source).stream().filter(each -> names.contains(each.name())).forEach(each -> found.add(each.exprId()));
     }
     return found;
   }
 
-  /** The names of the columns that a table, of Iceberg or another format, is partitioned by. */
+  /** The names of the columns that a table, of Iceberg or another format, is partitioned by, or by a field in them. */
   private static Stream<String> partitionColumns(LogicalPlan source) {
     if (JoinedTables.isTable(source)) {
       Table table = JoinedTables.table(source);
-      return table.specs().values().stream()
-          .flatMap(spec -> spec.fields().stream())
-          .map(field -> table.schema().findColumnName(field.sourceId()));
+      Set<Integer> sources =
+          table.specs().values().stream().flatMap(spec -> spec.fields().stream()).map(PartitionField::sourceId).collect(Collectors.toSet());
+      return table.schema().columns().stream()
+          .filter(column -> !Collections.disjoint(TypeUtil.indexById(Types.StructType.of(column)).keySet(), sources))
+          .map(Types.NestedField::name);
     } else if (source instanceof DataSourceV2Relation relation) {
       return Arrays.stream(relation.table().partitioning())
           .flatMap(each -> Arrays.stream(each.references()))
-          .map(each -> String.join(".", each.fieldNames()));
+          .map(each -> each.fieldNames()[0]);
     } else if (source instanceof HiveTableRelation hive) {
       return Arrays.stream(hive.tableMeta().partitionSchema().fieldNames());
     }
