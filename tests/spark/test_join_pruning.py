@@ -477,9 +477,6 @@ def test_a_large_table_that_comes_first_does_not_take_the_keys_of_partitions(sta
         "{first} d JOIN {files} f ON d.i = CAST(f.text AS INT) WHERE f.r < 90",
         "{first} d JOIN (SELECT r, coalesce(p, CAST(text AS INT)) AS k FROM {files}) f ON d.i = f.k WHERE f.r < 90",
         "{first} d JOIN (SELECT 7 AS k, r FROM lake.db.dim UNION ALL SELECT p, r FROM {files}) f ON d.i = f.k WHERE f.r < 90",
-        "{first} d WHERE d.i IN (SELECT p FROM {files} WHERE r < 90)",
-        "{first} d WHERE d.i IN (SELECT k FROM (SELECT CAST(text AS INT) AS k, r FROM {files}) WHERE r < 90)",
-        "{first} d WHERE EXISTS (SELECT 1 FROM (SELECT p AS k, r FROM {files}) f WHERE f.r < 90 AND f.k = d.i)",
     ],
 )
 def test_partitions_of_tables_of_other_formats_keep_their_keys(star: SparkSession, query: str) -> None:

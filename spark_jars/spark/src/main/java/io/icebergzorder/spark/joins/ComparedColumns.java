@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
-import org.apache.spark.sql.catalyst.expressions.ListQuery;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 
@@ -65,7 +64,7 @@ final class ComparedColumns {
     }
   }
 
-  /** Finds what the columns of a plan and of its subqueries are made of. */
+  /** Finds what the columns of a plan are made of. */
   private void addSources(LogicalPlan plan) {
     plan.transformExpressions(
         SparkInternals.visitor(
@@ -84,10 +83,9 @@ final class ComparedColumns {
       }
     }
     below.forEach(this::addSources);
-    SparkInternals.subqueries(plan).forEach(this::addSources);
   }
 
-  /** The columns in an expression, and those that they are made of, through casts, aliases, unions and IN subqueries. */
+  /** The columns in an expression, and those that they are made of, through casts, aliases and unions. */
   private Set<ExprId> origins(Expression expression) {
     Set<ExprId> found = new HashSet<>();
     Deque<Expression> open = new ArrayDeque<>(List.of(expression));
@@ -95,9 +93,6 @@ final class ComparedColumns {
       Expression each = open.pop();
       if (!(each instanceof Attribute column)) {
         open.addAll(SparkInternals.children(each));
-        if (each instanceof ListQuery query) {
-          open.addAll(SparkInternals.output(query.plan()));
-        }
       } else if (found.add(column.exprId())) {
         Stream.ofNullable(aliases.get(column.exprId())).forEach(open::add);
         open.addAll(ofUnions.getOrDefault(column.exprId(), List.of()));
