@@ -26,18 +26,14 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.util.PartitionMap;
 
 /**
  * Measures the reads of filters {@code column = value}, and of a workload's queries, on a plan's file groups. A single group is measured
@@ -49,7 +45,6 @@ public final class ScanFractions {
   private final KeptBounds kept;
   private final int[] keyLengths;
   private final ConditionReads queries;
-  private final Map<String, Integer> partitions = new TreeMap<>(FileScope.BY_BYTES);
   private final FileBounds today;
   private List<MeasuredFiles> left = List.of();
   private BytesRead readOfLeft;
@@ -64,22 +59,14 @@ public final class ScanFractions {
     }
   }
 
-  /** Reads manifests: metrics of all files that were listed would take much memory, their keys take less. */
+  /** Reads manifests, if the plan was not made from the bounds of files. */
   ScanFractions(TablePlan plan, KeptBounds kept, int[] keyLengths, ConditionReads queries) {
     this.plan = plan;
     this.order = plan.order();
     this.kept = kept;
     this.keyLengths = keyLengths;
     this.queries = queries;
-    PartitionMap<Integer> numbers = PartitionMap.create(plan.target().table().specs());
-    Consumer<Consumer<DataFile>> forEach =
-        visitor ->
-            plan.forEachFileWithBounds(
-                file -> {
-                  partitions.put(file.location(), numbers.computeIfAbsent(file.specId(), file.partition(), numbers::size));
-                  visitor.accept(file);
-                });
-    this.today = new FileBounds(order.named(), plan.target().table().schema(), forEach);
+    this.today = plan.knownBounds();
   }
 
   /** Measures groups by their samples, in their order. Manifests are read for the queries of a workload. */
@@ -94,10 +81,12 @@ public final class ScanFractions {
   /** The made-up rows of each group's partition outside of it, without files. Groups that are all of theirs, or of several, have none. */
   private Map<FileGroup, MeasuredFiles> valuesOutside(List<FileGroup> groups) {
     Map<Integer, List<String>> locations = new HashMap<>();
-    partitions.forEach((location, number) -> locations.computeIfAbsent(number, key -> new ArrayList<>()).add(location));
+    for (String location : today.locations().stream().sorted(FileScope.BY_BYTES).toList()) {
+      locations.computeIfAbsent(today.partition(location).orElseThrow(), number -> new ArrayList<>()).add(location);
+    }
     Map<FileGroup, Integer> parts = new LinkedHashMap<>();
     for (FileGroup group : groups) {
-      Set<Integer> found = group.locations().stream().map(partitions::get).filter(Objects::nonNull).collect(Collectors.toSet());
+      Set<Integer> found = group.locations().stream().map(today::partition).flatMap(Optional::stream).collect(Collectors.toSet());
       if (found.size() == 1 && locations.get(found.iterator().next()).size() > group.files().size()) {
         parts.put(group, found.iterator().next());
       }
@@ -181,7 +170,7 @@ public final class ScanFractions {
 
   /** New files, to be measured. */
   public BoundedFiles written(Collection<DataFile> files) {
-    return cut(new FileBounds(order.named(), plan.target().table().schema(), files::forEach).all());
+    return cut(new FileBounds(order.named(), plan.target().table(), files::forEach).all());
   }
 
   /** Cuts bounds as the keys of samples are, which would else look smaller than the lower bound of their own file. */

@@ -28,7 +28,6 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.util.PartitionMap;
 
 /** Reports how well a table is clustered, from its metadata alone. */
 public final class TableReport {
@@ -117,13 +116,7 @@ public final class TableReport {
 
   private BoundedFiles files(List<FileScanTask> tasks) {
     FileBounds bounds =
-        new FileBounds(request.order().named(), table.schema(), visitor -> tasks.forEach(task -> visitor.accept(task.file())));
-    BoundedFiles files = bounds.of(tasks.stream().map(task -> task.file().location()).toList());
-    PartitionMap<Integer> numbers = PartitionMap.create(table.specs());
-    int[] partitions =
-        tasks.stream()
-            .mapToInt(task -> numbers.computeIfAbsent(task.file().specId(), task.file().partition(), numbers::size))
-            .toArray();
-    return new BoundedFiles(partitions, files.rows(), files.sizes(), files.columns());
+        new FileBounds(request.order().named(), table, visitor -> tasks.forEach(task -> visitor.accept(task.file())));
+    return bounds.of(tasks.stream().map(task -> task.file().location()).toList());
   }
 }

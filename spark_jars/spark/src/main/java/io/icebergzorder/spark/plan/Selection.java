@@ -24,15 +24,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -133,7 +132,8 @@ public final class Selection {
         selection.target,
         selection.groups(chosen),
         selection.left.stream().map(each -> LeftGroup.of(selection.table, each.tasks, each.reasons)).toList(),
-        whyNothing);
+        whyNothing,
+        Optional.ofNullable(selection.bounds));
   }
 
   /** Data files by partition of the table's current spec; those of others, whose rows may go to any, are together. */
@@ -312,14 +312,10 @@ public final class Selection {
     return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
   }
 
-  /** Files as their manifest entries describe them. Bounds are read if they are looked at, for metrics of many files are large. */
+  /** Files as their manifest entries describe them. Bounds are read if they are looked at. */
   private BoundedFiles described(List<FileScanTask> files) {
     if (bounds == null) {
-      List<ClusteringColumn> columns = spec.order().named();
-      List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
-      Consumer<Consumer<DataFile>> forEach =
-          visitor -> spec.scope().forEachWithBounds(table, start.snapshotId(), names, task -> visitor.accept(task.file()));
-      bounds = new FileBounds(columns, table.schema(), forEach);
+      bounds = spec.bounds(start.snapshotId());
     }
     return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
@@ -147,7 +148,7 @@ public record StoredPlan(
     long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
     if (fileGroups.isEmpty()) {
       TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
-      return new TablePlan(spec, start, null, size, List.of(), left, message);
+      return new TablePlan(spec, start, null, size, List.of(), left, message, Optional.empty());
     }
     List<FileScanTask> listed = listed(spec, head);
     if (where != null && !hasAll(listed)) {
@@ -176,7 +177,7 @@ public record StoredPlan(
     }
     RewriteHistory history = new RewriteHistory(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
-    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message);
+    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message, Optional.empty());
   }
 
   /** The files that are left, including files missing from the plan: if groups were removed from it, a later rewrite must find their files. */

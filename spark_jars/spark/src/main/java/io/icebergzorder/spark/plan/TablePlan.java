@@ -4,6 +4,7 @@ import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.select.UnchangedSince;
+import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.PartitionColumn;
@@ -34,6 +35,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param groups the chosen file groups, in the order of their rewrite
  * @param left the files that are left
  * @param whyNothing why there is no file group, and which option would force one; null if there is one
+ * @param bounds of the data files that the filter selects, if the plan has been made from them
  */
 public record TablePlan(
     ResolvedSpec resolved,
@@ -43,7 +45,8 @@ public record TablePlan(
     ResolvedSortOrder order,
     List<FileGroup> groups,
     List<LeftGroup> left,
-    String whyNothing) {
+    String whyNothing,
+    Optional<FileBounds> bounds) {
   /** Takes what was planned. Where rows may change their partition, they are cut and sorted by that before all else. */
   TablePlan(
       ResolvedSpec resolved,
@@ -52,8 +55,9 @@ public record TablePlan(
       TargetSize targetSize,
       List<FileGroup> groups,
       List<LeftGroup> left,
-      String whyNothing) {
-    this(resolved, start, history, targetSize, order(resolved, groups), groups, left, whyNothing);
+      String whyNothing,
+      Optional<FileBounds> bounds) {
+    this(resolved, start, history, targetSize, order(resolved, groups), groups, left, whyNothing, bounds);
   }
 
   private static ResolvedSortOrder order(ResolvedSpec resolved, List<FileGroup> groups) {
@@ -140,12 +144,12 @@ public record TablePlan(
     return history.dataFiles().orElse(listed + left.stream().mapToInt(LeftGroup::dataFilesCount).sum());
   }
 
-  /** Visits the data files that the filter selects with the bounds of the columns that rows are ordered by. */
-  public void forEachFileWithBounds(Consumer<DataFile> visitor) {
-    forEachFileWithBounds(order.named().stream().map(column -> String.join(".", column.parts())).toList(), visitor);
+  /** The bounds of the columns that rows are ordered by, of the data files that the filter selects; reads manifests if they are not known. */
+  public FileBounds knownBounds() {
+    return bounds.orElseGet(() -> resolved.bounds(start.snapshotId()));
   }
 
-  /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
+  /** Visits the data files that the filter selects with the bounds of some columns, which are named as in the schema. */
   public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
     resolved.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, task -> visitor.accept(task.file()));
   }

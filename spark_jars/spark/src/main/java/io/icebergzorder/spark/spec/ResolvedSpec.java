@@ -2,6 +2,7 @@ package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.select.RequestKey;
+import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
@@ -9,6 +10,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Consumer;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionSpec;
@@ -74,6 +77,14 @@ public record ResolvedSpec(
               .formatted(branch, target.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
     }
     return branch;
+  }
+
+  /** The data files of a snapshot that the filter selects, with the bounds of the columns that rows are ordered by. Reads manifests. */
+  public FileBounds bounds(long snapshotId) {
+    List<String> names = order.named().stream().map(column -> String.join(".", column.parts())).toList();
+    Consumer<Consumer<DataFile>> forEach =
+        visitor -> scope.forEachWithBounds(target.table(), snapshotId, names, task -> visitor.accept(task.file()));
+    return new FileBounds(order.named(), target.table(), forEach);
   }
 
   /** Whether all files are rewritten, regardless of the gain. */
