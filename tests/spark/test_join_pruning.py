@@ -454,6 +454,10 @@ def test_metadata_tables_streams_limits_and_counts(star: SparkSession, tmp_path:
         " JOIN lake.db.parted f ON abs(d.i) = f.p",
         "(SELECT i FROM (SELECT min(i) AS i FROM lake.db.dim UNION ALL SELECT i FROM lake.db.fact WHERE r < 50)"
         " ORDER BY i LIMIT 1) d JOIN lake.db.parted f ON d.i = f.p",
+        "(SELECT i FROM lake.db.fact WHERE r < 50 ORDER BY i LIMIT 1) d, LATERAL (SELECT r FROM lake.db.parted t"
+        " WHERE t.p = d.i AND t.r < 95) f",
+        "(SELECT i FROM lake.db.fact WHERE r < 50 ORDER BY i LIMIT 1) d, LATERAL (SELECT r FROM"
+        " (SELECT r, p AS k FROM lake.db.parted) t WHERE t.k = d.i AND t.r < 95) f",
     ],
 )
 def test_a_large_table_that_comes_first_does_not_take_the_keys_of_partitions(star: SparkSession, query: str) -> None:

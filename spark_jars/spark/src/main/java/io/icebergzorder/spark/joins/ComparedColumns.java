@@ -64,7 +64,7 @@ final class ComparedColumns {
     }
   }
 
-  /** Finds what the columns of a plan are made of. */
+  /** Finds what the columns of a plan and of its subqueries are made of. */
   private void addSources(LogicalPlan plan) {
     plan.transformExpressions(
         SparkInternals.visitor(
@@ -83,6 +83,7 @@ final class ComparedColumns {
       }
     }
     below.forEach(this::addSources);
+    SparkInternals.subqueries(plan).forEach(this::addSources);
   }
 
   /** The columns in an expression, and those that they are made of, through casts, aliases and unions. */

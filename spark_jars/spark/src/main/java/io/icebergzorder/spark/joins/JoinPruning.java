@@ -31,6 +31,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
@@ -125,6 +126,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       return table.schema().columns().stream()
           .filter(column -> !Collections.disjoint(TypeUtil.indexById(Types.StructType.of(column)).keySet(), sources))
           .map(Types.NestedField::name);
+    } else if (source instanceof DataSourceV2ScanRelation ofSubquery) {
+      return partitionColumns((LogicalPlan) ofSubquery.relation());
     } else if (source instanceof DataSourceV2Relation relation) {
       return Arrays.stream(relation.table().partitioning())
           .flatMap(each -> Arrays.stream(each.references()))
