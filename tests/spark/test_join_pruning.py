@@ -595,6 +595,23 @@ def test_subqueries_of_recursive_queries_are_left_alone(star: SparkSession) -> N
         assert check(star, f"{query} SELECT * FROM loop").count() == 6
 
 
+@pytest.mark.skipif(SPARK < (4, 1), reason="Spark has recursive queries from 4.1")
+@pytest.mark.parametrize("form", ["n IN ({})", "EXISTS ({} AND t.i = loop.n)", "LATERAL ({} AND t.i = loop.n)"])
+def test_recursive_queries_that_are_planned_before_they_run_are_left_alone(star: SparkSession, form: str) -> None:
+    """Then no execution tells which query a subquery is of."""
+    found = form.format("SELECT t.i FROM lake.db.fact t JOIN lake.db.dim d ON t.i = d.i WHERE d.g = 3")
+    among, condition = (f", {found} f", "") if "LATERAL" in form else ("", f" AND {found}")
+    step = f"SELECT n, step + 1 FROM loop{among} WHERE step < 5{condition}"
+    rows = star.sql(f"WITH RECURSIVE loop(n, step) AS (SELECT 2400, 0 UNION ALL {step}) SELECT * FROM loop")
+    assert rows._jdf.queryExecution().optimizedPlan() is not None
+    assert len(rows.collect()) == 6
+    cached = star.sql(f"WITH RECURSIVE loop(n, step) AS (SELECT 2400, 0 UNION ALL {step}) SELECT * FROM loop").cache()
+    try:
+        assert len(cached.collect()) == 6
+    finally:
+        cached.unpersist()
+
+
 def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None:
     query = check(
         star,

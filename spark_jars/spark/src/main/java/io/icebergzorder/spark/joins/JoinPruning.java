@@ -96,14 +96,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
         && SparkInternals.execution(session).map(QueryExecution::logical).stream().noneMatch(SupportsSubquery.class::isInstance);
   }
 
-  /** Whether a plan is recursive, or that of the query around it. Spark runs the recursive part as a new query, in which keys do not resolve. */
-  private boolean isOfRecursiveQuery(LogicalPlan plan) {
-    return Stream.concat(Stream.of(plan), SparkInternals.execution(session).map(QueryExecution::analyzed).stream())
-        .anyMatch(JoinPruning::isRecursive);
-  }
-
   private static boolean isRecursive(LogicalPlan plan) {
-    return plan.nodeName().equals("UnionLoopRef")
+    return JoinedTables.isOfRecursion(plan)
         || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(JoinPruning::isRecursive);
   }
 
@@ -160,7 +154,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       }
       if (compared == null) {
         compared = new ComparedColumns(root, partitionColumns(joined.sources()));
-        isRecursive = isOfRecursiveQuery(root);
+        // Spark optimizes a subquery apart from the recursive query around it.
+        isRecursive = SparkInternals.execution(session).map(QueryExecution::analyzed).stream().anyMatch(JoinPruning::isRecursive);
       }
       return !isRecursive && joined.takers().contains(plan);
     }

@@ -39,6 +39,7 @@ final class JoinedTables {
   // The plan's own tables, and scans of subqueries, which Spark plans before.
   private final List<LogicalPlan> undecided = new ArrayList<>();
   private final List<Scan> finished = new ArrayList<>();
+  private boolean isRecursive;
   private final Set<LogicalPlan> takers = Collections.newSetFromMap(new IdentityHashMap<>());
 
   /** A table, or a node of the plan with tables below it; {@code copies} are tables in plans that Spark has copied into the node before. */
@@ -47,7 +48,10 @@ final class JoinedTables {
   JoinedTables(LogicalPlan plan) {
     // Spark removes parts that give no rows (a union's, of which the query asks for another) after it has asked for keys.
     root = node(PropagateEmptyRelation.apply(plan), false);
-    if (!undecided.isEmpty()) {
+    if (isRecursive) {
+      takers.clear();
+      undecided.stream().filter(each -> !isTable(each)).map(JoinedTables::scan).forEach(finished::add);
+    } else if (!undecided.isEmpty()) {
       decide();
     }
   }
@@ -66,6 +70,14 @@ final class JoinedTables {
 
   static Table table(LogicalPlan relation) {
     return ((SparkTable) ((DataSourceV2Relation) relation).table()).table();
+  }
+
+  /**
+   * Whether a node stands for what a recursive query has found so far. Spark runs the recursive part as a new query, in which keys do not
+   * resolve, so that no table of such a query takes keys.
+   */
+  static boolean isOfRecursion(LogicalPlan plan) {
+    return plan.nodeName().equals("UnionLoopRef");
   }
 
   /** The tables that take keys: the largest, as long as the plan does not grow too much. */
@@ -97,6 +109,7 @@ final class JoinedTables {
     List<LogicalPlan> children = SparkInternals.children(plan);
     if (children.isEmpty()) {
       sources.add(plan);
+      isRecursive |= isOfRecursion(plan);
     }
     if (plan instanceof DataSourceV2Relation relation && (isTable(plan) || relation.table() instanceof StandIn.Marker)) {
       (isTable(plan) ? undecided : takers).add(plan);
