@@ -20,8 +20,12 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSubquery;
+import org.apache.spark.sql.catalyst.expressions.ListQuery;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * How a plan compares its columns: as they are, or in an expression, such as a cast to the type of the other side.
@@ -37,7 +41,7 @@ final class ComparedColumns {
   private final Set<ExprId> plain = new HashSet<>();
   private final Set<String> plainNames = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
   private final Map<ExprId, Attribute> inExpressions = new HashMap<>();
-  private final Set<ExprId> withPartitions = new HashSet<>();
+  private final Set<ExprId> withheld = new HashSet<>();
 
   /** {@code partitionColumns} are those of all tables of the plan. */
   ComparedColumns(LogicalPlan plan, Set<ExprId> partitionColumns) {
@@ -56,12 +60,22 @@ final class ComparedColumns {
     for (List<Expression> sides : compared) {
       sides.forEach(each -> trace(each, true));
       List<Set<ExprId>> origins = sides.stream().map(this::origins).toList();
-      for (Set<ExprId> side : origins) {
+      for (int i = 0; i < origins.size(); i++) {
+        Set<ExprId> side = origins.get(i);
         if (!Collections.disjoint(side, partitionColumns)) {
-          origins.stream().filter(each -> each != side).forEach(withPartitions::addAll);
+          origins.stream().filter(each -> each != side).forEach(withheld::addAll);
+        }
+        if (isNested(sides.get(i))) {
+          withheld.addAll(side);
         }
       }
     }
+  }
+
+  /** Whether an expression makes a row or a list: Spark fails where it asks for the keys of such a comparison. */
+  private static boolean isNested(Expression side) {
+    return !(side instanceof ListQuery)
+        && (side.dataType() instanceof StructType || side.dataType() instanceof ArrayType || side.dataType() instanceof MapType);
   }
 
   /** Finds what the columns of a plan and of its subqueries are made of. */
@@ -110,7 +124,7 @@ final class ComparedColumns {
         .filter(each -> !plain.contains(each.exprId()) && relation.outputSet().contains(each))
         .forEach(each -> keys.remove(each.name()));
     SparkInternals.output(relation).stream()
-        .filter(each -> withPartitions.contains(each.exprId()))
+        .filter(each -> withheld.contains(each.exprId()))
         .forEach(each -> keys.remove(each.name()));
     return keys;
   }
