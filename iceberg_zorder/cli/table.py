@@ -11,7 +11,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
-from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, catalog_properties, has_tables
+from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, has_tables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.rewrite.options import name_parts
 from iceberg_zorder.rewrite.result import RewriteResult
@@ -23,16 +23,21 @@ class NamedTable:
 
     Examples
     --------
-    >>> table = NamedTable("lake.db.t", ("db", "t"), CatalogConfiguration("lake", {}, ("--uri", "http://h")))
+    >>> table = NamedTable(("db", "t"), CatalogConfiguration("lake", {}, ("--uri", "http://h")))
+    >>> table.name
+    'lake.db.t'
     >>> table.pasted("iceberg-zorder rewrite db.t --catalog lake")
     'iceberg-zorder rewrite db.t --catalog lake --uri http://h'
     """
 
-    name: str
-    """Full name, including the catalog."""
     identifier: tuple[str, ...]
     """Namespace parts and table name."""
     catalog: CatalogConfiguration
+
+    @property
+    def name(self) -> str:
+        """Full name, including the catalog."""
+        return quoted_name((self.catalog.name, *self.identifier))
 
     def pasted(self, command: str | None) -> str | None:
         """Append the catalog's flags to an iceberg-zorder command; other commands stay as they are."""
@@ -40,12 +45,8 @@ class NamedTable:
         return f"{command} {shlex.join(self.catalog.flags)}" if is_ours and self.catalog.flags else command
 
 
-def named_table(
-    table: str, act: str, catalog: str | None, uri: str | None, warehouse: str | None, output: Output
-) -> NamedTable:
-    """Resolve a table name, with or without the catalog's name in front; hide the catalog's secrets."""
-    found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    output.hide(found.properties)
+def named_table(table: str, act: str, found: CatalogConfiguration) -> NamedTable:
+    """Resolve a table name, with or without the catalog's name in front."""
     parts = tuple(name_parts(table))
     if len(parts) > 2 and parts[0] == found.name:
         if has_tables(found, parts, parts[1:]):
@@ -56,7 +57,7 @@ def named_table(
         parts = parts[1:]
     if len(parts) < 2:
         raise InvalidInputError(f"Cannot {act} {table}, because the namespace is missing: write db.{table}")
-    return NamedTable(quoted_name((found.name, *parts)), parts, found)
+    return NamedTable(parts, found)
 
 
 class Engine(Protocol):

@@ -8,7 +8,6 @@ from pyiceberg import catalog as pyiceberg_catalog
 from pyiceberg.catalog import load_catalog
 from pyiceberg.utils.config import Config
 
-from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.table import named_table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import catalog_properties
@@ -113,10 +112,10 @@ def test_a_name_that_two_tables_have_is_refused(tmp_path: Path) -> None:
         for namespace in ("db", "lake.db"):
             catalog.create_namespace(namespace)
             catalog.create_table(f"{namespace}.events", pa.schema([("a", pa.int64())]))
-        asked = ("change", "lake", where["uri"], where["warehouse"])
+        found = catalog_properties("lake", **where)
         for name in ("db.events", "lake.lake.db.events"):
-            assert named_table(name, *asked, Output("text")).identifier == tuple(name.removeprefix("lake.").split("."))
+            assert named_table(name, "change", found).identifier == tuple(name.removeprefix("lake.").split("."))
         with pytest.raises(InvalidInputError, match=r"and a table db.events: write lake.lake.db.events or db.eve"):
-            named_table("lake.db.events", *asked, Output("text"))
+            named_table("lake.db.events", "change", found)
         catalog.drop_table("lake.db.events")
-        assert named_table("lake.db.events", *asked, Output("text")).identifier == ("db", "events")
+        assert named_table("lake.db.events", "change", found).identifier == ("db", "events")

@@ -27,7 +27,7 @@ from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.passes import now, policy_tables
-from iceberg_zorder.pyiceberg.catalog import catalog_properties, open_catalog
+from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, open_catalog
 from iceberg_zorder.pyiceberg.maintain.first_policy import first_policy
 from iceberg_zorder.render.pass_text import pass_renderables
 
@@ -78,10 +78,8 @@ def run(
             time.sleep(max(0.0, began + policy.interval.total_seconds() - time.monotonic()))
 
 
-def init(to: Path | None, output: Output, catalog: str | None, uri: str | None, warehouse: str | None) -> int:
+def init(to: Path | None, configuration: CatalogConfiguration, output: Output) -> int:
     """Write a first policy for the tables of a catalog, to standard output or to a new file."""
-    configuration = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    output.hide(configuration.properties)
     if to is not None and to.exists():
         raise InvalidInputError(f"Cannot write {to}, because the file exists: name a new one")
     with failures(f"write a policy for catalog {configuration.name}", output), output.progress() as say:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from iceberg_zorder.advice.facts import WorkloadFiles
+from iceberg_zorder.cli.app import QueryOptions
 from iceberg_zorder.cli.commands.tables import check_page
 from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
@@ -23,64 +24,34 @@ from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.render.advice_text import advice_renderables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.rewrite.predicate import as_timestamp
-from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, Dimensions, check_readers
+from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, check_readers
 from iceberg_zorder.workload.read import read_workload
-from iceberg_zorder.workload.readers.files import Format
-from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.summary import summary
-from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
 
 
-@dataclass(frozen=True)
-class QueryFiles:
-    """Files of queries on a table; the fields are those of :func:`iceberg_zorder.workload.read.read_workload`."""
-
-    table: NamedTable
-    files: tuple[Path, ...]
-    dialect: str | None
-    as_of: datetime | None
-    kind: Format | None
-    readers: tuple[str, ...] = DEFAULT_READERS
-
-    def read(self, table: ScannedTable, dimensions: Dimensions) -> Workload:
-        """Return the workload of the files; reads only dimensions, which the table is joined with."""
-        return read_workload(
-            self.files,
-            table,
-            dialect=self.dialect,
-            as_of=self.as_of,
-            kind=self.kind,
-            dimensions=dimensions,
-            readers=self.readers,
-        )
-
-
-def readers_of(text: str) -> tuple[str, ...]:
-    """Parse ``--readers``; raises InvalidInputError."""
-    return check_readers([each.strip() for each in text.split(",")])
-
-
-def moment_of(text: str | None) -> datetime | None:
-    """Parse ``--as-of``; raises InvalidInputError."""
-    moment = None if text is None else as_timestamp(text, has_zone=True)
-    if text is not None and moment is None:
+def how_to_read(asked: QueryOptions) -> dict[str, Any]:
+    """Return options as arguments of :func:`iceberg_zorder.workload.read.read_workload`; raises InvalidInputError."""
+    as_of = None if asked.as_of is None else as_timestamp(asked.as_of, has_zone=True)
+    if asked.as_of is not None and as_of is None:
         raise InvalidInputError(
-            f"Cannot use --as-of {text}, because it is not a date or timestamp: write 2024-05-17 10:30:00Z"
+            f"Cannot use --as-of {asked.as_of}, because it is not a date or timestamp: write 2024-05-17 10:30:00Z"
         )
-    return moment
+    readers = check_readers([each.strip() for each in asked.readers.split(",")])
+    return {"dialect": asked.dialect, "as_of": as_of, "kind": asked.kind, "readers": readers}
 
 
-def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
+def workload(table: NamedTable, files: Sequence[Path], how: Mapping[str, Any], to: Path | None, output: Output) -> int:
     """Read the workload of a table, and show or write it."""
-    name = queries.table.name
+    name = table.name
     if to is not None and not to.parent.is_dir():
         raise InvalidInputError(f"Cannot write --to {to}, because the directory {to.parent} does not exist")
     with failures(f"read the workload of {name}", output):
-        loaded = load_table(queries.table.catalog, queries.table.identifier)
+        loaded = load_table(table.catalog, table.identifier)
         with output.progress() as say:
-            say(f"Reading {len(queries.files)} files of queries on {name}")
-            found = queries.read(*with_dimensions(loaded, queries.table.identifier))
+            say(f"Reading {len(files)} files of queries on {name}")
+            scanned, dimensions = with_dimensions(loaded, table.identifier)
+            found = read_workload(files, scanned, dimensions=dimensions, **how)
     if to is not None:
         replace_text(to, to_json(found), flag="--to")
     told = {"table": name, "written": None if to is None else str(to), **summary(found)}
@@ -94,42 +65,39 @@ def workload(queries: QueryFiles, to: Path | None, output: Output) -> int:
 
 
 def advise(
-    queries: QueryFiles,
-    options: Mapping[str, str],
-    branch: str | None,
-    days: float | None,
-    least_saving: float,
+    table: NamedTable,
+    files: Sequence[Path],
+    how: Mapping[str, Any],
+    settings: Mapping[str, Any],
     page: Path | None,
     output: Output,
 ) -> int:
-    """Show advice on a table; reads a sample of it and writes nothing to it."""
+    """Show advice on a table by the ``settings`` of :func:`iceberg_zorder.pyiceberg.advise`; writes nothing to it."""
     if page is not None:
         check_page(page)
+    days, least_saving = settings["days"], settings["least_saving"]
     if days is not None and not days > 0:
         raise InvalidInputError(f"Cannot use --days {days:g}, because it must be more than 0")
     if not 0 <= least_saving <= 1:
         raise InvalidInputError(f"Cannot use --least-saving {least_saving:g}, because it must be in [0, 1]")
-    table, as_of = queries.table, queries.as_of
     read_with = {
-        "dialect": queries.dialect,
-        "as-of": as_of.isoformat(" ") if as_of else None,
-        "readers": ",".join(queries.readers) if queries.readers != DEFAULT_READERS else None,
+        "dialect": how["dialect"],
+        "as-of": how["as_of"].isoformat(" ") if how["as_of"] else None,
+        "readers": ",".join(how["readers"]) if how["readers"] != DEFAULT_READERS else None,
     }
     with failures(f"advise on {table.name}", output):
         loaded = load_table(table.catalog, table.identifier)
         with output.progress() as say, output.work() as work:
-            say(f"Reading {len(queries.files)} files of queries on {table.name}")
-            found = queries.read(*with_dimensions(loaded, queries.table.identifier))
+            say(f"Reading {len(files)} files of queries on {table.name}")
+            scanned, dimensions = with_dimensions(loaded, table.identifier)
+            found = read_workload(files, scanned, dimensions=dimensions, **how)
             say(f"Simulating layouts of {table.name}")
             advice = advise_on(
                 loaded,
                 found,
-                options=options,
-                branch=branch,
-                days=days,
-                least_saving=least_saving,
+                **settings,
                 progress=work,
-                files=WorkloadFiles.of(queries.files, queries.kind, **read_with),
+                files=WorkloadFiles.of(files, how["kind"], **read_with),
             )
     told = replace(advice, command=table.pasted(advice.command), preparation=table.pasted(advice.preparation)).to_dict()
     if page is not None:

@@ -18,9 +18,8 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import Engine, NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.printable import printable, printable_lines
-from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_table
+from iceberg_zorder.pyiceberg.catalog import load_table
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
@@ -35,11 +34,11 @@ from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
 
-def asked_for(by: str | None, where: str | None, options: dict[str, str], branch: str | None) -> dict[str, Any]:
-    """Return a rewrite's arguments for either engine; raises InvalidInputError for an invalid sort order."""
+def asked_for(by: str | None, where: str | None = None, branch: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return arguments for either engine; raises InvalidInputError for an invalid sort order."""
     if by is not None:
         parse_sort_order(by)
-    return {"columns": None if by is None else by.strip(), "where": where, "options": options, "branch": branch}
+    return {"columns": None if by is None else by.strip(), "where": where, "branch": branch, **more}
 
 
 def read_plan(path: Path) -> RewritePlan:
@@ -49,16 +48,6 @@ def read_plan(path: Path) -> RewritePlan:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"Cannot read the plan {path}, because {error}") from error
     return RewritePlan.from_json(text)
-
-
-def table_of(
-    plan: RewritePlan, catalog: str | None, uri: str | None, warehouse: str | None, output: Output
-) -> NamedTable:
-    """Return the table of a plan, in ``catalog`` or else in the catalog that the plan names."""
-    first, *identifier = plan.table.split(".")
-    found = catalog_properties(first if catalog is None else catalog, uri=uri, warehouse=warehouse)
-    output.hide(found.properties)
-    return NamedTable(quoted_name((found.name, *identifier)), tuple(identifier), found)
 
 
 def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, conf: dict[str, str]) -> Engine:
@@ -179,9 +168,9 @@ def undo(table: NamedTable, snapshot_id: int | None, branch: str | None, output:
     return 0
 
 
-def check(engine: Engine, asked: Mapping[str, Any], most: float, output: Output) -> int:
+def check(table: NamedTable, asked: Mapping[str, Any], most: float, output: Output) -> int:
     """Show whether a table is clustered well enough; returns exit code 0 or 1."""
-    report, _ = engine.report(asked, None, output)
+    report, _ = PyIcebergEngine(table).report(asked, None, output)
     ratio, rewrite, remedy = report.cost_ratio, report.recommendation, None
     is_ok = ratio is None or ratio <= most
     if not is_ok and rewrite is not None:
