@@ -9,13 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import cast
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.settings import QueryFiles
 from iceberg_zorder.workload.dimension_keys import Dimensions
 from iceberg_zorder.workload.read import read_workload
-from iceberg_zorder.workload.readers.files import Format
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import Workload
 from iceberg_zorder.workload.workload_json import to_json
@@ -86,12 +84,11 @@ class QueryFileReader:
         at, found = self._read.get(key, (None, None))
         if at is not None and found is not None and at >= today and now - at < _FRESH:
             return found
-        kind = cast("Format | None", of.format)
         workload = read_workload(
             self._paths(of.sources),
             table,
             dialect=of.dialect,
-            kind=kind,
+            kind=of.format,
             now=today,
             dimensions=dimensions,
             readers=of.readers,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-from iceberg_zorder.maintain.policy.problems import Path, Problems
+from iceberg_zorder.maintain.policy.problems import Path, Problem, inside
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{")
 _SECRET_NAME = re.compile(
@@ -31,11 +31,10 @@ class CatalogProperties:
 
     Examples
     --------
-    >>> CatalogProperties("lake", {"type": "rest", "s3.secret-access-key": "abcd"})
-    CatalogProperties(name='lake')
+    >>> CatalogProperties({"type": "rest", "s3.secret-access-key": "abcd"})
+    CatalogProperties()
     """
 
-    name: str
     properties: Mapping[str, object] = field(default_factory=dict, repr=False)
     """PyIceberg's properties: texts or mappings; empty if PyIceberg's configuration defines the catalog."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
@@ -71,53 +70,43 @@ def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
     return frozenset({*_named_secrets(properties, "")} - {""})
 
 
-def catalog_of(
-    name: str, raw: Mapping[str, object], environment: Mapping[str, str], problems: Problems, path: Path
-) -> CatalogProperties:
-    """Read the properties of a catalog.
+def catalog_of(raw: Mapping[str, object], environment: Mapping[str, str]) -> CatalogProperties:
+    """Read the properties of a catalog; raises pydantic's ValidationError with the problems of properties.
 
     Examples
     --------
-    >>> found = catalog_of("lake", {"uri": "http://${HOST}/"}, {"HOST": "lake.example"}, Problems("p"), ("catalogs",))
+    >>> found = catalog_of({"uri": "http://${HOST}/"}, {"HOST": "lake.example"})
     >>> found.properties["uri"], found.secrets
     ('http://lake.example/', frozenset({'lake.example'}))
     """
     secrets: set[str] = set()
-    properties = _substituted(raw, environment, problems, path, secrets)
-    for value in tuple(secrets):
-        secrets.update(_passwords(value))
-    return CatalogProperties(name, properties, frozenset(secrets - {""}) | secrets_of(properties))
+    problems: list[Problem] = []
 
-
-def _substituted(
-    raw: Mapping[str, object], environment: Mapping[str, str], problems: Problems, path: Path, secrets: set[str]
-) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in raw.items():
-        inside = (*path, key)
-        if problems.has(inside):
-            continue
+    def value_of(value: object, path: Path) -> object:
         if isinstance(value, Mapping):
-            found[key] = _substituted(value, environment, problems, inside, secrets)
-        else:
-            found[key] = _value(str(value), environment, problems, inside, secrets)
-    return found
+            return {key: value_of(each, (*path, key)) for key, each in value.items()}
+        if isinstance(value, str):
+            return _VARIABLE.sub(lambda match: variable(match, path), value)
+        problems.append((path, "the value is not a text, or a mapping of properties"))
+        return None
 
-
-def _value(text: str, environment: Mapping[str, str], problems: Problems, path: Path, secrets: set[str]) -> str:
-    def of_variable(match: re.Match[str]) -> str:
-        variable = match[1]
+    def variable(match: re.Match[str], path: Path) -> str:
+        name = match[1]
         if match[0] == "$${":
             return "${"
-        if variable is None:
-            problems.add(path, "has ${ without a name and }: write ${VARIABLE}, or $${ for ${ itself")
-            return ""
-        if variable not in environment:
-            problems.add(path, f"the environment has no variable {variable}")
-        secrets.add(environment.get(variable, ""))
-        return environment.get(variable, "")
+        if name is None:
+            problems.append((path, "has ${ without a name and }: write ${VARIABLE}, or $${ for ${ itself"))
+        elif name not in environment:
+            problems.append((path, f"the environment has no variable {name}"))
+        secrets.add(environment.get(name or "", ""))
+        return environment.get(name or "", "")
 
-    return _VARIABLE.sub(of_variable, text)
+    properties = {key: value_of(each, (key,)) for key, each in raw.items()}
+    if problems:
+        raise inside(problems)
+    for value in tuple(secrets):
+        secrets.update(_passwords(value))
+    return CatalogProperties(properties, frozenset(secrets - {""}) | secrets_of(properties))
 
 
 def _named_secrets(properties: Mapping[str, object], around: str) -> Iterator[str]:

@@ -6,12 +6,10 @@ Keys are texts as written, so ``on`` is not a boolean; duplicate keys are refuse
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import yaml
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy.problems import Path, Problems
+from iceberg_zorder.maintain.policy.problems import Path, refusal
 
 _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 12
@@ -29,117 +27,99 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Document:
-    """The content of a YAML file."""
+def read_document(text: str, name: str) -> tuple[object, dict[Path, int]]:
+    r"""Return the content of a YAML document, and the line of each value from 1: of its key, if it has one.
 
-    value: object
-    """Dictionaries with texts as keys, lists, texts, numbers, booleans and None."""
-    lines: dict[Path, int]
-    """Line of each value, from 1; the line of its key, if it has one."""
-    problems: Problems
-    """Collects the document's problems."""
-
-
-def read_document(text: str, name: str) -> Document:
-    r"""Read one document of YAML.
+    Raises InvalidInputError for the first fault.
 
     Examples
     --------
-    >>> found = read_document("tables:\n  db.t: {enabled: on}\n  on: {}\n", "policy.yaml")
-    >>> found.value, found.lines["tables", "db.t", "enabled"]
+    >>> found, lines = read_document("tables:\n  db.t: {enabled: on}\n  on: {}\n", "policy.yaml")
+    >>> found, lines["tables", "db.t", "enabled"]
     ({'tables': {'db.t': {'enabled': True}, 'on': {}}}, 2)
     """
-    loader = yaml.SafeLoader("")
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        why = " ".join(filter(None, (error.context, error.problem)))
         # PyYAML's message quotes the line, which may hold a password.
-        raise InvalidInputError(f"Cannot use {name}, because {place}it is not valid YAML: {why}") from None
+        why = f"{place}it is not valid YAML: {' '.join(filter(None, (error.context, error.problem)))}"
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise InvalidInputError(
-            f"Cannot use {name}, because line {line}: it is not valid YAML: {error.reason}"
-        ) from None
+        why = f"line {text.count(chr(10), 0, error.position) + 1}: it is not valid YAML: {error.reason}"
     except RecursionError:
-        raise InvalidInputError(f"Cannot use {name}, because it is nested too deeply") from None
-    if node is None:
-        raise InvalidInputError(f"Cannot use {name}, because it is empty")
-    lines: dict[Path, int] = {}
-    problems = Problems(name, lines)
-    return Document(_Values(loader, lines, problems).of(node, ()), lines, problems)
+        why = "it is nested too deeply"
+    else:
+        why = "it is empty"
+        if node is not None:
+            values = _Values(name)
+            return values.of(node, ()), values.lines
+    raise InvalidInputError(f"Cannot use {name}, because {why}")
 
 
 class _Values:
     """Converts nodes into values, and records their lines."""
 
-    def __init__(self, loader: yaml.SafeLoader, lines: dict[Path, int], problems: Problems) -> None:
-        self._loader = loader
-        self._lines = lines
-        self._problems = problems
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loader = yaml.SafeLoader("")
+        self.lines: dict[Path, int] = {}
+
+    def _refused(self, path: Path, why: str) -> InvalidInputError:
+        return refusal(self._name, [(path, why)], self.lines)
 
     def of(self, node: yaml.Node, path: Path) -> object:
         """Convert a node; an alias is converted again wherever it is used."""
-        self._lines.setdefault(path, node.start_mark.line + 1)
-        if len(self._lines) > _MOST_VALUES:
-            self._problems.add((), f"it has more than {_MOST_VALUES:,} values")
-            self._problems.raise_any()
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if len(self.lines) > _MOST_VALUES:
+            raise self._refused((), f"it has more than {_MOST_VALUES:,} values")
         if len(path) > _DEEPEST:
-            self._problems.add(path[:3], "is nested too deeply")
-            return None
-        try:
-            return self._value(node, path)
-        except yaml.constructor.ConstructorError as error:
-            self._problems.add(path, f"it is not valid YAML: {error.problem}")
-            return None
-
-    def _value(self, node: yaml.Node, path: Path) -> object:
+            raise self._refused(path[:3], "is nested too deeply")
         kind = node.tag.removeprefix(_TAG)
         if kind not in _KINDS[type(node)]:
-            self._problems.add(path, f"is tagged {node.tag}: write plain values, mappings and lists")
-            return None
+            raise self._refused(path, f"is tagged {node.tag}: write plain values, mappings and lists")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.of(each, (*path, place)) for place, each in enumerate(node.value)]
+        return self._scalar(node, kind, path)
+
+    def _scalar(self, node: yaml.Node, kind: str, path: Path) -> object:
         if kind == "null":
             return None
         if kind in _TEXTS or path[:1] == (_AS_WRITTEN,):
             return str(node.value)
         try:
             value: object = self._loader.construct_object(node)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, yaml.constructor.ConstructorError):
             return str(node.value)  # validation then reports the wrong type
-        return value if _is_plain(value, node.value) else str(node.value)
+        if isinstance(value, bool):
+            return value
+        # In YAML 1.1, 22:00 is the number 1320.
+        if not isinstance(value, int | float) or not abs(value) < _LARGEST or ":" in node.value:
+            return str(node.value)
+        return int(value) if value == int(value) else value
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
         own: dict[str, int] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._problems.add(path, "has a key that is not text")
-                return {}
-            line = key.start_mark.line + 1
+                raise self._refused(path, "has a key that is not text")
+            inside, line = (*path, key.value), key.start_mark.line + 1
             if key.value in own:
-                self._problems.add((*path, key.value), f"is a duplicate of line {own[key.value]}")
-            elif key.tag != f"{_TAG}merge":
+                self.lines[inside] = line
+                raise self._refused(inside, f"is a duplicate of line {own[key.value]}")
+            if key.tag != f"{_TAG}merge":
                 own[key.value] = line
-        # Merged keys (<<:) come first, so that the mapping's own keys win.
-        self._loader.flatten_mapping(node)
+        try:
+            # Merged keys (<<:) come first, so that the mapping's own keys win.
+            self._loader.flatten_mapping(node)
+        except yaml.constructor.ConstructorError as error:
+            raise self._refused(path, f"it is not valid YAML: {error.problem}") from None
         found: dict[str, object] = {}
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
-                inside = (*path, str(key.value))
-                self._lines[inside] = key.start_mark.line + 1
-                found[str(key.value)] = self.of(value, inside)
+                inside = (*path, key.value)
+                self.lines[inside] = key.start_mark.line + 1
+                found[key.value] = self.of(value, inside)
         return found
-
-
-def _is_plain(value: object, written: str) -> bool:
-    """Return whether a value is as written; in YAML 1.1, 22:00 is the number 1320."""
-    if isinstance(value, bool):
-        return True
-    is_number = isinstance(value, int | float) and abs(value) < _LARGEST
-    return is_number and ":" not in written

@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from iceberg_zorder.maintain.policy.catalogs import CatalogProperties, masked
-from iceberg_zorder.maintain.policy.problems import Problems
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
-from iceberg_zorder.maintain.policy.settings_reader import merged, settings_of
+from iceberg_zorder.maintain.policy.settings_reader import SETTINGS, merged, validated
 
 _WILD = re.compile(r"[*?[]")
 
@@ -48,7 +47,7 @@ class Policy:
 
     Examples
     --------
-    >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, namespaces=(Rule("sales", {"by": "a, b"}),))
+    >>> policy = Policy("policy.yaml", {"lake": CatalogProperties()}, namespaces=(Rule("sales", {"by": "a, b"}),))
     >>> policy.settings("lake", ("sales",), "orders").by
     'a, b'
     >>> policy.settings("lake", ("hr",), "people") is None
@@ -81,8 +80,7 @@ class Policy:
         found = dict(self.defaults)
         for rule in matching:
             found = merged(found, rule.settings)
-        problems = Problems(f"{self.name} for {catalog}.{of_table}")
-        return settings_of(found, problems)
+        return validated(SETTINGS, found, f"{self.name} for {catalog}.{of_table}")
 
     def may_be_for(self, catalog: str, namespace: Sequence[str]) -> bool:
         """Return whether a rule may match a table in a namespace or below; if not, it need not be listed.
@@ -105,7 +103,7 @@ class Policy:
 
         Examples
         --------
-        >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, tables=(Rule("db.evnts"), Rule("x.*")))
+        >>> policy = Policy("policy.yaml", {"lake": CatalogProperties()}, tables=(Rule("db.evnts"), Rule("x.*")))
         >>> policy.unmatched([("lake", ("db",), "events")])
         ['Cannot apply rule tables.db.evnts of policy.yaml, because no catalog of the rule has such a table']
         """

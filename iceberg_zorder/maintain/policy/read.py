@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path as File
-from typing import Any, cast
+from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy.catalogs import catalog_of
 from iceberg_zorder.maintain.policy.policy import Policy, Rule
-from iceberg_zorder.maintain.policy.problems import Path, Problems
-from iceberg_zorder.maintain.policy.settings import PolicyFile
-from iceberg_zorder.maintain.policy.settings_reader import check_options, merged, policy_file, read_settings
-from iceberg_zorder.rewrite.options import spelled_alike
+from iceberg_zorder.maintain.policy.settings_reader import FILE, merged, validated
 
+_SECTIONS = ("namespaces", "tables")
 _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 
 
@@ -80,54 +77,31 @@ def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy
     # Imported here, because they need the libraries.
     from iceberg_zorder.maintain.policy.document import read_document
 
-    document = read_document(text, name)
-    problems = document.problems
-    raw = document.value if isinstance(document.value, Mapping) else {}
-    found = policy_file(document.value, problems)
-    catalogs = {
-        each: catalog_of(each, properties, environment, problems, ("catalogs", each))
-        for each, properties in _mapping(raw, "catalogs").items()
-        if isinstance(properties, Mapping)
-    }
-    defaults = _mapping(raw, "defaults")
-    check_options(defaults, problems, ("defaults",))
-    namespaces, tables = (_rules(raw, section, defaults, problems) for section in ("namespaces", "tables"))
-    # Another problem may be a misspelled section of tables.
-    if not (namespaces or tables) and not problems.has(()):
-        problems.add(("tables",), 'there is no rule: write rules under namespaces or tables, such as "*": {} for all')
-    _check_catalogs(raw, catalogs, problems)
-    problems.raise_any()
-    # None only with problems.
-    read = cast("PolicyFile", found)
-    return Policy(name, catalogs, read.budget, read.interval, defaults, namespaces, tables)
+    raw, lines = read_document(text, name)
+    context = {"environment": environment, "catalogs": _mapping(raw, "catalogs")}
+    found = validated(FILE, _with_defaults(raw), name, lines, context)
+    namespaces, tables = (
+        tuple(Rule(pattern, settings or {}) for pattern, settings in _mapping(raw, section).items())
+        for section in _SECTIONS
+    )
+    return Policy(name, found.catalogs, found.budget, found.interval, _mapping(raw, "defaults"), namespaces, tables)
 
 
-def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = raw.get(key)
+def _mapping(raw: object, key: str) -> Mapping[str, Any]:
+    value = raw.get(key) if isinstance(raw, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
-def _rules(raw: Mapping[str, Any], section: str, defaults: Mapping[str, Any], problems: Problems) -> tuple[Rule, ...]:
-    rules = tuple(Rule(pattern, _mapping(raw[section], pattern)) for pattern in _mapping(raw, section))
-    for rule in rules:
-        # Merged with the defaults, because some settings are valid only together; problems of defaults appear once.
-        together = rule.settings if problems.has(("defaults",)) else merged(defaults, rule.settings)
-        read_settings(together, problems, (section, rule.pattern))
-    return rules
-
-
-def _check_catalogs(raw: Mapping[str, Any], catalogs: Collection[str], problems: Problems) -> None:
-    places: list[Path] = [("defaults",)]
-    places += [(section, each) for section in ("namespaces", "tables") for each in _mapping(raw, section)]
-    for path in places:
-        settings: Mapping[str, Any] = raw
-        for key in path:
-            settings = _mapping(settings, str(key))
-        inside = (*path, "catalog")
-        named = settings.get("catalog", ())
-        if problems.has(inside) or problems.has(("catalogs",)):
-            continue
-        for each in [named] if isinstance(named, str) else named:
-            if each not in catalogs:
-                near = spelled_alike(each, list(catalogs), f"known are {', '.join(catalogs)}")
-                problems.add(inside, f"catalog '{each}' is unknown{near}")
+def _with_defaults(raw: object) -> object:
+    """Merge the defaults into each rule, because some settings are valid only together."""
+    defaults, rules = _mapping(raw, "defaults"), {each: _mapping(raw, each) for each in _SECTIONS}
+    if not isinstance(raw, Mapping):
+        return raw
+    return dict(raw) | {
+        section: {
+            pattern: merged(defaults, settings or {}) if isinstance(settings, Mapping | None) else settings
+            for pattern, settings in of_section.items()
+        }
+        for section, of_section in rules.items()
+        if of_section
+    }

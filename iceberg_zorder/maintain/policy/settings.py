@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from iceberg_zorder.maintain.policy import written
+from iceberg_zorder.maintain.policy.problems import inside
 from iceberg_zorder.maintain.policy.relative_dates import folded
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS
 
@@ -165,9 +166,9 @@ class Conflicts:
 class QueryFiles:
     """The files with a table's queries, and how soon a new layout for them must pay."""
 
-    sources: written.Sources = Field(default=(), alias="from")
+    sources: written.Names = Field(default=(), alias="from")
     """Query files, directories or globs, relative to the policy, as for the command workload."""
-    days: written.Days = Field(default_factory=lambda: None, validate_default=True)
+    days: written.Days = Field(default=0.0, validate_default=True)
     """Number of days that the queries cover."""
     format: written.QueryFormat = None
     """Format of the files; default: detected per file."""
@@ -177,15 +178,15 @@ class QueryFiles:
     """Engines that read the table, which tells how joins skip files."""
     pays_within: written.Duration = timedelta(days=7)
     """Time in which the queries must save the bytes that a rewrite for them reads and writes."""
-    relayout: written.Relayout = "advise"
+    relayout: Literal["advise", "auto"] = "advise"
     """auto: passes apply the advised layout if nobody names columns; advise: they only report it."""
 
     @field_validator("days")
     @classmethod
-    def _days(cls, days: float | None, info: ValidationInfo) -> float:
+    def _days(cls, days: float, info: ValidationInfo) -> float:
         if not days and info.data.get("sources"):
             raise ValueError("is missing: set the number of days that the queries of from cover")
-        return days or 0.0
+        return days
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
@@ -212,16 +213,16 @@ class TableSettings:
     by: written.SortOrder = None
     """Clustering columns, as a list of names or as a sort order such as zorder(user_id, ts). Without it the table's own
     properties or its last rewrite decide."""
-    engine: written.Engine = "auto"
+    engine: Literal["auto", "pyiceberg", "spark"] = "auto"
     """The engine that rewrites; auto chooses by size and format."""
     branch: written.Branch = None
     """Branch to maintain instead of main."""
     where: written.Condition = None
     """Rewrite only files that may match this condition; now() and today() are the time of the pass."""
-    options: written.Options = field(default_factory=dict)
-    """Options of the rewrite."""
     workload: Annotated[QueryFiles | None, written.UNSET] = None
     """The table's queries, read again by each pass."""
+    options: written.Options = field(default_factory=dict)
+    """Options of the rewrite."""
     triggers: Triggers = field(default_factory=Triggers)
     """When the table is rewritten: any met trigger is enough."""
     time_zone: written.TimeZone = "UTC"
@@ -276,7 +277,7 @@ class Budget:
     """Tables to rewrite."""
 
 
-Rules = dict[written.Glob, Annotated[TableSettings | None, written.RULE]] | None
+Rules = dict[written.Text, TableSettings | None] | None
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
@@ -286,9 +287,9 @@ class PolicyFile:
     Settings are merged key by key: defaults, then namespace rules, then table rules, each in the order of the file.
     """
 
-    version: written.Version
+    version: Literal[1]
     """Version of the policy format."""
-    catalogs: written.CatalogValues
+    catalogs: Annotated[dict[written.Text, written.Catalog], Field(min_length=1)]
     """Catalogs by name, with PyIceberg's properties; ${VARIABLE} reads the environment. {} uses a catalog of
     .pyiceberg.yaml or PYICEBERG_CATALOG__ variables."""
     budget: Budget = field(default_factory=Budget)
@@ -301,3 +302,10 @@ class PolicyFile:
     """Settings by glob over the dotted namespace."""
     tables: Rules = None
     """Settings by glob over namespace.table."""
+
+    @model_validator(mode="after")
+    def _has_rules(self) -> PolicyFile:
+        if not (self.namespaces or self.tables):
+            why = 'there is no rule: write rules under namespaces or tables, such as "*": {} for all'
+            raise inside([(("tables",), why)])
+        return self
