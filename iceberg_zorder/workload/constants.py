@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+import re
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Context, Decimal
 
 from sqlglot import exp
@@ -23,6 +24,9 @@ _MOVES = (
     *(exp.Add, exp.Sub, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub),
     *(exp.DatetimeAdd, exp.DatetimeSub, exp.TsOrDsAdd, exp.AddMonths),
 )
+_SPAN = re.compile(r"([+-]?\d+)\s+([A-Za-z]+)")
+_EXACT_UNITS = {"hour", "minute", "second", "millisecond", "microsecond"}
+"""Units that are exact when clocks change; days and longer units follow the calendar."""
 _UNITS = {"mm": "month", "mon": "month", "yy": "year", "yyyy": "year", "dd": "day", "hh": "hour"}
 _DIALECT = Dialect.get_or_raise(None)
 
@@ -31,8 +35,18 @@ class UnknownValueError(InvalidInputError):
     """A value that only the running query knows; the message follows "because"."""
 
 
-def value_of(node: exp.Expr, now: datetime) -> Value:
-    """Return the value of an expression.
+def is_now(node: exp.Expr) -> bool:
+    """Return whether an expression is the current date or time."""
+    return isinstance(node, (*_NOW, exp.CurrentDate)) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in (*_NOW_NAMES, "today")
+    )
+
+
+def value_of(node: exp.Expr, now: datetime, zone: tzinfo | None = None) -> Value:
+    """Return the value of an expression; raises UnknownValueError.
+
+    With a ``zone``, which ``now`` then is in, dates with hours and truncated dates are timestamps of the zone, as in
+    Spark.
 
     Examples
     --------
@@ -41,26 +55,27 @@ def value_of(node: exp.Expr, now: datetime) -> Value:
     "DATE '2024-04-30'"
     """
     try:
-        return _value(node, now)
+        return _value(node, now, zone)
     except UnknownValueError:
         raise
     except (InvalidInputError, UnsupportedUnit, ArithmeticError, ValueError) as error:
         raise UnknownValueError(f"the value of {shown(node)} is not known") from error
 
 
-def _value(node: exp.Expr, now: datetime) -> Value:
+def _value(node: exp.Expr, now: datetime, zone: tzinfo | None) -> Value:
     if isinstance(node, exp.National):
         return Value("string", str(node.this))
-    if isinstance(node, _NOW) or (isinstance(node, exp.Anonymous) and node.name.lower() in _NOW_NAMES):
-        return Value("timestamp", now)
-    if isinstance(node, exp.CurrentDate):
-        return Value("date", now.date())
+    if is_now(node):
+        is_date = isinstance(node, exp.CurrentDate) or node.name.lower() == "today"
+        return Value("date", now.date()) if is_date else Value("timestamp", now)
     if isinstance(node, exp.Literal) or not isinstance(node.this, exp.Expr):
         return literal_value(node)
-    return _made_of(node, _value(node.this, now), now)
+    if isinstance(node, exp.Add) and _spans(node.this, now) and not _spans(node.expression, now):
+        return _moved(node, _value(node.expression, now, zone), node.this, now, zone)
+    return _made_of(node, _value(node.this, now, zone), now, zone)
 
 
-def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
+def _made_of(node: exp.Expr, value: Value, now: datetime, zone: tzinfo | None) -> Value:
     """Return the value of an expression, given the value of its first operand."""
     if isinstance(node, exp.Cast):
         return _cast(node, value)
@@ -72,12 +87,12 @@ def _made_of(node: exp.Expr, value: Value, now: datetime) -> Value:
         found = datetime.strptime(str(value.content), format_of(node))
         return Value("timestamp_ntz", found) if isinstance(node, exp.StrToTime) else Value("date", found.date())
     if isinstance(node, _MOVES):
-        return _moved(node, value, now)
+        return _moved(node, value, node.expression, now, zone)
     if isinstance(node, exp.Mul):
-        return number_value(_number(value) * _number(_value(node.expression, now)))
+        return number_value(_number(value) * _number(_value(node.expression, now, zone)))
     if isinstance(node, TRUNCATIONS):
         value = as_moment(value)
-        return value if value == NULL else Value(value.type, floored(value.content, unit_of(node)))
+        return value if value == NULL else _truncated(value, unit_of(node), zone)
     if isinstance(node, exp.Neg):
         return negative(value)
     if isinstance(node, exp.Paren):
@@ -153,22 +168,63 @@ def _cast(node: exp.Cast, value: Value) -> Value:
     return cast(value, kind, **dict(zip(("precision", "scale"), sizes or (38, 0), strict=False)))
 
 
-def _moved(node: exp.Expr, value: Value, now: datetime) -> Value:
+def _at_midnight(moment: date, zone: tzinfo | None) -> datetime:
+    return moment if isinstance(moment, datetime) else datetime.combine(moment, time(), zone)
+
+
+def _truncated(value: Value, unit: str, zone: tzinfo | None) -> Value:
+    if zone is None or not isinstance(value.content, date):
+        return Value(value.type, floored(value.content, unit))
+    start = _at_midnight(floored(_at_midnight(value.content, zone), unit), zone)
+    # Where clocks are put back at midnight, a day begins at the first one.
+    return Value("timestamp", start if unit in _EXACT_UNITS else start.replace(fold=0))
+
+
+def _moved(node: exp.Expr, value: Value, by: exp.Expr, now: datetime, zone: tzinfo | None) -> Value:
     """Return a date or number after an addition or subtraction."""
     sign = -1 if node.key.endswith("sub") else 1
-    by = node.expression
     if value == NULL:
         return NULL
-    if not isinstance(node, exp.Add | exp.Sub) or isinstance(by, exp.Interval):
+    spans = _spans(by, now)
+    if spans or not isinstance(node, exp.Add | exp.Sub):
         value = as_moment(value)
-    if not isinstance(value.content, date):
-        return number_value(_number(value) + sign * _number(_value(by, now)))
-    unit = "month" if isinstance(node, exp.AddMonths) else unit_of(by if isinstance(by, exp.Interval) else node)
-    count = to_int(str(_value(by.this if isinstance(by, exp.Interval) else by, now).content))
-    if count is None:
-        raise UnknownValueError(f"the value of {shown(node)} is not known")
-    moved = value.content + interval(unit, sign * count)
-    return Value("timestamp_ntz" if isinstance(moved, datetime) and value.type == "date" else value.type, moved)
+    moment = value.content
+    if not isinstance(moment, date):
+        return number_value(_number(value) + sign * _number(_value(by, now, zone)))
+    if not spans and zone is None:
+        unit = "month" if isinstance(node, exp.AddMonths) else unit_of(node)
+        spans = [(unit, str(_value(by, now, zone).content))]
+    calendar, exact = interval("day", 0), timedelta()
+    for unit, text in spans or [("day", "")]:
+        count = to_int(text)
+        if count is None:
+            raise UnknownValueError(f"the value of {shown(node)} is not known")
+        if unit in _EXACT_UNITS:
+            exact += timedelta(**{f"{unit}s": sign * count})
+        else:
+            calendar += interval(unit, sign * count)
+    moment += calendar
+    if not exact:
+        return Value(value.type, moment)
+    start = _at_midnight(moment, zone)
+    if start.tzinfo is None:
+        return Value("timestamp_ntz" if value.type == "date" else value.type, start + exact)
+    return Value("timestamp", (start.astimezone(timezone.utc) + exact).astimezone(start.tzinfo))
+
+
+def _spans(node: exp.Expr, now: datetime) -> list[tuple[str, str]]:
+    """Return the units and numbers of an interval, which may be a sum of intervals; empty for anything else."""
+    node = node.unnest()
+    if isinstance(node, exp.Add):
+        left, right = _spans(node.this, now), _spans(node.expression, now)
+        return left + right if left and right else []
+    if not isinstance(node, exp.Interval):
+        return []
+    text = str(_value(node.this, now, None).content)
+    found = _SPAN.findall(text)
+    if not found or "".join(text.split()) != "".join(map("".join, found)):
+        return [(unit_of(node), text)]
+    return [(_UNITS.get(unit.lower(), unit.lower().removesuffix("s")), number) for number, unit in found]
 
 
 def _number(value: Value) -> Decimal:
