@@ -7,15 +7,15 @@ A pure function of the properties, without any connection.
     hive                           -> type=hive
     glue                           -> type=glue
 
-Storage: ``s3.*`` and ``client.*`` become Iceberg Java's names, with S3FileIO and the AWS bundle. Properties with equal
-names are passed on, those that only PyIceberg knows are left out, and credentials without a counterpart in Java are
-refused. Sources: PyIceberg 0.12 (``pyiceberg.io``, ``pyiceberg.catalog``), Iceberg 1.12
+Storage: ``s3.*`` and ``client.*`` become Iceberg Java's names, with S3FileIO and the AWS bundle. Other properties are
+passed on: Java ignores what only PyIceberg knows. Credentials without a counterpart in Java are refused.
+Sources: PyIceberg 0.12 (``pyiceberg.io``, ``pyiceberg.catalog``), Iceberg 1.12
 (``S3FileIOProperties``, ``AwsProperties``, ``AwsClientProperties``, ``OAuth2Properties``, ``AuthProperties``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
@@ -26,6 +26,10 @@ AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.14"
 
+Translation = tuple[dict[str, str], tuple[str, ...]]
+
+_REQUIRED: dict[str, tuple[str, ...]] = {"sql": ("uri", "warehouse"), "rest": ("uri",), "hive": ("uri",), "glue": ()}
+"""What Spark needs to know of each type of catalog."""
 _S3_SCHEMES = ("s3", "s3a", "s3n")
 
 # PyIceberg's name -> Iceberg Java's name, with equal values. Earlier lines win.
@@ -43,29 +47,11 @@ _RENAMED = {
     "client.role-session-name": "client.assume-role.session-name",
 }
 
-# Properties that only PyIceberg uses.
-_PYTHON_ONLY = {
-    "type",
-    "uri",
-    "warehouse",
-    "auth",
-    "ssl",
-    "ugi",
-    "echo",
-    "pool_pre_ping",
-    "schema_version",
-    "init_catalog_tables",
-    "py-io-impl",
-    "downcast-ns-timestamp-to-us-on-write",
-    "s3.anonymous",
-    "s3.connect-timeout",
-    "s3.force-virtual-addressing",
-    "s3.request-timeout",
-    "s3.resolve-region",
-    "s3.retry-strategy-impl",
-    "s3.server-side-encryption",
-    "s3.signer",
-    "rest.sigv4-enabled",
+# Properties that are translated one by one, or may hold credentials that only PyIceberg uses.
+_NOT_HANDED_ON = {
+    *("type", "uri", "warehouse", "auth", "ugi", "rest.sigv4-enabled"),
+    *("s3.anonymous", "s3.connect-timeout", "s3.force-virtual-addressing", "s3.request-timeout"),
+    *("s3.server-side-encryption", "s3.signer"),
 }
 
 # Credentials that Iceberg Java reads only outside of the catalog's properties.
@@ -115,75 +101,84 @@ def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
     ...     print(key, value)
     spark.sql.catalog.lake org.apache.iceberg.spark.SparkCatalog
     spark.sql.catalog.lake.type jdbc
-    spark.sql.catalog.lake.uri jdbc:sqlite:/data/catalog.db
     spark.sql.catalog.lake.jdbc.schema-version V1
+    spark.sql.catalog.lake.uri jdbc:sqlite:/data/catalog.db
     spark.sql.catalog.lake.warehouse file:///data
     >>> catalog.packages
     ('org.xerial:sqlite-jdbc:3.50.3.0',)
     """
+    try:
+        settings, packages = _translated(name, properties)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot give catalog '{name}' to Spark, because {error}") from error
+    setting = f"spark.sql.catalog.{name}"
+    prefixed = {f"{setting}.{key}": value for key, value in settings.items()}
+    return SparkCatalog(name, {setting: "org.apache.iceberg.spark.SparkCatalog", **prefixed}, packages)
+
+
+def _check(name: str, kind: str, properties: Mapping[str, object], texts: Mapping[str, str]) -> None:
     if not name or "." in name:
-        raise _refusal(name, "Spark refuses catalog names that are empty or contain a dot")
+        raise InvalidInputError("Spark refuses catalog names that are empty or contain a dot")
     if "py-catalog-impl" in properties:
-        raise _refusal(name, f"it is the Python class {properties['py-catalog-impl']}, which has no Java counterpart")
+        raise InvalidInputError(
+            f"it is the Python class {properties['py-catalog-impl']}, which has no Java counterpart"
+        )
     for key, variable in _ENVIRONMENT_INSTEAD.items():
         if key in properties:
-            raise _refusal(name, f"Iceberg Java has no '{key}': leave it out and set {variable} in the environment")
-    catalog_type = str(properties.get("type", "")).lower()
-    translate = _TYPES.get(catalog_type)
-    if translate is None:
-        raise _refusal(name, f"its type is '{catalog_type}', but Spark supports only {', '.join(_TYPES)}")
+            raise InvalidInputError(f"Iceberg Java has no '{key}': leave it out and set {variable} in the environment")
+    if kind not in _REQUIRED:
+        raise InvalidInputError(f"its type is '{kind}', but Spark supports only {', '.join(_REQUIRED)}")
+    for key in _REQUIRED[kind]:
+        if not texts.get(key):
+            variable = f"PYICEBERG_CATALOG__{name.upper()}__{key.upper()}"
+            raise InvalidInputError(f"it has no '{key}': pass --{key} or set {variable}")
 
+
+def _translated(name: str, properties: Mapping[str, object]) -> Translation:
+    """Return Java's properties and packages; raises InvalidInputError with the reason of a refusal."""
+    kind = str(properties.get("type", "")).lower()
     texts = {key: _text(value) for key, value in properties.items() if isinstance(value, str | int | float)}
-    java, packages = translate(name, texts)
-    if catalog_type == "rest":
-        java |= _rest_authentication(name, texts, properties.get("auth"))
+    _check(name, kind, properties, texts)
+    java: dict[str, str] = {"type": kind}
+    packages: tuple[str, ...] = ()
+    if kind in ("rest", "hive"):
+        java["uri"] = texts["uri"]
+    if kind == "sql":
+        java, packages = _sql(texts["uri"])
+    elif kind == "rest":
+        java |= _rest(texts, properties.get("auth"))
+    if warehouse := texts.get("warehouse"):
+        # A REST catalog's warehouse is a name on its server, not a path to complete.
+        java["warehouse"] = warehouse if kind == "rest" else file_uri(warehouse)
     java |= _handed_on(texts)
-    if _is_on_s3(catalog_type, texts):
-        java |= _s3(name, texts)
-        packages = (*packages, AWS_BUNDLE)
-    setting = f"spark.sql.catalog.{name}"
-    settings = {setting: "org.apache.iceberg.spark.SparkCatalog"}
-    settings |= {f"{setting}.{key}": value for key, value in java.items()}
-    return SparkCatalog(name, settings, packages)
-
-
-def _refusal(name: str, because: str) -> InvalidInputError:
-    return InvalidInputError(f"Cannot give catalog '{name}' to Spark, because {because}")
+    if _is_on_s3(kind, texts):
+        return java | _s3(texts), (*packages, AWS_BUNDLE)
+    return java, packages
 
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-Translation = tuple[dict[str, str], tuple[str, ...]]
-
-
-def _sql(name: str, properties: Mapping[str, str]) -> Translation:
-    uri = _required(name, properties, "uri")
+def _sql(uri: str) -> Translation:
     scheme = uri.partition(":")[0]
+    java = {"type": "jdbc", "jdbc.schema-version": "V1"}
     if scheme.partition("+")[0] == "sqlite":
-        java, driver = {"uri": _sqlite_uri(name, uri)}, SQLITE_DRIVER
-    elif scheme.partition("+")[0] == "postgresql":
-        java, driver = _postgresql(name, urlsplit(uri)), POSTGRESQL_DRIVER
-    else:
-        raise _refusal(name, f"its uri starts with '{scheme}:', but only sqlite and postgresql are supported")
-    warehouse = _required(name, properties, "warehouse")
-    return {"type": "jdbc", **java, "jdbc.schema-version": "V1", "warehouse": file_uri(warehouse)}, (driver,)
+        # Three slashes come before a relative path and four before an absolute one, as in SQLAlchemy.
+        path = uri.partition("://")[2].partition("?")[0].removeprefix("/")
+        if path in ("", ":memory:") or path.startswith("file:"):
+            raise InvalidInputError("its uri names no database file that two processes can share")
+        return {**java, "uri": f"jdbc:sqlite:{Path(path).absolute()}"}, (SQLITE_DRIVER,)
+    if scheme.partition("+")[0] == "postgresql":
+        return java | _postgresql(urlsplit(uri)), (POSTGRESQL_DRIVER,)
+    raise InvalidInputError(f"its uri starts with '{scheme}:', but only sqlite and postgresql are supported")
 
 
-def _sqlite_uri(name: str, uri: str) -> str:
-    # Three slashes come before a relative path and four before an absolute one, as in SQLAlchemy.
-    path = uri.partition("://")[2].partition("?")[0].removeprefix("/")
-    if path in ("", ":memory:") or path.startswith("file:"):
-        raise _refusal(name, "its uri names no database file that two processes can share")
-    return f"jdbc:sqlite:{Path(path).absolute()}"
-
-
-def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
+def _postgresql(uri: SplitResult) -> dict[str, str]:
     query = {}
     for key, value in parse_qsl(uri.query):
         if key not in _POSTGRESQL_PARAMETERS:
-            raise _refusal(name, f"the JDBC driver has no counterpart of '{key}' in its uri")
+            raise InvalidInputError(f"the JDBC driver has no counterpart of '{key}' in its uri")
         query[_POSTGRESQL_PARAMETERS[key]] = value
     # The part before the last @ may hold a password.
     address = uri.netloc.rpartition("@")[2] or "localhost"
@@ -195,51 +190,20 @@ def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
     return java
 
 
-def _rest(name: str, properties: Mapping[str, str]) -> Translation:
-    # A REST catalog's warehouse is a name on its server, not a path to complete.
-    java = {"type": "rest", "uri": _required(name, properties, "uri")}
-    if "warehouse" in properties:
-        java["warehouse"] = properties["warehouse"]
-    # PyIceberg requests storage credentials by default, Java only if configured.
-    if not any(key.lower() == "header.x-iceberg-access-delegation" for key in properties):
-        java["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
-    return java, ()
-
-
-def _hive(name: str, properties: Mapping[str, str]) -> Translation:
-    return {"type": "hive", "uri": _required(name, properties, "uri"), **_warehouse(properties)}, ()
-
-
-def _glue(_name: str, properties: Mapping[str, str]) -> Translation:
-    return {"type": "glue", **_warehouse(properties)}, ()
-
-
-_TYPES: dict[str, Callable[[str, Mapping[str, str]], Translation]] = {
-    "sql": _sql,
-    "rest": _rest,
-    "hive": _hive,
-    "glue": _glue,
-}
-
-
-def _required(name: str, properties: Mapping[str, str], key: str) -> str:
-    value = properties.get(key)
-    if not value:
-        raise _refusal(name, f"it has no '{key}': pass --{key} or set PYICEBERG_CATALOG__{name.upper()}__{key.upper()}")
-    return value
-
-
-def _warehouse(properties: Mapping[str, str]) -> dict[str, str]:
-    warehouse = properties.get("warehouse")
-    return {"warehouse": file_uri(warehouse)} if warehouse else {}
-
-
 def file_uri(location: str) -> str:
     """Return a plain path as a ``file://`` URI; locations with a scheme stay."""
     return location if urlsplit(location).scheme else f"file://{Path(location).absolute()}"
 
 
-def _rest_authentication(name: str, properties: Mapping[str, str], auth: object) -> dict[str, str]:
+def _rest(properties: Mapping[str, str], auth: object) -> dict[str, str]:
+    java = _rest_authentication(properties, auth)
+    # PyIceberg requests storage credentials by default, Java only if configured.
+    if not any(key.lower() == "header.x-iceberg-access-delegation" for key in properties):
+        java["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+    return java
+
+
+def _rest_authentication(properties: Mapping[str, str], auth: object) -> dict[str, str]:
     """Translate PyIceberg's nested ``auth`` property and its switch for SigV4."""
     if properties.get("rest.sigv4-enabled", "false").lower() == "true":
         return {"rest.auth.type": "sigv4"}
@@ -265,7 +229,7 @@ def _rest_authentication(name: str, properties: Mapping[str, str], auth: object)
         return java | {names[key]: value for key, value in values.items() if key in names}
     if kind == "google" and not values:
         return {"rest.auth.type": "google"}
-    raise _refusal(name, f"its auth of type '{kind}' has no counterpart in Iceberg Java")
+    raise InvalidInputError(f"its auth of type '{kind}' has no counterpart in Iceberg Java")
 
 
 def _handed_on(properties: Mapping[str, str]) -> dict[str, str]:
@@ -273,8 +237,7 @@ def _handed_on(properties: Mapping[str, str]) -> dict[str, str]:
     for key, java_key in _RENAMED.items():
         if key in properties:
             java.setdefault(java_key, properties[key])
-    shared = {key: value for key, value in properties.items() if key not in _RENAMED and key not in _PYTHON_ONLY}
-    return java | shared
+    return java | {key: value for key, value in properties.items() if key not in {*_RENAMED, *_NOT_HANDED_ON}}
 
 
 def _is_on_s3(catalog_type: str, properties: Mapping[str, str]) -> bool:
@@ -290,7 +253,7 @@ def _is_on_s3(catalog_type: str, properties: Mapping[str, str]) -> bool:
     return any(key.startswith("s3.") for key in properties)
 
 
-def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+def _s3(properties: Mapping[str, str]) -> dict[str, str]:
     java = {"io-impl": properties.get("io-impl", "org.apache.iceberg.aws.s3.S3FileIO")}
     # PyArrow uses path-style access if an endpoint is set; S3FileIO needs a setting.
     virtual = properties.get("s3.force-virtual-addressing", "false").lower() in ("true", "1", "t", "y", "yes", "on")
@@ -303,7 +266,7 @@ def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         ("s3.request-timeout", "http-client.apache.socket-timeout-ms"),
     ):
         if key in properties:
-            java[java_key] = str(round(_number(name, key, properties[key]) * 1000))
+            java[java_key] = _milliseconds(key, properties[key])
     if "s3.server-side-encryption" in properties:
         algorithm = properties["s3.server-side-encryption"]
         java["s3.sse.type"] = _SSE_TYPES.get(algorithm, algorithm)
@@ -312,14 +275,14 @@ def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     if "s3.role-arn" in properties or "client.role-arn" in properties:
         region = properties.get("s3.region") or properties.get("client.region")
         if not region:
-            raise _refusal(name, "Iceberg Java assumes a role only in a named region: set 'client.region'")
+            raise InvalidInputError("Iceberg Java assumes a role only in a named region: set 'client.region'")
         java["client.factory"] = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
         java["client.assume-role.region"] = region
     return java
 
 
-def _number(name: str, key: str, value: str) -> float:
+def _milliseconds(key: str, seconds: str) -> str:
     try:
-        return float(value)
-    except ValueError as error:
-        raise _refusal(name, f"'{key}' is '{value}', which is not a number of seconds") from error
+        return str(round(float(seconds) * 1000))
+    except ValueError:
+        raise InvalidInputError(f"'{key}' is '{seconds}', which is not a number of seconds") from None
