@@ -1,6 +1,5 @@
 """Maintainers that take turns at a table, and are killed."""
 
-import json
 import os
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import UnknownOutcomeError
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass
-from iceberg_zorder.maintain.notes import NOTES, Notes
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.pyiceberg import group_rewrite as rewriting
@@ -212,28 +211,6 @@ else:
     module.write = written
 run(policy_of(Path(sys.argv[1])), datetime.now(timezone.utc))
 """
-
-
-def test_notes_delete_no_files_of_a_maintainer_at_work(
-    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever may set properties notes its write as abandoned, as earlier builds did of killed ones."""
-    write = rewriting._GroupRewrite.write
-
-    def noted(*args: Any) -> Any:
-        written = write(*args)
-        lease = present(Lease.of(loaded(catalog).properties))
-        text = json.dumps({"abandoned": {lease.write_id: {"since": "2000-01-01T00:00:00Z", "commit": 0}}})
-        loaded(catalog).transaction().set_properties({NOTES: text}).commit_transaction()
-        before = files(tmp_path)
-        run(policy_of(tmp_path), maintainer=THERE)
-        assert files(tmp_path) == before
-        return written
-
-    monkeypatch.setattr(rewriting._GroupRewrite, "write", noted)
-    (report,) = run(policy_of(tmp_path)).tables
-    assert (report.error, present(report.done).rewritten_files) == (None, 8)
-    assert loaded(catalog).scan().to_arrow().num_rows == 16_000
 
 
 @pytest.mark.parametrize("after", ["data files", "manifests"])
