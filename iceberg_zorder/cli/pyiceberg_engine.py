@@ -21,17 +21,10 @@ from iceberg_zorder.rewrite.result import RewriteResult
 
 @dataclass(frozen=True)
 class PyIcebergEngine:
-    """Plans and rewrites in this process, without a JVM; see :class:`iceberg_zorder.cli.table.Engine`."""
+    """Plans and rewrites in this process, without a JVM."""
 
     table: NamedTable
     name: ClassVar[str] = "pyiceberg"
-
-    @staticmethod
-    def of(table: NamedTable, conf: dict[str, str]) -> PyIcebergEngine:
-        """Prepare the engine; raises InvalidInputError for wrong usage."""
-        for name in conf:
-            raise InvalidInputError(f"Cannot set --conf {name}, because it needs the engine spark")
-        return PyIcebergEngine(table)
 
     def plan(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
-from iceberg_zorder.cli.table import NamedTable, by_text, with_compared
+from iceberg_zorder.cli.table import by_text, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall, failure_message
-from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
+from iceberg_zorder.spark.catalogs import SparkCatalog
 from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.local import local_session, plugin_lines
 from iceberg_zorder.spark.rewrite import describe_plan, dry_run, execute_plan, rewrite_data_files
@@ -34,20 +34,12 @@ _ORPHANS = "remove_orphan_files"
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Plans and rewrites through a Spark session of its own; see :class:`iceberg_zorder.cli.table.Engine`."""
+    """Plans and rewrites through a Spark session of its own."""
 
     table: str
     catalog: SparkCatalog
     conf: dict[str, str]
     name: ClassVar[str] = "spark"
-
-    @staticmethod
-    def of(table: NamedTable, conf: dict[str, str]) -> SparkEngine:
-        """Prepare the engine; raises InvalidInputError for wrong usage."""
-        for name in conf:
-            if not name.startswith("spark."):
-                raise InvalidInputError(f"Cannot set --conf {name}, because Spark's settings start with 'spark.'")
-        return SparkEngine(table.name, spark_catalog(table.catalog.name, table.catalog.properties), conf)
 
     def plan(
         self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool

@@ -1,20 +1,17 @@
-"""The table of a command, and the protocol of both engines for commands."""
+"""The table of a command, and what both engines do alike with it."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
-from iceberg_zorder.cli.output import Output
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, has_tables
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.rewrite.options import name_parts
-from iceberg_zorder.rewrite.result import RewriteResult
 
 
 @dataclass(frozen=True)
@@ -58,37 +55,6 @@ def named_table(table: str, act: str, found: CatalogConfiguration) -> NamedTable
     if len(parts) < 2:
         raise InvalidInputError(f"Cannot {act} {table}, because the namespace is missing: write db.{table}")
     return NamedTable(parts, found)
-
-
-class Engine(Protocol):
-    """Plans, rewrites and reports on the table of a command.
-
-    ``asked`` holds the arguments that both engines' functions share: ``columns``, ``where``, ``options``, ``branch``.
-    For a report, ``predicates`` and ``workload`` replace ``options``.
-    """
-
-    name: ClassVar[str]
-
-    def plan(
-        self, asked: Mapping[str, Any], predicates: list[str], output: Output, *, sampled: bool
-    ) -> Mapping[str, Any]:
-        """Return the plan as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` does; write nothing.
-
-        With ``sampled`` it has layouts and predictions.
-        """
-
-    def rewrite(
-        self, asked: Mapping[str, Any], predicates: list[str], output: Output, done: Callable[[], None]
-    ) -> RewriteResult:
-        """Rewrite the table, or in a dry run predict what ``predicates`` read; then call ``done``."""
-
-    def execute(self, plan: RewritePlan, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Execute a plan, then call ``done``."""
-
-    def report(
-        self, asked: Mapping[str, Any], compared: int | None, output: Output
-    ) -> tuple[ClusteringReport, ClusteringReport | None]:
-        """Report on the table, and on the earlier snapshot ``compared`` if given."""
 
 
 def by_text(asked: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +16,7 @@ from iceberg_zorder.cli.failure import FAILED, Failure
 from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
-from iceberg_zorder.cli.table import Engine, NamedTable, by_text
+from iceberg_zorder.cli.table import NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.printable import printable, printable_lines
 from iceberg_zorder.pyiceberg.catalog import load_table
@@ -33,9 +33,14 @@ from iceberg_zorder.rewrite.messages import plan_text
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
+if TYPE_CHECKING:
+    from iceberg_zorder.cli.spark_engine import SparkEngine
+
+Engine: TypeAlias = "PyIcebergEngine | SparkEngine"
+
 
 def asked_for(by: str | None, where: str | None = None, branch: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return arguments for either engine; raises InvalidInputError for an invalid sort order."""
+    """Return arguments that both engines' functions share; raises InvalidInputError for an invalid sort order."""
     if by is not None:
         parse_sort_order(by)
     return {"columns": None if by is None else by.strip(), "where": where, "branch": branch, **more}
@@ -54,9 +59,14 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
     """Return the engine of a name; ``auto`` is Spark if PySpark is installed, else PyIceberg."""
     if name == "spark" or (name == "auto" and find_spec("pyspark")):
         from iceberg_zorder.cli.spark_engine import SparkEngine
+        from iceberg_zorder.spark.catalogs import spark_catalog
 
-        return SparkEngine.of(table, conf)
-    return PyIcebergEngine.of(table, conf)
+        if wrong := next((each for each in conf if not each.startswith("spark.")), None):
+            raise InvalidInputError(f"Cannot set --conf {wrong}, because Spark's settings start with 'spark.'")
+        return SparkEngine(table.name, spark_catalog(table.catalog.name, table.catalog.properties), conf)
+    if conf:
+        raise InvalidInputError(f"Cannot set --conf {next(iter(conf))}, because it needs the engine spark")
+    return PyIcebergEngine(table)
 
 
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output, engine: str) -> int:
