@@ -133,24 +133,14 @@ def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
             continue
         taken.setdefault(table, []).append(group)
         room = None if room is None else room - group.size
-    first = [
-        replace(of[table], groups=tuple(groups), deferred=tuple(deferred.get(table, ())))
-        for table, groups in taken.items()
-    ]
-    rest = []
-    for each in (*map(of.__getitem__, deferred), *(each for each in judged if each.table not in deferred)):
-        if each.table in taken:
-            continue
-        if each.groups:
-            each = replace(
-                each,
-                action="leave",
-                reason=_no_room(each.groups, room, budget, len(taken)),
-                groups=(),
-                deferred=each.groups,
-            )
-        rest.append(each)
-    return (*first, *rest)
+    found = []
+    for table in dict.fromkeys((*taken, *deferred, *of)):
+        groups, left = tuple(taken.get(table, ())), tuple(deferred.get(table, ()))
+        decision = replace(of[table], groups=groups, deferred=left)
+        if left and not groups:
+            decision = replace(decision, action="leave", reason=_no_room(left, room, budget, len(taken)))
+        found.append(decision)
+    return tuple(found)
 
 
 def _no_room(groups: Sequence[FileGroupNeed], room: int | None, budget: Budget, tables: int) -> str:
