@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,22 +13,19 @@ from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.pass_report import PassReport, TableReport
 
 _OUTCOMES = ("done", "failed")
-_ACTIONS = ("rewrite", "leave")
 _PREFIX = "iceberg_zorder_"
 _TABLE = ("table",)
+_Sample = tuple[str, tuple[str, ...]]
+"""A metric's name without the prefix, and the values of its labels."""
 _COUNTERS = {
     "passes": ("Ended passes.", ("outcome",)),
     "decisions": ("Decisions on tables.", ("table", "action")),
@@ -53,99 +50,88 @@ _GAUGES = {
 }
 
 
-class PassMetrics:
-    """Counters and gauges of passes."""
+class PassMetrics(Collector):
+    """Counters and gauges of passes; a metric without a value yet has no sample, so that none reports a false 0."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._tables: set[str] = set()
-        self._is_set: set[str] = set()
-        self._counters = {
-            name: Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
-            for name, (about, labels) in _COUNTERS.items()
-        }
-        # Gauges without labels are registered when first set, so that they never report a false 0.
-        self._gauges = {
-            name: Gauge(f"{_PREFIX}{name}", about, labels, registry=self.registry if labels else None)
-            for name, (about, labels) in _GAUGES.items()
-        }
-        for outcome in _OUTCOMES:
-            self._counters["passes"].labels(outcome)
+        self._began = time.time()
+        self._values: dict[_Sample, float] = {("passes", (outcome,)): 0.0 for outcome in _OUTCOMES}
 
-    def _set(self, name: str, value: float, table: str | None = None) -> None:
-        gauge = self._gauges[name]
-        if table is not None:
-            gauge.labels(table).set(value)
-            return
-        if name not in self._is_set:
-            self._is_set.add(name)
-            self.registry.register(gauge)
-        gauge.set(value)
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics for Prometheus' client."""
+        values = sorted(self._values.copy().items())  # passes change them in another thread
+        for name, (about, labels) in _COUNTERS.items():
+            counter = CounterMetricFamily(f"{_PREFIX}{name}", about, labels=labels)
+            for (_, of), value in (each for each in values if each[0][0] == name):
+                counter.add_metric(of, value, created=self._began)
+            yield counter
+        for name, (about, labels) in _GAUGES.items():
+            gauge = GaugeMetricFamily(f"{_PREFIX}{name}", about, labels=labels)
+            for (_, of), value in (each for each in values if each[0][0] == name):
+                gauge.add_metric(of, value)
+            if gauge.samples or labels:
+                yield gauge
+
+    def _add(self, name: str, amount: float, *labels: str) -> None:
+        self._values[name, labels] = self._values.get((name, labels), 0.0) + amount
+
+    def _forget(self, is_gone: Callable[[str, str], bool]) -> None:
+        """Remove samples of tables, given the metric and the table."""
+        self._values = {
+            (name, labels): value
+            for (name, labels), value in self._values.items()
+            if name == "passes" or not labels or not is_gone(name, labels[0])
+        }
 
     def count(self, report: PassReport) -> None:
         """Take note of a pass."""
-        self._counters["passes"].labels("failed" if report.has_failed else "done").inc()
-        self._set("last_pass_duration_seconds", (report.ended - report.began).total_seconds())
-        self._set("last_pass_timestamp_seconds", report.ended.timestamp())
+        self._add("passes", 1, "failed" if report.has_failed else "done")
+        ended = report.ended.timestamp()
+        self._values["last_pass_duration_seconds", ()] = (report.ended - report.began).total_seconds()
+        self._values["last_pass_timestamp_seconds", ()] = ended
         if not report.has_failed:
-            self._set("last_successful_pass_timestamp_seconds", report.ended.timestamp())
+            self._values["last_successful_pass_timestamp_seconds", ()] = ended
         for each in report.tables:
-            self._count_table(each)
-        gauges = [each for name, each in self._gauges.items() if name.startswith("table_")]
+            self._count_table(each, str(each.table))
         if not report.errors:
-            now = {str(each.table) for each in report.tables}
-            counters = [each for name, each in self._counters.items() if name != "passes"]
-            _forget(self._tables - now, [*gauges, *counters])
-            self._tables = now
-        asleep = (each for each in report.tables if each.observation and each.observation.snapshot_id is None)
-        _forget({str(each.table) for each in asleep}, gauges)
+            maintained = {str(each.table) for each in report.tables}
+            self._forget(lambda _, table: table not in maintained)
+        asleep = {
+            str(each.table) for each in report.tables if each.observation and each.observation.snapshot_id is None
+        }
+        self._forget(lambda name, table: name in _GAUGES and table in asleep)
 
-    def _count_table(self, of: TableReport) -> None:
-        table = str(of.table)
-        self._tables.add(table)
-
-        def add(name: str, amount: float) -> None:
-            self._counters[name].labels(table).inc(amount)
-
-        add("conflicts", of.is_conflict)
-        add("failures", of.error is not None and not of.is_conflict)
+    def _count_table(self, of: TableReport, table: str) -> None:
+        self._add("conflicts", of.is_conflict, table)
+        self._add("failures", of.error is not None and not of.is_conflict, table)
+        gauges: dict[str, float | None] = {}
         if of.decision is not None:
-            self._counters["decisions"].labels(table, of.decision.action).inc()
-            self._set("table_expected_saved_bytes", of.decision.saved_bytes, table)
-        if of.observation is not None and of.observation.snapshot_id is not None:
-            self._set("table_bytes", of.observation.size, table)
-            self._set("table_files", of.observation.files, table)
-            self._set("table_small_files", of.observation.small_files, table)
-            if of.observation.workload is not None and of.observation.workload.read is not None:
-                self._set("table_workload_read_ratio", of.observation.workload.read, table)
+            self._add("decisions", 1, table, of.decision.action)
+            gauges["expected_saved_bytes"] = of.decision.saved_bytes
+        if (found := of.observation) is not None and found.snapshot_id is not None:
+            gauges |= {"bytes": found.size, "files": found.files, "small_files": found.small_files}
+            gauges["workload_read_ratio"] = found.workload.read if found.workload else None
+        self._values |= {(f"table_{name}", (table,)): value for name, value in gauges.items() if value is not None}
         if of.done is not None:
-            add("rewritten_bytes", of.done.rewritten_bytes)
-            add("rewritten_files", of.done.rewritten_files)
-            add("added_files", of.done.added_files)
+            self._add("rewritten_bytes", of.done.rewritten_bytes, table)
+            self._add("rewritten_files", of.done.rewritten_files, table)
+            self._add("added_files", of.done.added_files, table)
 
     def text(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        return generate_latest(self)
 
     def go_on_from(self, text: str) -> None:
         """Continue from another process' metrics; unknown ones are ignored."""
         for family in text_string_to_metric_families(text):
+            name = family.name.removeprefix(_PREFIX)
+            _, keys = (_COUNTERS | _GAUGES).get(name, ("", ()))
             for sample in family.samples:
-                self._tables |= {sample.labels["table"]} if "table" in sample.labels else set()
-                name = family.name.removeprefix(_PREFIX)
-                if name in self._gauges:
-                    self._set(name, sample.value, sample.labels.get("table"))
-                elif name in self._counters:
-                    self._counters[name].labels(**sample.labels).inc(sample.value)
-
-
-def _forget(tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
-    """Remove the metrics of tables that are no longer maintained."""
-    for table in tables:
-        for labels in ((table,), *((table, action) for action in _ACTIONS)):
-            for metric in metrics:
-                with suppress(KeyError, ValueError):
-                    metric.remove(*labels)
+                labels = tuple(sample.labels[key] for key in keys)
+                if name in _COUNTERS:
+                    self._add(name, sample.value, *labels)
+                elif name in _GAUGES:
+                    self._values[name, labels] = sample.value
 
 
 class Health:
