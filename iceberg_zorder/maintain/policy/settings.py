@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
@@ -118,13 +118,7 @@ class FollowUps:
         >>> FollowUps(expire_snapshots=ExpireSnapshots(), rewrite_manifests=RewriteManifests()).in_order
         (RewriteManifests(), ExpireSnapshots(older_than=None, retain_last=None))
         """
-        of_all = (
-            self.rewrite_position_delete_files,
-            self.rewrite_manifests,
-            self.expire_snapshots,
-            self.remove_orphan_files,
-        )
-        return tuple(each for each in of_all if each is not None)
+        return tuple(each for field in fields(self) if (each := getattr(self, field.name)) is not None)
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)

@@ -68,13 +68,11 @@ def _check_condition(text: str) -> None:
     folded(text, _SOME_MOMENT, timezone.utc)
 
 
-def _measured(parse: Callable[[int | str], Any], form: str) -> PlainValidator:
+def _measured(parse: Callable[[int | str], Any]) -> PlainValidator:
     def measured(value: Any) -> Any:
         if isinstance(value, timedelta):
             return value
-        if not isinstance(value, str) and (type(value) is not int or value < 1):
-            raise ValueError(f"{'a list' if isinstance(value, list) else value} is not {form}")
-        return parse(value)
+        return parse(value if type(value) is int and value > 0 else str(value))
 
     return PlainValidator(measured, json_schema_input_type=int | str)
 
@@ -169,8 +167,8 @@ Readers = Annotated[Names, AfterValidator(check_readers)]
 Days = Annotated[float, Field(strict=True, ge=0, le=36_500), BeforeValidator(lambda value: value or 0)]
 Ratio = Annotated[Annotated[float, Field(strict=True, ge=1)] | None, UNSET]
 Count = Annotated[Annotated[int, Field(strict=True, ge=1)] | None, UNSET]
-Size = Annotated[Annotated[int, _measured(size, "a size: bytes, or such as 10 GB or 512 MiB")] | None, UNSET]
-Duration = Annotated[timedelta, _measured(duration, "a duration: seconds, or such as 5 minutes, 2 h or 1 day")]
+Size = Annotated[Annotated[int, _measured(size)] | None, UNSET]
+Duration = Annotated[timedelta, _measured(duration)]
 Interval = Annotated[Duration | None, UNSET]
 OrphanAge = Annotated[Duration, AfterValidator(_old_enough)]
 Minutes = Annotated[Annotated[float, Field(strict=True, gt=0, le=525_600)] | None, UNSET]
