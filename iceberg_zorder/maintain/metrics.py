@@ -139,22 +139,19 @@ class Health:
 
     def __init__(self, patience: timedelta, clock: Callable[[], datetime]) -> None:
         self._patience, self._clock = patience, clock
-        self._lock = Lock()
-        self._since, self._errors = clock(), ()
-
-    _errors: tuple[str, ...]
+        # Replaced as a whole, because the server's threads read it.
+        self._last: tuple[datetime, tuple[str, ...]] = (clock(), ())
 
     def ended(self, report: PassReport) -> None:
         """Take note of a pass."""
-        with self._lock:
-            self._since, self._errors = report.ended, report.errors
+        self._last = (report.ended, report.errors)
 
     def why_ill(self) -> str | None:
         """Return the problem; None if healthy."""
-        with self._lock:
-            if self._clock() - self._since > self._patience:
-                return f"no pass has ended since {self._since.isoformat()}"
-            return "; ".join(self._errors) or None
+        since, errors = self._last
+        if self._clock() - since > self._patience:
+            return f"no pass has ended since {since.isoformat()}"
+        return "; ".join(errors) or None
 
 
 _MOST_CONNECTIONS = 16

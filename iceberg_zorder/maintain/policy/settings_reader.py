@@ -51,9 +51,7 @@ def validated(
     except ValidationError as error:
         found = set(_problems(error, _schema(kind)))
     # Rules are merged with the defaults; problems of defaults are reported once.
-    found -= {
-        (path, text) for path, text in found if (("defaults", *path[2:]), text) in found and path[0] != "defaults"
-    }
+    found -= {(path, text) for path, text in found if len(path) > 2 and (("defaults", *path[2:]), text) in found}
     # No cause, because a library's message about a value may show secrets.
     raise refusal(name, found, lines)
 
