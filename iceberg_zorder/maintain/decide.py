@@ -103,7 +103,7 @@ def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decis
     if found.workload is not None and found.workload.groups:
         groups = tuple(sorted(found.workload.groups, key=_rank))
         return Decision(found.table, "rewrite", "; ".join(queries), groups, is_new_layout=True)
-    met, unmet = triggers_met(found, settings.triggers, now, settings.zone)
+    met, unmet = triggers_met(found, settings.triggers, now, settings.time_zone)
     if not met:
         why = [] if found.groups or not found.message else [found.message]
         return leave("; ".join([f"no trigger is met: {'; '.join(unmet)}", *why, *queries]))

@@ -5,21 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
-from zoneinfo import ZoneInfo
 
 from iceberg_zorder.errors import InvalidInputError
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(r"(?:(\S+) )?(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
 _MINUTES_OF_A_DAY = 24 * 60
-
-
-def time_zone(name: str) -> ZoneInfo:
-    """Return a time zone; raises InvalidInputError."""
-    try:
-        return ZoneInfo(name)
-    except (LookupError, ValueError, OSError):
-        raise InvalidInputError(f"'{name}' is not a time zone, such as Europe/Berlin") from None
 
 
 def check_cron(expression: str) -> None:
@@ -46,6 +37,7 @@ def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bo
     Examples
     --------
     >>> from datetime import timedelta
+    >>> from zoneinfo import ZoneInfo
     >>> night = datetime(2026, 1, 31, 1, 59, tzinfo=timezone.utc)
     >>> cron_due("0 3 * * *", night, night + timedelta(minutes=1), ZoneInfo("Europe/Berlin"))
     True

@@ -219,7 +219,7 @@ class TableSettings:
     """Options of the rewrite."""
     triggers: Triggers = field(default_factory=Triggers)
     """When the table is rewritten: any met trigger is enough."""
-    time_zone: written.TimeZone = "UTC"
+    time_zone: ZoneInfo = ZoneInfo("UTC")
     """Time zone of cron, allowed-hours and where."""
     allowed_hours: written.AllowedHours = None
     """Start work only in these hours of time-zone."""
@@ -237,19 +237,14 @@ class TableSettings:
         # A rule may set pays-within alone, without query files.
         return found if found and found.sources else None
 
-    @property
-    def zone(self) -> ZoneInfo:
-        """The time zone."""
-        return ZoneInfo(self.time_zone)
-
     def allows(self, now: datetime) -> bool:
         """Return whether work may start at a time, which must have a time zone."""
-        local = now.astimezone(self.zone)
+        local = now.astimezone(self.time_zone)
         return not self.allowed_hours or any(each.has(local) for each in self.allowed_hours)
 
     def where_at(self, now: datetime) -> str | None:
         """Return ``where`` with relative dates replaced by literals."""
-        return None if self.where is None else folded(self.where, now, self.zone)
+        return None if self.where is None else folded(self.where, now, self.time_zone)
 
     def with_properties(self, properties: Mapping[str, str]) -> TableSettings:
         """Return the settings with the table's own opt-out applied."""

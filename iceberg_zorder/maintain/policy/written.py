@@ -22,7 +22,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.catalogs import CatalogProperties, catalog_of
 from iceberg_zorder.maintain.policy.problems import inside, reason
 from iceberg_zorder.maintain.policy.relative_dates import folded
-from iceberg_zorder.maintain.policy.schedule import HourRange, check_cron, time_zone
+from iceberg_zorder.maintain.policy.schedule import HourRange, check_cron
 from iceberg_zorder.rewrite.measures import duration, size
 from iceberg_zorder.rewrite.options import (
     KNOWN_OPTIONS,
@@ -173,7 +173,6 @@ Interval = Annotated[Duration | None, UNSET]
 OrphanAge = Annotated[Duration, AfterValidator(_old_enough)]
 Minutes = Annotated[Annotated[float, Field(strict=True, gt=0, le=525_600)] | None, UNSET]
 Cron = Annotated[Annotated[Text, _checked(check_cron)] | None, UNSET]
-TimeZone = Annotated[Text, _checked(time_zone)]
 Hours = Annotated[
     HourRange,
     PlainValidator(

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_every_setting_is_read() -> None:
             interval=timedelta(days=1),
             cron="0 3 * * *",
         ),
-        time_zone="Europe/Berlin",
+        time_zone=ZoneInfo("Europe/Berlin"),
         allowed_hours=(HourRange(tuple(range(7)), 22 * 60, 6 * 60), HourRange((5,), 0, 24 * 60)),
         follow_ups=FollowUps(
             RewritePositionDeleteFiles(),

@@ -102,7 +102,7 @@ def test_what_is_no_cron_expression_is_refused(expression: str) -> None:
 def test_work_begins_in_allowed_hours(
     hours: tuple[str, ...], zone: str, allowed: list[str], refused: list[str]
 ) -> None:
-    found = TableSettings(allowed_hours=tuple(map(HourRange.parse, hours)), time_zone=zone)
+    found = TableSettings(allowed_hours=tuple(map(HourRange.parse, hours)), time_zone=ZoneInfo(zone))
     assert [each for each in [*allowed, *refused] if found.allows(utc(each))] == allowed
 
 
