@@ -108,8 +108,8 @@ def _options(options: object, info: ValidationInfo) -> dict[str, str]:
     """Check options one by one, so that each problem has its line, then all together."""
     if not isinstance(options, Mapping):
         raise ValueError("it is not a mapping of options")
-    if info.context is None:
-        return dict(options)  # not a policy's, but settings of a pass
+    if info.context is None:  # not a policy's, but settings of a pass
+        return {name: option_text(name, value) for name, value in options.items()}
     # workload-share needs a workload, which may come from workload.from.
     beside = {"workload": ""} if info.data.get("workload", True) else {}
     problems = [((name,), why) for name, value in options.items() if (why := _fault(name, value, beside))]
@@ -152,7 +152,7 @@ def _catalog(raw: object, info: ValidationInfo) -> CatalogProperties:
 
 
 UNSET = _Unset()
-_LISTED = BeforeValidator(_listed, json_schema_input_type=Any)
+_LISTED = BeforeValidator(_listed, json_schema_input_type=str | list[str])
 
 Flag = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1)]
