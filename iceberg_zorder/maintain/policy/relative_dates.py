@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import parse_predicate, parsing
-from iceberg_zorder.workload.constants import TRUNCATIONS, UnknownValueError, is_now, value_of
+from iceberg_zorder.workload.constants import UnknownValueError, is_now, value_of
 
 
 def folded(where: str, now: datetime, zone: tzinfo) -> str:
@@ -38,10 +38,14 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
 
     def literal(node: exp.Expr) -> exp.Expr:
         bare = node.unnest()
-        is_made_of = isinstance(bare, (exp.Add, exp.Sub, *TRUNCATIONS)) and any(map(is_now, bare.walk()))
-        if not (is_made_of or is_now(bare)):
+        is_made_of = isinstance(bare, exp.Add | exp.Sub | exp.TimestampTrunc) and any(map(_is_now, bare.walk()))
+        if not (is_made_of or _is_now(bare)):
             return node
         try:
+            if any(
+                each.name.lstrip("+-").isdecimal() and not each.args.get("unit") for each in bare.find_all(exp.Interval)
+            ):
+                raise UnknownValueError("an interval has no unit")
             moment = value_of(node, local, zone).content
         except UnknownValueError as error:
             raise InvalidInputError(_refusal(node, error)) from None
@@ -50,9 +54,14 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
             return exp.Var(this=f"TIMESTAMP '{utc.isoformat(sep=' ')}Z'")
         return exp.Var(this=f"DATE '{moment!s}'")
 
-    text = parsed.transform(literal).sql(dialect="spark") if any(map(is_now, parsed.walk())) else where
+    text = parsed.transform(literal).sql(dialect="spark") if any(map(_is_now, parsed.walk())) else where
     parse_predicate(text)
     return text
+
+
+def _is_now(node: exp.Expr) -> bool:
+    """Return whether a node is the current date or time, without a precision or another time zone."""
+    return is_now(node) and not isinstance(node.this, exp.Expr) and not node.expressions
 
 
 def _refusal(node: exp.Expr, error: UnknownValueError) -> str:

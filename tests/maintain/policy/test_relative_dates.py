@@ -100,6 +100,8 @@ def test_what_stands_beside_a_relative_date_says_what_it_said(rest: str) -> None
     ("where", "why"),
     [
         ("ts < now() - 7", "NOW() - 7 is not a date: add or subtract intervals such as interval '7' day"),
+        ("ts < now() - interval '7'", "NOW() - INTERVAL '7' is not a date"),
+        ("d < current_date('Asia/Tokyo')", "is neither a column nor a value"),
         ("ts < now() - today()", "NOW() - TODAY() is not a date"),
         ("ts < interval 1 day - now()", "INTERVAL '1' DAY - NOW() is not a date"),
         ("ts < now() - interval '1.5' day", "of whole years, quarters, months, weeks, days"),
