@@ -1,7 +1,8 @@
 """Predicates: the Spark SQL conditions of ``where``, and their values.
 
 :func:`parse_predicate` returns frozen dataclasses, with names as written and values of Spark's types; it needs no
-table. As in Spark, a predicate selects a row if it is true, not if it is false or NULL.
+table. As in Spark, a predicate selects a row if it is true, not if it is false or NULL. Comparisons have opposites, so
+that predicates need no NOT.
 """
 
 from __future__ import annotations
@@ -239,85 +240,57 @@ Name = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Constant:
-    """TRUE, FALSE or NULL, whatever the row."""
-
-    value: bool | None
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """A column compared with a value."""
+    """A test of a column that is true or false in each row: where SQL has NULL, it is false.
+
+    Parameters
+    ----------
+    column : tuple of str
+        The column.
+    operator : str
+        One of :data:`OPPOSITES`, or ``<=>``, which is ``=``, but tells Spark nothing about NULL. ``LIKE`` tests for a
+        prefix of at least one character.
+    values : tuple of Value, optional
+        At least one with ``IN`` and ``NOT IN``; none with those for NULL and NaN; else one.
+    """
 
     column: Name
     operator: str
-    """One of ``= <> < <= > >=``, which are NULL where the column is, or ``<=>``, which never is."""
-    value: Value
-
-
-@dataclass(frozen=True)
-class In:
-    """A column that equals one of several values."""
-
-    column: Name
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class StartsWith:
-    """A text column that begins with a prefix of at least one character."""
-
-    column: Name
-    prefix: str
-
-
-@dataclass(frozen=True)
-class IsNull:
-    """A column that is NULL."""
-
-    column: Name
-
-
-@dataclass(frozen=True)
-class IsNan:
-    """A floating-point column that is NaN; false where it is NULL."""
-
-    column: Name
-
-
-@dataclass(frozen=True)
-class Not:
-    """The opposite of a predicate; NULL where the predicate is NULL."""
-
-    predicate: Predicate
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
 class And:
-    """All of several predicates."""
+    """All of several predicates; without any, it is true."""
 
     predicates: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Any of several predicates."""
+    """Any of several predicates; without any, it is false."""
 
     predicates: tuple[Predicate, ...]
 
 
-Predicate = Constant | Comparison | In | StartsWith | IsNull | IsNan | Not | And | Or
-
-_OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.EQ: ("=", "="),
-    exp.NEQ: ("<>", "<>"),
-    exp.LT: ("<", ">"),
-    exp.LTE: ("<=", ">="),
-    exp.GT: (">", "<"),
-    exp.GTE: (">=", "<="),
-    exp.NullSafeEQ: ("<=>", "<=>"),
+Predicate = Comparison | And | Or
+TRUE, FALSE = And(()), Or(())
+OPPOSITES = {
+    "=": "<>",
+    "<": ">=",
+    ">": "<=",
+    "IN": "NOT IN",
+    "LIKE": "NOT LIKE",
+    "IS NULL": "IS NOT NULL",
+    "isnan": "NOT isnan",
 }
-"""Each operator, and the operator after both sides are exchanged."""
+"""Each operator of comparisons, and the one that is true where the column is not NULL and the other is false. The
+operators for NULL and NaN themselves are never NULL."""
+OPPOSITES |= {opposite: operator for operator, opposite in OPPOSITES.items()}
+EXCHANGED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The operators between two values, and the same ones with their sides exchanged."""
+_OPERATORS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">"}
+_OPERATORS |= {exp.GTE: ">=", exp.NullSafeEQ: "<=>", exp.NullSafeNEQ: "<=>"}
 
 TYPES = {
     exp.DataType.Type.TINYINT: "tinyint",
@@ -350,16 +323,16 @@ def parse_predicate(text: str) -> Predicate:
     Examples
     --------
     >>> parse_predicate("`user id` = 7")
-    Comparison(column=('user id',), operator='=', value=Value(type='integer', content=7))
+    Comparison(column=('user id',), operator='=', values=(Value(type='integer', content=7),))
     >>> parse_predicate("device.os IS NOT NULL")
-    Not(predicate=IsNull(column=('device', 'os')))
+    Comparison(column=('device', 'os'), operator='IS NOT NULL', values=())
     >>> parse_predicate("upper(a) = 'X'")
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: UPPER(a) is neither a column nor a value
     """
     with parsing():
         parsed = sqlglot.parse_one(text, dialect=limited_dialect("spark", _MOST_NODES_OF_PREDICATE))
-    return _predicate(parsed)
+    return _predicate(parsed, negated=False)
 
 
 class TooLargeError(InvalidInputError):
@@ -421,86 +394,92 @@ def _first_line(error: Exception) -> str:
     return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
 
 
-def _predicate(node: exp.Expr) -> Predicate:
-    """Read a condition."""
-    if isinstance(node, exp.Paren):
-        return _predicate(node.this)
-    if isinstance(node, exp.And | exp.Or):
-        parts = tuple(_predicate(each) for each in node.flatten(unnest=False))
-        return And(parts) if isinstance(node, exp.And) else Or(parts)
+def _predicate(node: exp.Expr, *, negated: bool) -> Predicate:
+    """Return the predicate for a condition being true, or false if ``negated``; NULL is neither."""
+    node = node.unnest()
     if isinstance(node, exp.Not):
-        return Not(_predicate(node.this))
+        return _predicate(node.this, negated=not negated)
+    if isinstance(node, exp.And | exp.Or):
+        parts = tuple(_predicate(each, negated=negated) for each in node.flatten(unnest=False))
+        return And(parts) if isinstance(node, exp.And) != negated else Or(parts)
     if type(node) in _OPERATORS:
-        return _comparison(node, *_OPERATORS[type(node)])
-    if isinstance(node, exp.NullSafeNEQ):
-        return Not(_comparison(node, "<=>", "<=>"))
+        return _comparison(node, _OPERATORS[type(node)], negated != isinstance(node, exp.NullSafeNEQ))
     if isinstance(node, exp.Boolean | exp.Null):
-        return Constant(None if isinstance(node, exp.Null) else bool(node.this))
+        return TRUE if node.args.get("this") is (not negated) else FALSE
     if isinstance(node, exp.Column | exp.Dot):
-        return Comparison(_column(node), "=", Value("boolean", True))
-    return _function(node)
+        return _test(node, "=", Value("boolean", True), negated=negated)
+    return _function(node, negated)
 
 
-def _function(node: exp.Expr) -> Predicate:
+def _test(node: exp.Expr, operator: str, *values: Value, negated: bool) -> Comparison:
+    return Comparison(_column(node), OPPOSITES[operator] if negated else operator, values)
+
+
+def _function(node: exp.Expr, negated: bool) -> Predicate:
     """Parse a function call, or refuse the condition."""
     if isinstance(node, exp.Is):
-        return _is(node)
+        return _is(node, negated)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        column, low, high = _column(node.this), literal_value(node.args["low"]), literal_value(node.args["high"])
-        return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+        ends = [("low", ">="), ("high", "<=")]
+        parts = tuple(_test(node.this, how, literal_value(node.args[end]), negated=negated) for end, how in ends)
+        return Or(parts) if negated else And(parts)
     if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
-        return In(_column(node.this), tuple(literal_value(each) for each in node.expressions))
+        return _test(node.this, "IN", *map(literal_value, node.expressions), negated=negated)
     if isinstance(node, exp.Like):
-        like = _like(_column(node.this), _text(node.expression))
-        return Not(like) if node.args.get("negate") else like
+        return _like(node, negated != bool(node.args.get("negate")))
     if isinstance(node, exp.StartsWith):
-        return _starts_with(_column(node.this), _text(node.expression))
+        prefix = _text(node.expression)
+        if not prefix:
+            return _test(node.this, "IS NOT NULL", negated=negated)
+        return _test(node.this, "LIKE", Value("string", prefix), negated=negated)
     if isinstance(node, exp.IsNan):
-        return IsNan(_column(node.this))
+        return _test(node.this, "isnan", negated=negated)
     if isinstance(node, exp.Anonymous) and node.name.lower() in ("isnull", "isnotnull") and len(node.expressions) == 1:
-        null = IsNull(_column(node.expressions[0]))
-        return null if node.name.lower() == "isnull" else Not(null)
+        return _test(node.expressions[0], "IS NULL", negated=negated != (node.name.lower() == "isnotnull"))
     raise InvalidInputError(
         f"{_shown(node)} is not supported: compare columns with values by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, "
         "LIKE 'x%' or IS NULL, and join these by AND, OR and NOT"
     )
 
 
-def _is(node: exp.Is) -> Predicate:
+def _is(node: exp.Is, negated: bool) -> Predicate:
     if isinstance(node.expression, exp.Null):
-        return IsNull(_column(node.this))
+        return _test(node.this, "IS NULL", negated=negated)
     if isinstance(node.expression, exp.Boolean):
-        return Comparison(_column(node.this), "<=>", Value("boolean", bool(node.expression.this)))
+        return _null_safe(node.this, Value("boolean", bool(node.expression.this)), negated)
     raise InvalidInputError(f"{_shown(node)} is neither IS NULL nor IS TRUE or FALSE")
 
 
-def _comparison(node: exp.Expr, operator: str, exchanged: str) -> Predicate:
-    left, right = _bare(node.this), _bare(node.expression)
-    if _is_column(right) and not _is_column(left):
-        return Comparison(_column(right), exchanged, literal_value(left))
-    if _is_column(right):
+def _null_safe(node: exp.Expr, value: Value, negated: bool) -> Predicate:
+    if value == NULL:
+        return _test(node, "IS NULL", negated=negated)
+    if not negated:
+        return Comparison(_column(node), "<=>", (value,))
+    return Or((_test(node, "IS NULL", negated=False), _test(node, "=", value, negated=True)))
+
+
+def _comparison(node: exp.Expr, operator: str, negated: bool) -> Predicate:
+    left, right = node.this.unnest(), node.expression.unnest()
+    if _is_column(left) and _is_column(right):
         raise InvalidInputError(f"{_shown(node)} compares two columns: file statistics cannot prune by that")
+    if _is_column(right):
+        left, operator, right = right, EXCHANGED.get(operator, operator), left
     if _is_column(left):
-        return Comparison(_column(left), operator, literal_value(right))
+        value = literal_value(right)
+        return _null_safe(left, value, negated) if operator == "<=>" else _test(left, operator, value, negated=negated)
     values = literal_value(left), literal_value(right)
     if operator == "=" and all(value.type == "integer" for value in values):
-        return Constant(values[0] == values[1])  # 1 = 1, which programs write in front of other conditions
+        # 1 = 1, which programs write in front of other conditions
+        return TRUE if (values[0] == values[1]) != negated else FALSE
     raise InvalidInputError(f"{_shown(node)} compares two values: a name is quoted in backticks, as `a`")
 
 
-def _starts_with(column: Name, prefix: str) -> Predicate:
-    return StartsWith(column, prefix) if prefix else Not(IsNull(column))
-
-
-def _like(column: Name, pattern: str) -> Predicate:
+def _like(node: exp.Like, negated: bool) -> Predicate:
+    pattern = _text(node.expression)
     prefix = pattern.rstrip("%")
     if re.search(r"[%_\\]", prefix) or (pattern and not prefix):
         raise InvalidInputError(f"LIKE '{pattern}' is not a prefix such as LIKE 'x%'")
-    return Comparison(column, "=", Value("string", pattern)) if prefix == pattern else StartsWith(column, prefix)
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    return node.unnest()
+    return _test(node.this, "=" if prefix == pattern else "LIKE", Value("string", prefix), negated=negated)
 
 
 def _is_column(node: exp.Expr) -> bool:
@@ -508,7 +487,7 @@ def _is_column(node: exp.Expr) -> bool:
 
 
 def _column(node: exp.Expr) -> Name:
-    node = _bare(node)
+    node = node.unnest()
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
         return tuple(part.name for part in node.parts)
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
@@ -531,7 +510,7 @@ def literal_value(node: exp.Expr) -> Value:
     >>> literal_value(sqlglot.parse_one("CAST('7' AS INT)"))
     Value(type='integer', content=7)
     """
-    node = _bare(node)
+    node = node.unnest()
     if isinstance(node, exp.Null):
         return NULL
     if isinstance(node, exp.Boolean):

@@ -20,22 +20,7 @@ from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
 from iceberg_zorder.layout.layout import LayoutColumn
 from iceberg_zorder.layout.split_costs import QueryBoxes
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Name,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-    as_date,
-    as_timestamp,
-)
+from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Or, Predicate, Value, as_date, as_timestamp
 from iceberg_zorder.workload.normal_form import normal_form
 
 
@@ -162,6 +147,7 @@ NOT_NULL = KeyRange((VALUE,), (NULL,))
 NANS = KeyRange((NAN,), (NULL,))
 NULLS = KeyRange((NULL,), (END,))
 NOT_NAN = (KeyRange((VALUE,), (NAN,)), NULLS)
+_WITHOUT_VALUES = {"IS NULL": (NULLS,), "IS NOT NULL": (NOT_NULL,), "isnan": (NANS,), "NOT isnan": NOT_NAN}
 
 
 _EPOCH = datetime(1970, 1, 1)
@@ -352,20 +338,12 @@ class _Boxes:
         self._most = most
 
     def of(self, predicate: Predicate) -> tuple[Box, ...]:
-        if isinstance(predicate, Constant):
-            return (Box(()),) if predicate.value else ()
         if isinstance(predicate, Or):
             return cover([box for each in predicate.predicates for box in self.of(each)], self._most)
         if isinstance(predicate, And):
             return self._all([self.of(each) for each in predicate.predicates])
-        if isinstance(predicate, Not):
-            inner = predicate.predicate
-            if isinstance(inner, And | Or | Not | Constant):
-                raise TypeError(f"{predicate} is not in normal form")
-            name, kind = self._column(inner.column)
-            return self._boxes(name, _not_in(inner, kind))
         name, kind = self._column(predicate.column)
-        return self._boxes(name, _in(predicate, kind))
+        return cover([Box.of({name: each}) for each in _ranges(predicate, kind)], self._most)
 
     def _all(self, parts: list[tuple[Box, ...]]) -> tuple[Box, ...]:
         """Intersect each box of a part with each box of the others."""
@@ -382,9 +360,6 @@ class _Boxes:
             found = cover([box for box in met if box is not None], self._most)
         return found
 
-    def _boxes(self, name: Name, ranges: Iterable[KeyRange]) -> tuple[Box, ...]:
-        return cover([Box.of({name: each}) for each in ranges], self._most)
-
     def _column(self, name: Name) -> tuple[Name, str]:
         if name in self._types:
             return name, self._types[name]
@@ -398,32 +373,22 @@ class _Boxes:
         return found[0], self._types[found[0]]
 
 
-def _in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Return the keys for which a part in normal form is true."""
-    if isinstance(part, Comparison):
-        return compared(kind, part.operator, part.value)
-    if isinstance(part, In):
-        if len(part.values) > IN_LIMIT:
-            return (NOT_NULL,)
-        return tuple(each for value in part.values for each in compared(kind, "=", value))
-    if isinstance(part, StartsWith):
-        return (prefixed(kind, part.prefix),)
-    return (NULLS,) if isinstance(part, IsNull) else (NANS,)
-
-
-def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> tuple[KeyRange, ...]:
-    """Return the keys for which a part is false."""
-    if isinstance(part, IsNull):
-        return (NOT_NULL,)
-    if isinstance(part, IsNan):
-        return NOT_NAN
-    if isinstance(part, StartsWith):
-        excluded = prefixed(kind, part.prefix)
+def _ranges(part: Comparison, kind: str) -> tuple[KeyRange, ...]:
+    """Return the keys for which a comparison in normal form is true."""
+    operator, values = part.operator, part.values
+    if operator in _WITHOUT_VALUES:
+        return _WITHOUT_VALUES[operator]
+    if operator in ("LIKE", "NOT LIKE"):
+        keys = prefixed(kind, str(values[0].content))
         # If keys cannot express the prefix, all keys may match.
-        return (NOT_NULL,) if excluded == NOT_NULL else _between([excluded])
-    if not isinstance(part, In) or len(part.values) > _NOT_IN_LIMIT:
+        return (keys,) if operator == "LIKE" or keys == NOT_NULL else _between([keys])
+    if operator not in ("IN", "NOT IN"):
+        return compared(kind, operator, values[0])
+    if len(values) > (IN_LIMIT if operator == "IN" else _NOT_IN_LIMIT):
         return (NOT_NULL,)
-    equal = [compared(kind, "=", value) for value in part.values]
+    equal = [compared(kind, "=", value) for value in values]
+    if operator == "IN":
+        return tuple(each for ranges in equal for each in ranges)
     if kind == "boolean":
         left = [compared(kind, "=", Value("boolean", each)) for each in (False, True)]
         return tuple(ranges[0] for ranges in left if ranges not in equal)

@@ -16,15 +16,14 @@ from sqlglot.optimizer.simplify import UnsupportedUnit
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import (
+    EXCHANGED,
+    FALSE,
     NULL,
+    OPPOSITES,
+    TRUE,
     Comparison,
-    Constant,
-    IsNan,
-    IsNull,
     Name,
-    Not,
     Predicate,
-    StartsWith,
     Value,
     cast,
 )
@@ -43,14 +42,13 @@ from iceberg_zorder.workload.constants import (
 )
 from iceberg_zorder.workload.filtered_columns import Kinds, filtered_columns, narrowest, widest
 from iceberg_zorder.workload.nodes import columns_in, has_columns, shown
-from iceberg_zorder.workload.normal_form import FALSE, OPPOSITES, TRUE, all_of, any_of
+from iceberg_zorder.workload.normal_form import all_of, any_of
 from iceberg_zorder.workload.predicate_text import column_text
 
 Type = exp.DataType.Type
 Column = tuple[Name, str]
 """Name and Iceberg type of a column."""
 _OPERATORS = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
-_EXCHANGED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNKNOWN_KINDS = {"=": "=", "<>": "other", "prefix": "prefix"}
 _UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 _FORMATS = {"%Y%m%d": "day", "%Y-%m-%d": "day", "%Y%m": "month", "%Y-%m": "month", "%Y": "year"}
@@ -107,8 +105,8 @@ def all_understood(parts: Iterable[Understood]) -> Understood:
 
     Examples
     --------
-    >>> all_understood([_lost("it is odd"), Understood(IsNull(("a",)))])
-    Understood(predicate=IsNull(column=('a',)), lost=('it is odd',), unknown={})
+    >>> all_understood([_lost("it is odd"), Understood(Comparison(("a",), "IS NULL"))])
+    Understood(predicate=Comparison(column=('a',), operator='IS NULL', values=()), lost=('it is odd',), unknown={})
     """
     parts = list(parts)
     return Understood(
@@ -190,7 +188,7 @@ class Conditions:
             content = value_of(node, self._now).content
             if content is not None and not isinstance(content, bool):
                 raise self._refused(node)
-            return Understood(Constant(content is (not negated)))
+            return Understood(TRUE if content is (not negated) else FALSE)
         understand = self._kinds.get(node.key)
         if understand is not None:
             return understand(node, negated)
@@ -207,7 +205,7 @@ class Conditions:
         of = self._scalar(node.this)
         if of.default is not None:
             raise self._refused(node)
-        return Understood(Not(IsNan(of.name)) if negated else IsNan(of.name))
+        return _tested(of.name, "isnan", negated=negated)
 
     def _comparison(self, whole: exp.Expr, left: exp.Expr, operator: str, right: exp.Expr) -> Understood:
         left, right = left.unnest(), right.unnest()
@@ -218,7 +216,7 @@ class Conditions:
         if isinstance(right, exp.Any) and isinstance(right.this.unnest(), exp.Array) and operator == "=":
             return self._one_of(whole, left, right.this.unnest().expressions, negated=False)
         if not has_columns(left):
-            left, operator, right = right, _EXCHANGED[operator], left
+            left, operator, right = right, EXCHANGED[operator], left
         if isinstance(left, exp.DateDiff) and has_columns(left) and unit_of(left) == "day":
             return self._days_between(whole, left, operator, right)
         if has_columns(right):
@@ -226,7 +224,8 @@ class Conditions:
             is_own = str(found).endswith("neither a column nor a value")
             raise _NotUnderstoodError(f"{shown(whole)} compares two columns") if is_own else found
         if not has_columns(left):
-            return Understood(Constant(_is_met(value_of(left, self._now), operator, value_of(right, self._now))))
+            is_met = _is_met(value_of(left, self._now), operator, value_of(right, self._now))
+            return Understood(TRUE if is_met else FALSE)
         try:
             value = value_of(right, self._now)
         except UnknownValueError:
@@ -242,7 +241,7 @@ class Conditions:
             raise self._refused(whole)
         other = sum_of(this=exp.cast(given.copy(), "date"), expression=days.copy())
         return self._comparison(
-            whole, exp.cast(of.copy(), "date"), _EXCHANGED[operator] if of is start else operator, other
+            whole, exp.cast(of.copy(), "date"), EXCHANGED[operator] if of is start else operator, other
         )
 
     def _one_of(self, whole: exp.Expr, node: exp.Expr, values: Iterable[exp.Expr], negated: bool) -> Understood:
@@ -278,7 +277,7 @@ class Conditions:
         found = self._scalar(node)
         if found.default is not None:
             raise self._refused(node)
-        return Understood(IsNull(found.name) if wanted else Not(IsNull(found.name)))
+        return _tested(found.name, "IS NULL", negated=not wanted)
 
     def _like(self, node: exp.Expr, negated: bool) -> Understood:
         escape = str(value_of(node.expression, self._now).content) if isinstance(node, exp.Escape) else None
@@ -300,10 +299,10 @@ class Conditions:
         text, rest = _literal_beginning(pattern, escape)
         if rest.strip("%"):
             reason = f"LIKE '{pattern}' matches more than a prefix"
-            return _lost(reason) if negated or not text else Understood(StartsWith(found.name, text), (reason,))
+            return _lost(reason) if negated or not text else replace(_prefixed(found.name, text, False), lost=(reason,))
         if rest:
             return _prefixed(found.name, text, negated)
-        return Understood(Comparison(found.name, "<>" if negated else "=", Value("string", text)))
+        return _tested(found.name, "=", Value("string", text), negated=negated)
 
     def _scalar(self, node: exp.Expr) -> _Scalar:
         """Return the column of an expression, and the expression's kind."""
@@ -364,7 +363,7 @@ class Conditions:
         if scalar.default is not None:
             found = self._compared(replace(scalar, default=None), operator, value)
             is_met = _is_met(scalar.default, operator, value)
-            return _any_understood([found, Understood(IsNull(scalar.name))]) if is_met else found
+            return _any_understood([found, _tested(scalar.name, "IS NULL")]) if is_met else found
         if scalar.unit is not None:
             return self._floored(scalar, operator, value)
         return Understood(typed_comparison(scalar.name, scalar.kind, operator, value))
@@ -390,7 +389,7 @@ class Conditions:
         if operator == "=":
             return all_understood([bound(">=", start), bound("<", end)]) if asked == start else Understood(FALSE)
         if operator == "<>":
-            is_any = Understood(Not(IsNull(scalar.name)))
+            is_any = _tested(scalar.name, "IS NOT NULL")
             return _any_understood([bound("<", start), bound(">=", end)]) if asked == start else is_any
         if operator in ("<", ">="):
             return bound(operator, start if asked == start else end)
@@ -418,9 +417,9 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
     Examples
     --------
     >>> typed_comparison(("a",), "int", "<", Value("string", "5"))
-    Comparison(column=('a',), operator='<', value=Value(type='integer', content=5))
+    Comparison(column=('a',), operator='<', values=(Value(type='integer', content=5),))
     >>> typed_comparison(("day",), "date", ">", Value("timestamp_ntz", datetime(2024, 1, 31, 10)))
-    Comparison(column=('day',), operator='>', value=Value(type='date', content=datetime.date(2024, 1, 31)))
+    Comparison(column=('day',), operator='>', values=(Value(type='date', content=datetime.date(2024, 1, 31)),))
     """
     content = value.content
     base = kind.partition("(")[0].partition("[")[0]
@@ -436,16 +435,16 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
             value = cast(value, "timestamp_ntz")
         moment = _wall(as_moment(value, "timestamp_ntz").content)
         zoned = Value("timestamp", moment.replace(tzinfo=timezone.utc))
-        return Comparison(column, operator, zoned if base == "timestamptz" else Value("timestamp_ntz", moment))
+        return Comparison(column, operator, (zoned if base == "timestamptz" else Value("timestamp_ntz", moment),))
     if base == "boolean" and str(content).lower() in ("true", "false") and is_equality:
-        return Comparison(column, operator, Value("boolean", str(content).lower() == "true"))
+        return Comparison(column, operator, (Value("boolean", str(content).lower() == "true"),))
     if base == "uuid" and isinstance(content, str) and is_equality:
-        return Comparison(column, operator, Value("string", str(uuid.UUID(content))))
+        return Comparison(column, operator, (Value("string", str(uuid.UUID(content))),))
     is_time = base == "time" and re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", str(content))
     if (isinstance(content, str) and (base == "string" or is_time)) or (
         isinstance(content, bytes) and base in ("binary", "fixed")
     ):
-        return Comparison(column, operator, value)
+        return Comparison(column, operator, (value,))
     raise _not_compared(column, kind, value)
 
 
@@ -461,28 +460,27 @@ def _numeric(column: Name, kind: str, operator: str, value: Value) -> Predicate:
         raise _not_compared(column, kind, value)
     if isinstance(content, int) or Decimal(content).is_finite():
         # Converted like a decimal literal, because the other side of the comparison becomes a double.
-        return Comparison(
-            column, operator, number_value(Decimal(repr(content) if isinstance(content, float) else content))
-        )
+        number = number_value(Decimal(repr(content) if isinstance(content, float) else content))
+        return Comparison(column, operator, (number,))
     if kind not in ("float", "double") or (content != content and operator != "="):
         raise _not_compared(column, kind, value)
-    return IsNan(column) if content != content else Comparison(column, operator, value)
+    return Comparison(column, "isnan") if content != content else Comparison(column, operator, (value,))
 
 
 def _day(column: Name, operator: str, value: Value) -> Predicate:
     """Compare a date with a date or a moment."""
     day = as_moment(value)
     if not isinstance(day.content, datetime):
-        return Comparison(column, operator, day)
+        return Comparison(column, operator, (day,))
     if isinstance(value.content, str):
         # Dialects differ in whether the time of day counts.
         raise _not_compared(column, "date", value)
     moment = _wall(day.content)
     if moment != datetime.combine(moment, datetime.min.time()):
         if operator in ("=", "<>"):
-            return FALSE if operator == "=" else Not(IsNull(column))
+            return FALSE if operator == "=" else Comparison(column, "IS NOT NULL")
         operator = "<=" if operator in ("<", "<=") else ">"
-    return Comparison(column, operator, Value("date", moment.date()))
+    return Comparison(column, operator, (Value("date", moment.date()),))
 
 
 def _not_compared(column: Name, kind: str, value: Value) -> InvalidInputError:
@@ -515,8 +513,12 @@ def _wall(moment: object) -> datetime:
 def _prefixed(column: Name, prefix: str, negated: bool) -> Understood:
     """Return the test for a prefix; every non-NULL text has the empty prefix."""
     if not prefix:
-        return Understood(FALSE if negated else Not(IsNull(column)))
-    return Understood(Not(StartsWith(column, prefix)) if negated else StartsWith(column, prefix))
+        return Understood(FALSE) if negated else _tested(column, "IS NOT NULL")
+    return _tested(column, "LIKE", Value("string", prefix), negated=negated)
+
+
+def _tested(column: Name, operator: str, *values: Value, negated: bool = False) -> Understood:
+    return Understood(Comparison(column, OPPOSITES[operator] if negated else operator, values))
 
 
 def _literal_beginning(pattern: str, escape: str | None) -> tuple[str, str]:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Name,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-)
+from iceberg_zorder.rewrite.predicate import And, Name, Or, Predicate
 from iceberg_zorder.workload.workload import KINDS
 
 Kinds = dict[Name, str]
 """One of ``KINDS`` for each column."""
+_KINDS = {"=": "=", "IN": "in", "LIKE": "prefix", "IS NULL": "null", "isnan": "null"}
+_KINDS |= dict.fromkeys(("<", "<=", ">", ">="), "range")
 
 
 def filtered_columns(predicate: Predicate) -> Kinds:
@@ -36,15 +26,9 @@ def filtered_columns(predicate: Predicate) -> Kinds:
         return narrowest(filtered_columns(each) for each in predicate.predicates)
     if isinstance(predicate, Or):
         return widest(filtered_columns(each) for each in predicate.predicates)
-    if isinstance(predicate, Constant):
-        return {}
-    if isinstance(predicate, Not):
-        inner = predicate.predicate
-        if isinstance(inner, IsNull):
-            # Few queries select rows with NULL.
-            return {}
-        return {inner.column: "other"} if isinstance(inner, In | StartsWith | IsNan) else {}
-    return {predicate.column: _kind(predicate)}
+    # Few queries select rows with NULL.
+    is_any = predicate.operator == "IS NOT NULL"
+    return {} if is_any else {predicate.column: _KINDS.get(predicate.operator, "other")}
 
 
 def narrowest(each: Iterable[Kinds]) -> Kinds:
@@ -70,7 +54,7 @@ def widest(each: Iterable[Kinds]) -> Kinds:
     >>> widest([{("a",): "="}, {("a",): "=", ("b",): "="}])
     {('a',): 'in'}
     """
-    alternatives = list(each)
+    alternatives = list(each) or [{}]
     shared = [column for column in alternatives[0] if all(column in other for other in alternatives)]
     found: Kinds = {}
     for column in shared:
@@ -79,11 +63,3 @@ def widest(each: Iterable[Kinds]) -> Kinds:
             "in" if kinds <= {"=", "in"} else max(kinds | {"range"}, key=KINDS.index) if len(kinds) > 1 else kinds.pop()
         )
     return found
-
-
-def _kind(predicate: Comparison | In | StartsWith | IsNull | IsNan) -> str:
-    if isinstance(predicate, Comparison):
-        return "=" if predicate.operator == "=" else "other" if predicate.operator == "<>" else "range"
-    if isinstance(predicate, In):
-        return "in"
-    return "prefix" if isinstance(predicate, StartsWith) else "null"

@@ -1,7 +1,6 @@
 """The normal form of predicates: simple rules give equivalent predicates one form.
 
-NOT occurs only before IN, LIKE, IS NULL and isnan; parts are sorted; ``a = 1 OR a = 2`` is ``a IN (1, 2)``. If a
-predicate is NULL, its normal form may be false.
+Parts are sorted; ``a = 1 OR a = 2`` is ``a IN (1, 2)``.
 """
 
 from __future__ import annotations
@@ -10,24 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Name,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-)
+from iceberg_zorder.rewrite.predicate import FALSE, TRUE, And, Comparison, Name, Or, Predicate, Value
 from iceberg_zorder.workload.predicate_text import predicate_text, value_text
 
-TRUE, FALSE = Constant(True), Constant(False)
-OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _RANKS = {"=": 0, "<>": 4, ">": 1, ">=": 1, "<": 2, "<=": 2}
 
 
@@ -46,31 +30,34 @@ def normal_form(predicate: Predicate) -> Predicate:
     >>> normal("a = NULL OR NOT (b <=> 1)")
     'b IS NULL OR b <> 1'
     """
-    return _true_of(predicate, negated=False)
+    if isinstance(predicate, And):
+        return all_of(map(normal_form, predicate.predicates))
+    if isinstance(predicate, Or):
+        return any_of(map(normal_form, predicate.predicates))
+    operator = "=" if predicate.operator == "<=>" else predicate.operator
+    values = [value for value in predicate.values if value.content is not None]
+    is_null = len(values) < len(predicate.values) and (not values or operator == "NOT IN")
+    return FALSE if is_null else _of_values(predicate.column, operator, values)
 
 
 def all_of(predicates: Iterable[Predicate]) -> Predicate:
     """Join parts in normal form by AND."""
     parts = _flat(predicates, And)
-    parts.pop(TRUE, None)
     if FALSE in parts:
         return FALSE
-    kept = _without_implied(_listed(parts, negated=True))
-    return kept[0] if len(kept) == 1 else And(tuple(sorted(kept, key=_place))) if kept else TRUE
+    kept = _without_implied(_listed(parts, "<>", "NOT IN"))
+    return kept[0] if len(kept) == 1 else And(tuple(sorted(kept, key=_place)))
 
 
 def any_of(predicates: Iterable[Predicate]) -> Predicate:
     """Join alternatives in normal form by OR."""
     parts = _flat(predicates, Or)
-    parts.pop(FALSE, None)
     if TRUE in parts:
         return TRUE
-    if not parts:
-        return FALSE
     common, rest = _factored(list(parts))
     if common:
         return all_of([*common, any_of(rest)])
-    joined = _listed(parts, negated=False)
+    joined = _listed(parts, "=", "IN")
     return joined[0] if len(joined) == 1 else Or(tuple(sorted(joined, key=_place)))
 
 
@@ -80,50 +67,14 @@ def _flat(predicates: Iterable[Predicate], joint: type[And | Or]) -> dict[Predic
     return dict.fromkeys(part for parts in inner for part in parts)
 
 
-def _true_of(predicate: Predicate, *, negated: bool) -> Predicate:
-    """Return the predicate for another one being true, or false if ``negated``."""
-    if isinstance(predicate, Not):
-        return _true_of(predicate.predicate, negated=not negated)
-    if isinstance(predicate, And | Or):
-        parts = [_true_of(each, negated=negated) for each in predicate.predicates]
-        return all_of(parts) if isinstance(predicate, And) != negated else any_of(parts)
-    if isinstance(predicate, Constant):
-        return Constant(predicate.value is (not negated))
-    if isinstance(predicate, Comparison):
-        return _comparison(predicate, negated)
-    if isinstance(predicate, In):
-        return _in(predicate, negated)
-    return Not(predicate) if negated else predicate
-
-
-def _comparison(predicate: Comparison, negated: bool) -> Predicate:
-    column, value = predicate.column, predicate.value
-    if predicate.operator == "<=>":
-        if value.content is None:
-            return Not(IsNull(column)) if negated else IsNull(column)
-        equal = _comparison(Comparison(column, "=", value), negated)
-        return any_of([equal, IsNull(column)]) if negated else equal
-    if value.content is None:
-        return FALSE
-    operator = OPPOSITES[predicate.operator] if negated else predicate.operator
-    if isinstance(value.content, bool) and operator == "<>":
-        operator, value = "=", Value("boolean", not value.content)
-    return Comparison(column, operator, value)
-
-
-def _in(predicate: In, negated: bool) -> Predicate:
-    values = [value for value in predicate.values if value.content is not None]
-    if not values or (negated and len(values) < len(predicate.values)):
-        return FALSE
-    return _of_values(predicate.column, values, negated)
-
-
-def _of_values(column: Name, values: Iterable[Value], negated: bool) -> Predicate:
+def _of_values(column: Name, operator: str, values: Iterable[Value]) -> Comparison:
+    """Return a comparison with distinct values that are not NULL, none of them where the operator takes none."""
     distinct = sorted({value_text(value): value for value in values}.values(), key=_rank)
     if len(distinct) == 1:
-        return _comparison(Comparison(column, "=", distinct[0]), negated)
-    found = In(column, tuple(distinct))
-    return Not(found) if negated else found
+        operator = {"IN": "=", "NOT IN": "<>"}.get(operator, operator)
+        if operator == "<>" and isinstance(distinct[0].content, bool):
+            operator, distinct = "=", [Value("boolean", not distinct[0].content)]
+    return Comparison(column, operator, tuple(distinct))
 
 
 def _rank(value: Value) -> tuple[str, bool, Any]:
@@ -133,25 +84,24 @@ def _rank(value: Value) -> tuple[str, bool, Any]:
     return (value.type, is_nan, None if is_nan else content)
 
 
-def _listed(parts: Iterable[Predicate], *, negated: bool) -> list[Predicate]:
-    """Merge equality tests of a column into one IN, or its exclusions into one NOT IN."""
+def _listed(parts: Iterable[Predicate], one: str, many: str) -> list[Predicate]:
+    """Merge the equality tests of a column, or the opposite ones, into a comparison with a list."""
     values: dict[Name, list[Value]] = {}
     others: list[Predicate] = []
     for part in parts:
-        inner = part.predicate if isinstance(part, Not) else part
-        if isinstance(inner, In) and isinstance(part, Not) == negated:
-            values.setdefault(inner.column, []).extend(inner.values)
-        elif isinstance(part, Comparison) and part.operator == ("<>" if negated else "="):
-            values.setdefault(part.column, []).append(part.value)
+        if isinstance(part, Comparison) and part.operator in (one, many):
+            values.setdefault(part.column, []).extend(part.values)
         else:
             others.append(part)
-    return [*(_of_values(column, found, negated) for column, found in values.items()), *others]
+    return [*(_of_values(column, many, found) for column, found in values.items()), *others]
 
 
 def _factored(parts: list[Predicate]) -> tuple[list[Predicate], list[Predicate]]:
     """Return the common parts of all alternatives, and the rest of each."""
+    if len(parts) < 2:
+        return [], parts
     inside = [dict.fromkeys(part.predicates if isinstance(part, And) else (part,)) for part in parts]
-    common = [each for each in inside[0] if len(parts) > 1 and all(each in other for other in inside)]
+    common = [each for each in inside[0] if all(each in other for other in inside)]
     return common, [all_of(each for each in part if each not in common) for part in inside]
 
 
@@ -162,25 +112,20 @@ def _without_implied(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _is_not_null(part: Predicate) -> bool:
-    return isinstance(part, Not) and isinstance(part.predicate, IsNull)
+    return isinstance(part, Comparison) and part.operator == "IS NOT NULL"
 
 
 def _not_null(part: Predicate) -> set[Name]:
     """Return the columns that are non-NULL whenever a part in normal form is true."""
-    if isinstance(part, And):
-        return set().union(*map(_not_null, part.predicates))
-    if isinstance(part, Or):
-        return set.intersection(*map(_not_null, part.predicates))
-    if isinstance(part, Not):
+    if isinstance(part, Comparison):
         # isnan(NULL) is false.
-        return set() if isinstance(part.predicate, IsNan) else {part.predicate.column}  # type: ignore[union-attr]
-    return {part.column} if isinstance(part, Comparison | In | StartsWith | IsNan) else set()
+        return set() if part.operator in ("IS NULL", "NOT isnan") else {part.column}
+    each = map(_not_null, part.predicates)
+    return set().union(*each) if isinstance(part, And) else set.intersection(*each)
 
 
 def _place(part: Predicate) -> tuple[Name, int, str]:
     """Return the sort key of a part: its column, then lower bounds before upper ones."""
-    inner = part.predicate if isinstance(part, Not) else part
-    if isinstance(inner, And | Or):
-        return (*_place(inner.predicates[0])[:1], 9, predicate_text(part))
-    rank = _RANKS.get(inner.operator, 4) if isinstance(inner, Comparison) else 3
-    return (getattr(inner, "column", ()), rank, predicate_text(part))
+    if isinstance(part, Comparison):
+        return (part.column, _RANKS.get(part.operator, 3), predicate_text(part))
+    return (*_place(part.predicates[0])[:1], 9, predicate_text(part))

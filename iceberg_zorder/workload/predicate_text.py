@@ -11,20 +11,7 @@ from functools import cache
 from sqlglot.dialects.spark import Spark
 
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
-from iceberg_zorder.rewrite.predicate import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Name,
-    Not,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-)
+from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, Value
 
 _PLAIN_PREFIX = re.compile(r"[^%_\\]+")
 
@@ -43,23 +30,23 @@ def predicate_text(predicate: Predicate) -> str:
     >>> predicate_text(parse_predicate(text)) == text
     True
     """
-    if isinstance(predicate, And | Or):
+    if not isinstance(predicate, Comparison):
         if not predicate.predicates:
             return "TRUE" if isinstance(predicate, And) else "FALSE"
         joint = " AND " if isinstance(predicate, And) else " OR "
         return joint.join(_inside(each) for each in predicate.predicates)
-    if isinstance(predicate, Constant):
-        return "NULL" if predicate.value is None else str(predicate.value).upper()
-    if isinstance(predicate, Not):
-        return _negated(predicate.predicate)
-    column = column_text(predicate.column)
-    if isinstance(predicate, Comparison):
-        return f"{column} {predicate.operator} {value_text(predicate.value)}"
-    if isinstance(predicate, In):
-        return f"{column} IN ({_values(predicate)})"
-    if isinstance(predicate, StartsWith):
-        return _starts_with(column, predicate.prefix, "LIKE")
-    return f"{column} IS NULL" if isinstance(predicate, IsNull) else f"isnan({column})"
+    column, operator, values = column_text(predicate.column), predicate.operator, predicate.values
+    if operator.endswith("isnan"):
+        return f"{operator}({column})"
+    if operator.endswith("IN"):
+        return f"{column} {operator} ({', '.join(map(value_text, values))})"
+    if operator.endswith("LIKE"):
+        prefix = str(values[0].content)
+        if not _PLAIN_PREFIX.fullmatch(prefix):
+            # In LIKE, the meaning of % and _ in the prefix depends on escapes.
+            return f"{operator.removesuffix('LIKE')}startswith({column}, {quoted_text(prefix)})"
+        values = (Value("string", f"{prefix}%"),)
+    return " ".join([column, operator, *map(value_text, values)])
 
 
 def column_text(name: Name) -> str:
@@ -114,32 +101,7 @@ def _float(content: float, kind: str) -> str:
 
 def _inside(predicate: Predicate) -> str:
     text = predicate_text(predicate)
-    return f"({text})" if isinstance(predicate, And | Or) and len(predicate.predicates) > 1 else text
-
-
-def _negated(predicate: Predicate) -> str:
-    if isinstance(predicate, In):
-        return f"{column_text(predicate.column)} NOT IN ({_values(predicate)})"
-    if isinstance(predicate, StartsWith):
-        return _starts_with(column_text(predicate.column), predicate.prefix, "NOT LIKE")
-    if isinstance(predicate, IsNull):
-        return f"{column_text(predicate.column)} IS NOT NULL"
-    return (
-        f"NOT isnan({column_text(predicate.column)})"
-        if isinstance(predicate, IsNan)
-        else f"NOT ({predicate_text(predicate)})"
-    )
-
-
-def _starts_with(column: str, prefix: str, operator: str) -> str:
-    if _PLAIN_PREFIX.fullmatch(prefix):
-        return f"{column} {operator} {quoted_text(prefix + '%')}"
-    # In LIKE, the meaning of % and _ in the prefix depends on escapes.
-    return f"{'NOT ' * (operator != 'LIKE')}startswith({column}, {quoted_text(prefix)})"
-
-
-def _values(predicate: In) -> str:
-    return ", ".join(map(value_text, predicate.values))
+    return text if isinstance(predicate, Comparison) or len(predicate.predicates) < 2 else f"({text})"
 
 
 @cache

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from sqlglot import exp
 
-from iceberg_zorder.rewrite.predicate import Name
+from iceberg_zorder.rewrite.predicate import TRUE, Name
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
 from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, path_of, shown
-from iceberg_zorder.workload.normal_form import TRUE
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import Scan

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from iceberg_zorder.layout.columns import parse_name
-from iceberg_zorder.rewrite.predicate import Constant, Name, parse_predicate
+from iceberg_zorder.rewrite.predicate import Name, parse_predicate
 from iceberg_zorder.workload.filtered_columns import Kinds, filtered_columns, narrowest
 from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.predicate_text import column_text
@@ -76,5 +76,4 @@ def _filtered(workload: Workload) -> Iterator[tuple[float, Kinds]]:
 
 
 def _kinds(text: str) -> Kinds:
-    predicate = normal_form(parse_predicate(text))
-    return {} if isinstance(predicate, Constant) else filtered_columns(predicate)
+    return filtered_columns(normal_form(parse_predicate(text)))

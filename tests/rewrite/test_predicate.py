@@ -10,35 +10,49 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite import predicate as p
 
 A = ("a",)
-ONE = p.Value("integer", 1)
+ONE, TWO, TRUE = p.Value("integer", 1), p.Value("integer", 2), p.Value("boolean", True)
+
+
+def is_(operator: str, *values: p.Value) -> p.Comparison:
+    return p.Comparison(A, operator, values)
 
 
 @pytest.mark.parametrize(
     ("text", "predicate"),
     [
-        ("a = 1", p.Comparison(A, "=", ONE)),
-        ("1 < a", p.Comparison(A, ">", ONE)),
-        ("(a) != (1)", p.Comparison(A, "<>", ONE)),
-        ("a <=> NULL", p.Comparison(A, "<=>", p.NULL)),
-        ("a IS NOT DISTINCT FROM 1", p.Comparison(A, "<=>", ONE)),
-        ("a IS DISTINCT FROM 1", p.Not(p.Comparison(A, "<=>", ONE))),
-        ("a BETWEEN 1 AND 2", p.And((p.Comparison(A, ">=", ONE), p.Comparison(A, "<=", p.Value("integer", 2))))),
-        ("a NOT IN (1, NULL)", p.Not(p.In(A, (ONE, p.NULL)))),
-        ("a LIKE 'x%'", p.StartsWith(A, "x")),
-        ("a NOT LIKE 'x'", p.Not(p.Comparison(A, "=", p.Value("string", "x")))),
-        ("startswith(a, 'x_')", p.StartsWith(A, "x_")),
-        ("a IS NULL", p.IsNull(A)),
-        ("isnotnull(a)", p.Not(p.IsNull(A))),
-        ("isnan(a)", p.IsNan(A)),
-        ("a", p.Comparison(A, "=", p.Value("boolean", True))),
-        (
-            "NOT a AND a IS TRUE",
-            p.And((p.Not(p.parse_predicate("a")), p.Comparison(A, "<=>", p.Value("boolean", True)))),
-        ),
-        ("1 = 1", p.Constant(True)),
-        ("NULL", p.Constant(None)),
-        ("`a.b`.`c``d`.e.f.g.h = 1 -- why", p.Comparison(("a.b", "c`d", "e", "f", "g", "h"), "=", ONE)),
-        ("a = 1 OR a = 1 AND a = 1", p.Or((p.parse_predicate("a = 1"), p.And((p.Comparison(A, "=", ONE),) * 2)))),
+        ("a = 1", is_("=", ONE)),
+        ("1 < a", is_(">", ONE)),
+        ("(a) != (1)", is_("<>", ONE)),
+        ("a = NULL", is_("=", p.NULL)),
+        ("a <=> NULL", is_("IS NULL")),
+        ("NOT (NULL <=> a)", is_("IS NOT NULL")),
+        ("a IS NOT DISTINCT FROM 1", is_("<=>", ONE)),
+        ("a IS DISTINCT FROM 1", p.Or((is_("IS NULL"), is_("<>", ONE)))),
+        ("NOT (a IS DISTINCT FROM 1)", is_("<=>", ONE)),
+        ("a BETWEEN 1 AND 2", p.And((is_(">=", ONE), is_("<=", TWO)))),
+        ("NOT (1 > a)", is_(">=", ONE)),
+        ("a NOT BETWEEN 1 AND 2", p.Or((is_("<", ONE), is_(">", TWO)))),
+        ("a NOT IN (1, NULL)", is_("NOT IN", ONE, p.NULL)),
+        ("a LIKE 'x%'", is_("LIKE", p.Value("string", "x"))),
+        ("a NOT LIKE 'x%'", is_("NOT LIKE", p.Value("string", "x"))),
+        ("a NOT LIKE 'x'", is_("<>", p.Value("string", "x"))),
+        ("NOT (a NOT LIKE 'x')", is_("=", p.Value("string", "x"))),
+        ("startswith(a, 'x_')", is_("LIKE", p.Value("string", "x_"))),
+        ("startswith(a, '')", is_("IS NOT NULL")),
+        ("a IS NULL", is_("IS NULL")),
+        ("isnotnull(a)", is_("IS NOT NULL")),
+        ("NOT isnan(a)", is_("NOT isnan")),
+        ("a", is_("=", TRUE)),
+        ("NOT a AND a IS TRUE", p.And((is_("<>", TRUE), is_("<=>", TRUE)))),
+        ("a IS NOT TRUE", p.Or((is_("IS NULL"), is_("<>", TRUE)))),
+        ("1 = 1", p.TRUE),
+        ("NOT (1 = 1)", p.FALSE),
+        ("FALSE", p.FALSE),
+        ("NULL", p.FALSE),
+        ("NOT NULL", p.FALSE),
+        ("`a.b`.`c``d`.e.f.g.h = 1 -- why", p.Comparison(("a.b", "c`d", "e", "f", "g", "h"), "=", (ONE,))),
+        ("a = 1 OR a = 1 AND a = 1", p.Or((is_("=", ONE), p.And((is_("=", ONE),) * 2)))),
+        ("NOT (a = 1 AND (a = 1 OR a = 2))", p.Or((is_("<>", ONE), p.And((is_("<>", ONE), is_("<>", TWO)))))),
     ],
 )
 def test_conditions(text: str, predicate: p.Predicate) -> None:
@@ -84,7 +98,7 @@ UTC = timezone.utc
     ],
 )
 def test_values(text: str, kind: str, content: Any) -> None:
-    assert p.parse_predicate(f"a = {text}") == p.Comparison(A, "=", p.Value(kind, content))
+    assert p.parse_predicate(f"a = {text}") == is_("=", p.Value(kind, content))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Conditions evaluated in SQL's three values, part by part."""
+"""Predicates evaluated part by part."""
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from iceberg_zorder.rewrite import predicate as p
@@ -17,35 +17,37 @@ COMPARE = {
 }
 
 
-def truth(predicate: p.Predicate, row: Mapping[str, Any]) -> bool | None:
-    """Evaluate a condition for a row, whose values stand under the first part of their columns' names."""
-    if isinstance(predicate, p.Constant):
-        return predicate.value
-    if isinstance(predicate, p.Not):
-        found = truth(predicate.predicate, row)
-        return None if found is None else not found
-    if isinstance(predicate, p.And | p.Or):
-        parts = [truth(each, row) for each in predicate.predicates]
-        decisive = isinstance(predicate, p.Or)
-        return decisive if decisive in parts else None if None in parts else not decisive
-    content = row[predicate.column[0]]
-    if isinstance(predicate, p.IsNull):
-        return content is None
-    if isinstance(predicate, p.IsNan):
-        return content is not None and math.isnan(content)
-    if isinstance(predicate, p.StartsWith):
-        return None if content is None else bool(content.startswith(predicate.prefix))
-    if isinstance(predicate, p.In):
-        found_ones = [_compared(content, "=", each.content) for each in predicate.values]
-        return True if True in found_ones else None if None in found_ones else False
-    assert isinstance(predicate, p.Comparison)
-    if predicate.operator == "<=>":
-        return bool(_order(content) == _order(predicate.value.content))
-    return _compared(content, predicate.operator, predicate.value.content)
+def truth(predicate: p.Predicate, row: Mapping[str, Any]) -> bool:
+    """Evaluate a predicate for a row, whose values stand under the first part of their columns' names."""
+    if isinstance(predicate, p.And):
+        return all(truth(each, row) for each in predicate.predicates)
+    if isinstance(predicate, p.Or):
+        return any(truth(each, row) for each in predicate.predicates)
+    content, values = row[predicate.column[0]], [each.content for each in predicate.values]
+    name, is_opposite = predicate.operator, False
+    if name not in KNOWN:
+        name, is_opposite = p.OPPOSITES[name], True
+    found = KNOWN[name](content, *values)
+    return found is not None and found != is_opposite
 
 
-def _compared(one: Any, how: str, other: Any) -> bool | None:
-    return None if one is None or other is None else bool(COMPARE[how](_order(one), _order(other)))
+def _compared(how: str) -> Callable[..., bool | None]:
+    return lambda one, other: None if one is None or other is None else bool(COMPARE[how](_order(one), _order(other)))
+
+
+def _is_in(content: Any, *values: Any) -> bool | None:
+    found = [KNOWN["="](content, each) for each in values]
+    return True if True in found else None if None in found else False
+
+
+KNOWN: dict[str, Callable[..., bool | None]] = {
+    **{how: _compared(how) for how in COMPARE},
+    "IN": _is_in,
+    "<=>": lambda content, value: content is not None and bool(_order(content) == _order(value)),
+    "LIKE": lambda content, prefix: None if content is None else bool(content.startswith(prefix)),
+    "IS NULL": lambda content: content is None,
+    "isnan": lambda content: content is not None and math.isnan(content),
+}
 
 
 def _order(content: Any) -> Any:

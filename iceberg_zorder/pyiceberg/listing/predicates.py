@@ -7,7 +7,7 @@ same, so both engines choose the same files.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -75,8 +75,7 @@ _EPOCH = datetime(1970, 1, 1)
 _MICROSECONDS_OF_A_DAY = 86_400_000_000
 _FEW_VALUES = 20
 """Most values of NOT IN that rule out files holding a single value; each value costs time per file."""
-_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_NEGATED = {"=": "<>", "<>": "="}
+_NEVER_NULL = ("IS NULL", "IS NOT NULL", "isnan", "NOT isnan", "<=>")
 _COMPARISONS: dict[str, type[LiteralPredicate]] = {
     "=": EqualTo,
     "<": LessThan,
@@ -102,10 +101,7 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
         return _Column(table.schema().find_column_name(field.field_id) or "", field.field_type)
 
     try:
-        if isinstance(where, str):
-            found = _expression(column, parse_predicate(where), negated=False, is_conjunct=True)
-        else:
-            found = where
+        found = _expression(column, parse_predicate(where), is_conjunct=True) if isinstance(where, str) else where
         # Binding reports unknown columns and values of another type.
         file_may_match(table.schema(), found, case_sensitive)
     except Exception as error:  # PyIceberg's own exceptions have no base class
@@ -115,34 +111,28 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     return found
 
 
-def _expression(
-    columns: Callable[[Name], _Column], predicate: Predicate, *, negated: bool, is_conjunct: bool
-) -> BooleanExpression:
-    """Return the expression for a predicate being true, or false if ``negated``; NULL is neither.
+def _expression(columns: Callable[[Name], _Column], predicate: Predicate, *, is_conjunct: bool) -> BooleanExpression:
+    """Return the expression for a predicate.
 
     Spark infers IS NOT NULL from conjuncts, and from NOT IN with several values anywhere.
     """
-    if isinstance(predicate, spark_sql.Not):
-        return _expression(columns, predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
-    if isinstance(predicate, spark_sql.And | spark_sql.Or):
-        is_and = isinstance(predicate, spark_sql.And) != negated
-        parts = [
-            _expression(columns, each, negated=negated, is_conjunct=is_conjunct and is_and)
-            for each in predicate.predicates
-        ]
-        return And(*parts) if is_and else Or(*parts)
-    if isinstance(predicate, spark_sql.Constant):
-        return AlwaysTrue() if predicate.value is (not negated) else AlwaysFalse()
+    if isinstance(predicate, spark_sql.And):
+        return _all_of(_expression(columns, each, is_conjunct=is_conjunct) for each in predicate.predicates)
+    if isinstance(predicate, spark_sql.Or):
+        return _any_of(_expression(columns, each, is_conjunct=False) for each in predicate.predicates)
     column = columns(predicate.column)
-    if isinstance(predicate, spark_sql.IsNull):
-        return column.is_null(not negated)
-    if isinstance(predicate, spark_sql.Comparison) and predicate.operator == "<=>":
-        return column.null_safe_equals(predicate.value, negated)
-    found = column.matches(predicate, negated)
-    is_not_in = negated and isinstance(predicate, spark_sql.In) and column.distinct(predicate.values) > 1
-    # isnan() is never NULL.
-    infers = is_conjunct and not isinstance(predicate, spark_sql.IsNan)
-    return And(column.is_null(False), found) if infers or is_not_in else found
+    found = column.matches(predicate)
+    is_not_in = predicate.operator == "NOT IN" and column.distinct(predicate.values) > 1
+    infers = is_conjunct and predicate.operator not in _NEVER_NULL
+    return And(column.is_not_null, found) if infers or is_not_in else found
+
+
+def _all_of(parts: Iterable[BooleanExpression]) -> BooleanExpression:
+    return And(AlwaysTrue(), AlwaysTrue(), *parts)
+
+
+def _any_of(parts: Iterable[BooleanExpression]) -> BooleanExpression:
+    return Or(AlwaysFalse(), AlwaysFalse(), *parts)
 
 
 class _Column:
@@ -160,33 +150,33 @@ class _Column:
     def __str__(self) -> str:
         return f"column {self._name} of type {self._kind}"
 
-    def is_null(self, wanted: bool) -> BooleanExpression:
-        return IsNull(term=self._term) if wanted else NotNull(term=self._term)
-
-    def null_safe_equals(self, value: Value, negated: bool) -> BooleanExpression:
-        if value.type == "null":
-            return self.is_null(not negated)
-        found = self.compare("<>" if negated else "=", value)
-        return Or(self.is_null(True), found) if negated else found
-
-    def matches(self, predicate: Predicate, negated: bool) -> BooleanExpression:
-        """Return the expression for a predicate being true (or false if ``negated``) for non-NULL values."""
-        if isinstance(predicate, spark_sql.Comparison):
-            if isinstance(self._kind, UUIDType) and predicate.operator not in ("=", "<>"):
-                raise InvalidInputError(f"{self} is compared by {predicate.operator}: UUIDs support only = and <>")
-            return self.compare(_OPPOSITES[predicate.operator] if negated else predicate.operator, predicate.value)
-        if isinstance(predicate, spark_sql.In):
-            return self._is_none_of(predicate.values) if negated else self._is_any_of(predicate.values)
-        if isinstance(predicate, spark_sql.StartsWith):
+    def matches(self, predicate: spark_sql.Comparison) -> BooleanExpression:
+        """Return the expression for a comparison."""
+        operator, values = predicate.operator, predicate.values
+        if operator in ("IS NULL", "IS NOT NULL"):
+            return self.is_null if operator == "IS NULL" else self.is_not_null
+        if operator in ("isnan", "NOT isnan"):
+            if not self._is_floating:
+                raise InvalidInputError(f"{self} has no NaN")
+            return self._compare_with_nan("=" if operator == "isnan" else "<>")
+        if operator in ("LIKE", "NOT LIKE"):
             if not isinstance(self._kind, StringType):
                 raise InvalidInputError(f"{self} is not text: only text columns have prefixes")
-            prefix = StringLiteral(predicate.prefix)
-            return (
-                NotStartsWith(term=self._term, value=prefix) if negated else StartsWith(term=self._term, value=prefix)
-            )
-        if not self._is_floating:
-            raise InvalidInputError(f"{self} has no NaN")
-        return NotNaN(term=self._term) if negated else IsNaN(term=self._term)
+            prefix = StringLiteral(str(values[0].content))
+            return (StartsWith if operator == "LIKE" else NotStartsWith)(term=self._term, value=prefix)
+        if operator in ("IN", "NOT IN"):
+            return self._is_any_of(values) if operator == "IN" else self._is_none_of(values)
+        if isinstance(self._kind, UUIDType) and operator not in ("=", "<>", "<=>"):
+            raise InvalidInputError(f"{self} is compared by {operator}: UUIDs support only = and <>")
+        return self.compare("=" if operator == "<=>" else operator, values[0])
+
+    @property
+    def is_null(self) -> BooleanExpression:
+        return IsNull(term=self._term)
+
+    @property
+    def is_not_null(self) -> BooleanExpression:
+        return NotNull(term=self._term)
 
     @property
     def _is_floating(self) -> bool:
@@ -197,14 +187,14 @@ class _Column:
             return AlwaysFalse()
         if self._is_floating and isinstance(value.content, float) and math.isnan(value.content):
             return self._compare_with_nan(operator)
-        if isinstance(self._kind, BooleanType) and operator in _NEGATED and self._literal(value) == literal(False):
+        if isinstance(self._kind, BooleanType) and operator in ("=", "<>") and self._literal(value) == literal(False):
             # As in Spark, a flag <> true becomes = false, which does not exclude NULL.
-            operator, value = _NEGATED[operator], Value("boolean", True)
+            operator, value = spark_sql.OPPOSITES[operator], Value("boolean", True)
         if operator == "<>":
             return self._differs(value)
         found = self._comparison(operator, value)
         if isinstance(found, bool):
-            return self.is_null(False) if found else AlwaysFalse()
+            return self.is_not_null if found else AlwaysFalse()
         return _COMPARISONS[found[0]](self._term, found[1])
 
     def _compare_with_nan(self, operator: str) -> BooleanExpression:
@@ -215,8 +205,8 @@ class _Column:
     def _differs(self, value: Value) -> BooleanExpression:
         """Rule out files that hold only this value, as Iceberg for Java does; PyIceberg's NotEqualTo does not."""
         if self._comparison("=", value) is False:
-            return self.is_null(False)
-        beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
+            return self.is_not_null
+        beside = [self.compare("<", value), self.compare(">", value), self.is_null]
         return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
 
     def distinct(self, values: Iterable[Value]) -> int:
@@ -232,17 +222,16 @@ class _Column:
                 equal.append(found.literal)
             else:
                 others.append(found)
-        return Or(AlwaysFalse(), In(term=self._term, values=set(equal)) if equal else AlwaysFalse(), *others)
+        return _any_of([In(term=self._term, values=set(equal)) if equal else AlwaysFalse(), *others])
 
-    def _is_none_of(self, values: Iterable[Value]) -> BooleanExpression:
-        values = tuple(values)
+    def _is_none_of(self, values: Sequence[Value]) -> BooleanExpression:
         if len(values) > _FEW_VALUES:
             found = [self.compare("=", value) for value in values]
             if any(value.type == "null" for value in values):
                 return AlwaysFalse()
             equal = {each.literal for each in found if isinstance(each, EqualTo)}
             return NotIn(term=self._term, values=equal) if equal else AlwaysTrue()
-        return And(AlwaysTrue(), AlwaysTrue(), *(self.compare("<>", value) for value in values))
+        return _all_of(self.compare("<>", value) for value in values)
 
     def _comparison(self, operator: str, value: Value) -> _Compared:
         """Return an equivalent comparison with a value of the column's type."""

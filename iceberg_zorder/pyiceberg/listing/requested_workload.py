@@ -187,8 +187,7 @@ class SureRanges:
 
 def _compared(predicate: Predicate) -> set[tuple[str, ...]]:
     """Return the lower-case names of the columns in comparisons joined by AND."""
-    found = [each.column for each in _conjuncts(predicate) if isinstance(each, Comparison)]
-    return {tuple(map(str.lower, column)) for column in found}
+    return {tuple(map(str.lower, each.column)) for each in _conjuncts(predicate) if isinstance(each, Comparison)}
 
 
 def _ranges(
@@ -197,7 +196,9 @@ def _ranges(
     parts = [*_conjuncts(predicate)]
     if len(boxes) != 1 or not all(isinstance(each, Comparison) and each.operator in _OPERATORS for each in parts):
         return
-    compared = {(tuple(map(str.lower, each.column)), each.value.type) for each in parts if isinstance(each, Comparison)}
+    compared = {
+        (tuple(map(str.lower, each.column)), each.values[0].type) for each in parts if isinstance(each, Comparison)
+    }
     for name, keys in boxes[0].ranges:
         kinds = {kind for column, kind in compared if column == tuple(map(str.lower, name))}
         if name in place_of and kinds == {_COMPARED[types[name]]}:
