@@ -210,9 +210,9 @@ def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
     if type_name in ("float", "double"):
         return _of_floating(value)
     if type_name in ("string", "binary", "uuid") or type_name.startswith("fixed"):
-        key = _bytes(type_name, value)
+        key = bytes_of(type_name, value)
         return None if key is None else ((VALUE, key), (VALUE, key + b"\0"))
-    number = _units(type_name, value)
+    number = units_of(type_name, value)
     if number is None:
         return None
     return _before(type_name, math.ceil(number)), _before(type_name, math.floor(number) + 1)
@@ -243,8 +243,14 @@ def _of_floating(value: Value) -> tuple[Edge, Edge] | None:
     return (VALUE, key), (VALUE, key + 1)
 
 
-def _units(type_name: str, value: Value) -> Fraction | None:
-    """Return a value in the units of a type's keys."""
+def units_of(type_name: str, value: Value) -> Fraction | None:
+    """Return a value in the units of a type's keys; None if it is of another type.
+
+    Examples
+    --------
+    >>> units_of("date", Value("string", "1970-01-08")), units_of("decimal(9, 2)", Value("integer", 5))
+    (Fraction(7, 1), Fraction(500, 1))
+    """
     content = value.content
     if type_name in ("int", "long") or type_name.startswith("decimal"):
         scale = int(type_name.rstrip(")").split(",")[1]) if type_name.startswith("decimal") else 0
@@ -280,7 +286,8 @@ def _of_day(content: object) -> Fraction | None:
     return None if moment is None else Fraction(_microseconds(datetime.combine(_EPOCH, moment.replace(tzinfo=None))))
 
 
-def _bytes(type_name: str, value: Value) -> bytes | None:
+def bytes_of(type_name: str, value: Value) -> bytes | None:
+    """Return a value as the bytes of a type; None if it is of another type."""
     content = value.content
     if type_name == "uuid":
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -41,7 +40,9 @@ from pyiceberg.expressions.literals import (
     DoubleLiteral,
     FloatLiteral,
     Literal,
+    LongLiteral,
     StringLiteral,
+    TimeLiteral,
     TimestampLiteral,
     literal,
 )
@@ -69,10 +70,9 @@ from iceberg_zorder.pyiceberg.bounds import found_fields
 from iceberg_zorder.pyiceberg.compat import file_may_match
 from iceberg_zorder.pyiceberg.files import display_name
 from iceberg_zorder.rewrite import predicate as spark_sql
-from iceberg_zorder.rewrite.predicate import Name, Predicate, Value, as_date, as_float, as_timestamp, parse_predicate
+from iceberg_zorder.rewrite.predicate import Name, Predicate, Value, as_float, parse_predicate
+from iceberg_zorder.workload.boxes import bytes_of, units_of
 
-_EPOCH = datetime(1970, 1, 1)
-_MICROSECONDS_OF_A_DAY = 86_400_000_000
 _FEW_VALUES = 20
 """Most values of NOT IN that rule out files holding a single value; each value costs time per file."""
 _NEVER_NULL = ("IS NULL", "IS NOT NULL", "isnan", "NOT isnan", "<=>")
@@ -82,6 +82,16 @@ _COMPARISONS: dict[str, type[LiteralPredicate]] = {
     "<=": LessThanOrEqual,
     ">": GreaterThan,
     ">=": GreaterThanOrEqual,
+}
+
+_LITERALS: dict[type[IcebergType], Callable[[int], Literal[Any]]] = {
+    BooleanType: lambda units: literal(units == 1),
+    IntegerType: LongLiteral,
+    LongType: LongLiteral,
+    DateType: DateLiteral,
+    TimeType: TimeLiteral,
+    TimestampType: TimestampLiteral,
+    TimestamptzType: TimestampLiteral,
 }
 
 _Compared = bool | tuple[str, Literal[Any]]
@@ -187,9 +197,10 @@ class _Column:
             return AlwaysFalse()
         if self._is_floating and isinstance(value.content, float) and math.isnan(value.content):
             return self._compare_with_nan(operator)
-        if isinstance(self._kind, BooleanType) and operator in ("=", "<>") and self._literal(value) == literal(False):
+        if isinstance(self._kind, BooleanType) and operator in ("=", "<>"):
             # As in Spark, a flag <> true becomes = false, which does not exclude NULL.
-            operator, value = spark_sql.OPPOSITES[operator], Value("boolean", True)
+            is_false = self._comparison("=", value) == ("=", literal(False))
+            operator, value = spark_sql.OPPOSITES[operator] if is_false else operator, Value("boolean", True)
         if operator == "<>":
             return self._differs(value)
         found = self._comparison(operator, value)
@@ -236,36 +247,38 @@ class _Column:
     def _comparison(self, operator: str, value: Value) -> _Compared:
         """Return an equivalent comparison with a value of the column's type."""
         kind = self._kind
-        if isinstance(kind, IntegerType | LongType):
-            return _ranged(operator, self._number(value), kind.min, kind.max, literal)
-        if isinstance(kind, DecimalType):
-            scale, most = kind.scale, 10**kind.precision - 1
-            return _ranged(
-                operator, self._number(value) * 10**scale, -most, most, lambda units: literal(_decimal(units, scale))
-            )
-        if isinstance(kind, DateType):
-            whole = _whole(operator, self._days(value))
-            return whole if isinstance(whole, bool) else (whole[0], DateLiteral(whole[1]))
         if isinstance(kind, FloatType | DoubleType):
             return self._floating(operator, value)
-        return operator, self._literal(value)
+        if isinstance(kind, StringType) and isinstance(value.content, str):
+            return operator, literal(value.content)
+        if isinstance(kind, BinaryType | FixedType | UUIDType):
+            key = bytes_of(str(kind), value)
+            if key is None or (isinstance(kind, FixedType) and len(key) != len(kind)):
+                raise self._refusal(value)
+            return operator, literal(UUID(bytes=key) if isinstance(kind, UUIDType) else key)
+        units = units_of(str(kind), value)
+        if units is None or (type(kind) not in _LITERALS and not isinstance(kind, DecimalType)):
+            raise self._refusal(value)
+        return self._of_units(operator, units)
 
-    def _number(self, value: Value) -> Fraction:
-        content = value.content
-        if value.type in ("integer", "decimal") and isinstance(content, int | Decimal):
-            return Fraction(content)
-        # A double represents every int, but not every long or decimal.
-        if isinstance(self._kind, IntegerType) and isinstance(content, float) and math.isfinite(content):
-            return Fraction(content)
-        raise self._refusal(value)
-
-    def _days(self, value: Value) -> Fraction:
-        content = as_date(value.content) if isinstance(value.content, str) else value.content
-        if isinstance(content, datetime):
-            return Fraction(_microseconds(content), _MICROSECONDS_OF_A_DAY)
-        if isinstance(content, date):
-            return Fraction((content - _EPOCH.date()).days)
-        raise self._refusal(value)
+    def _of_units(self, operator: str, number: Fraction) -> _Compared:
+        """Return an equivalent comparison with a whole number of units, within the type's limits."""
+        kind = self._kind
+        if number.denominator > 1 and operator == "=":
+            return False
+        is_up = operator in (">", ">=")
+        if number.denominator > 1:
+            operator = ">=" if is_up else "<="
+        units = math.ceil(number) if is_up else math.floor(number)
+        if isinstance(kind, DecimalType | IntegerType | LongType):
+            most = 10**kind.precision - 1 if isinstance(kind, DecimalType) else kind.max
+            least = -most if isinstance(kind, DecimalType) else kind.min
+            if not least <= units <= most:
+                return operator != "=" and is_up == (units < least)
+        if isinstance(kind, DecimalType):
+            # Built from digits, because Decimal's operators round to the context's precision.
+            return operator, literal(Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -kind.scale)))
+        return operator, _LITERALS[type(kind)](units)
 
     def _floating(self, operator: str, value: Value) -> _Compared:
         content = value.content
@@ -281,67 +294,5 @@ class _Column:
             operator = operator[0] + ("=" if (near < double) == is_less else "")
         return operator, FloatLiteral(near) if isinstance(self._kind, FloatType) else DoubleLiteral(near)
 
-    def _literal(self, value: Value) -> Literal[Any]:
-        """Return the literal of the column's type that equals a value."""
-        kind, content = self._kind, value.content
-        if isinstance(kind, StringType) and isinstance(content, str):
-            return literal(content)
-        if isinstance(kind, BooleanType) and str(content).lower() in ("true", "false"):
-            return literal(str(content).lower() == "true")
-        if isinstance(kind, BinaryType | FixedType) and isinstance(content, str | bytes):
-            return self._bytes(value, content.encode() if isinstance(content, str) else content)
-        if isinstance(kind, TimestampType | TimestamptzType):
-            return self._timestamp(value, has_zone=isinstance(kind, TimestamptzType))
-        if isinstance(kind, UUIDType | TimeType) and isinstance(content, str):
-            try:
-                return literal(UUID(content)) if isinstance(kind, UUIDType) else literal(time.fromisoformat(content))
-            except ValueError as error:
-                raise self._refusal(value) from error
-        raise self._refusal(value)
-
-    def _bytes(self, value: Value, content: bytes) -> Literal[Any]:
-        if isinstance(self._kind, FixedType) and len(content) != len(self._kind):
-            raise self._refusal(value)
-        return literal(content)
-
-    def _timestamp(self, value: Value, *, has_zone: bool) -> Literal[Any]:
-        content = value.content
-        if isinstance(content, str):
-            content = as_timestamp(content, has_zone=has_zone)
-        if not isinstance(content, date):
-            raise self._refusal(value)
-        moment = content if isinstance(content, datetime) else datetime.combine(content, time())
-        return TimestampLiteral(_microseconds(moment))
-
     def _refusal(self, value: Value) -> InvalidInputError:
         return InvalidInputError(f"{self} cannot be compared with {value}: write a value of its type")
-
-
-def _ranged(operator: str, number: Fraction, least: int, most: int, make: Any) -> _Compared:
-    """Return the comparison of whole numbers within a range with a number."""
-    found = _whole(operator, number)
-    if isinstance(found, bool):
-        return found
-    operator, whole = found
-    if least <= whole <= most:
-        return operator, make(whole)
-    return operator in (("<", "<=") if whole > most else (">", ">="))
-
-
-def _whole(operator: str, number: Fraction) -> bool | tuple[str, int]:
-    if number.denominator == 1:
-        return operator, int(number)
-    if operator == "=":
-        return False
-    return ("<=", math.floor(number)) if operator in ("<", "<=") else (">=", math.ceil(number))
-
-
-def _decimal(units: int, scale: int) -> Decimal:
-    # Built from digits, because Decimal's operators round to the context's precision.
-    return Decimal((int(units < 0), tuple(int(digit) for digit in str(abs(units))), -scale))
-
-
-def _microseconds(moment: datetime) -> int:
-    local = moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
-    passed = local - _EPOCH
-    return passed.days * _MICROSECONDS_OF_A_DAY + passed.seconds * 1_000_000 + passed.microseconds
