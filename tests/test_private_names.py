@@ -61,8 +61,9 @@ def faults(source: str) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "pyiceberg":
             names = {each.name for each in node.names}
             of_pyiceberg |= {each.asname or each.name for each in node.names}
-            if node.module not in PUBLIC_MODULES:
-                found.append(f"from {node.module}")
+            # A module itself goes by the name of its package.
+            of = {f"pyiceberg.{each}" for each in names} if node.module == "pyiceberg" else {node.module or ""}
+            found += [f"from {each}" for each in sorted(of - PUBLIC_MODULES)]
             hidden = names - OF_MANIFESTS if node.module == "pyiceberg.manifest" else set()
             found += sorted(hidden | {each for each in names if is_private(each)})
     for node in ast.walk(tree):
