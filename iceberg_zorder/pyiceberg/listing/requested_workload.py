@@ -156,12 +156,8 @@ class SureRanges:
         """
         columns = tuple((name, kind) for name, kind in types.items() if kind in _COMPARED)
         place_of = {name: place for place, (name, _) in enumerate(columns)}
-        ranges = tuple(dict(_ranges(*each, types, place_of)) for each in conditions)
-        compared = (_compared(predicate) for predicate, _ in conditions)
-        are_all = tuple(
-            bool(each) and len(each) == len(columns) for each, columns in zip(ranges, compared, strict=True)
-        )
-        return SureRanges(columns, ranges, are_all)
+        found = [_ranges(*each, types, place_of) for each in conditions]
+        return SureRanges(columns, tuple(ranges for ranges, _ in found), tuple(is_all for _, is_all in found))
 
     def may_match(
         self, files: Sequence[DataFile], schema: Schema
@@ -185,28 +181,24 @@ class SureRanges:
         return found, is_sure | ~found
 
 
-def _compared(predicate: Predicate) -> set[tuple[str, ...]]:
-    """Return the lower-case names of the columns in comparisons joined by AND."""
-    return {tuple(map(str.lower, each.column)) for each in _conjuncts(predicate) if isinstance(each, Comparison)}
-
-
 def _ranges(
     predicate: Predicate, boxes: Sequence[Box], types: Mapping[Name, str], place_of: Mapping[Name, int]
-) -> Iterator[tuple[int, tuple[int, int]]]:
-    parts = [*_conjuncts(predicate)]
-    if len(boxes) != 1 or not all(isinstance(each, Comparison) and each.operator in _OPERATORS for each in parts):
-        return
-    compared = {
-        (tuple(map(str.lower, each.column)), each.values[0].type) for each in parts if isinstance(each, Comparison)
-    }
-    for name, keys in boxes[0].ranges:
-        kinds = {kind for column, kind in compared if column == tuple(map(str.lower, name))}
-        if name in place_of and kinds == {_COMPARED[types[name]]}:
+) -> tuple[dict[int, tuple[int, int]], bool]:
+    """Return the ranges of a condition's columns by their places, and whether they are the whole condition."""
+    kinds: dict[Name, set[str]] = {}
+    for each in _conjuncts(predicate):
+        if not isinstance(each, Comparison) or each.operator not in _OPERATORS:
+            return {}, False
+        kinds.setdefault(tuple(map(str.lower, each.column)), set()).add(each.values[0].type)
+    found = {}
+    for name, keys in boxes[0].ranges if len(boxes) == 1 else ():
+        if name in place_of and kinds[tuple(map(str.lower, name))] == {_COMPARED[types[name]]}:
             least = keys.start[1] if len(keys.start) == 2 else _LEAST
             most = keys.stop[1] - 1 if len(keys.stop) == 2 and isinstance(keys.stop[1], int) else _MOST
             # The extreme numbers rule out no file.
             if isinstance(least, int) and least <= _MOST and most >= _LEAST:
-                yield place_of[name], (least, most)
+                found[place_of[name]] = least, most
+    return found, bool(found) and len(found) == len(kinds)
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
