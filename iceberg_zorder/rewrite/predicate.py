@@ -8,7 +8,6 @@ that predicates need no NOT.
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -157,11 +157,8 @@ def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float |
 
 def as_float(value: float) -> float:
     """Round a double to the nearest float, or to infinity if it is too large."""
-    try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    return rounded
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def _moment(value: Value, to: str) -> date | datetime | None:

@@ -492,17 +492,10 @@ def value_ranges(
         starts = [
             (edge[0], kept(edge[1])) if len(edge) == 2 and isinstance(edge[1], bytes) else edge for edge in starts
         ]
-    first, after = (_places(edges, values) for edges in (starts, [each.stop for each in ranges]))
+    # The buckets of NaN and NULL are after all values.
+    edges = starts, [each.stop for each in ranges]
+    first, after = (np.minimum(_buckets(each, values, "left"), values.size) for each in edges)
     return first, after - 1
-
-
-def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
-    """Return the number of values before each edge."""
-    found = np.array([0 if edge == (VALUE,) else values.size for edge in edges], np.int64)
-    places = [place for place, edge in enumerate(edges) if len(edge) == 2]
-    if places and values.size:
-        found[places] = _counts(values, [edge[1] for edge in edges if len(edge) == 2], "left")
-    return found
 
 
 def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
