@@ -13,7 +13,6 @@ from iceberg_zorder.workload.workload import Workload
 
 _MISNAMED = "there is no column"
 """The reason for an unknown name; a column of another table has another reason."""
-_USING = "USING ("
 
 
 def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]:
@@ -22,7 +21,7 @@ def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]
     Examples
     --------
     >>> from iceberg_zorder.workload.workload import NotUnderstood, Query
-    >>> texts = ["s.day = d.day", "d.key = s.item", "upper(name) = d.key", "item IN (SELECT k FROM d)", "USING (day)"]
+    >>> texts = ["s.day = d.day", "d.key = s.item", "upper(name) = d.key", "item IN (SELECT k FROM d)", "day = day"]
     >>> lost = [NotUnderstood("part", text, "", weight) for text, weight in zip(texts, [2, 3, 9, 1.5, 0.5])]
     >>> table = ScannedTable(("db", "s"), {("day",): "int", ("item",): "int", ("name",): "string"})
     >>> joined_columns(Workload.of([Query("TRUE", 4.0)], not_understood=lost), table)
@@ -41,10 +40,6 @@ def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]
 
 def _joined_column(text: str, table: ScannedTable) -> Name | None:
     """Return the table's only column in a join condition; None if the text is not one."""
-    if text.startswith(_USING) and text.endswith(")"):
-        # As it is noted of a join, with the name as it is.
-        using = table.column([text[len(_USING) : -1]])
-        return None if using is None else using[0]
     try:
         with parsing():
             # The dialect is no longer known; dialects differ in quotes.
