@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import DialectType
@@ -11,11 +11,19 @@ from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.rewrite.predicate import TooLargeError
 
+OWN_TABLE = "TABLE"
+"""What the inliner calls the table whose scans are looked for."""
+HALF_JOINS = ("HALF SEMI", "HALF ANTI")
+"""What the inliner calls kinds of joins whose right sides sqlglot's scopes leave out otherwise."""
+MOVED = ("joins", "laterals", "pivots", "sample")
+"""What stands beside a table, and stays beside a query in its place."""
 _MOST_LEVELS = 500
 """Greatest depth of a parsed statement: sqlglot goes from each column up to the root."""
 
 ORIGIN = "origin"
-"""Key under which a condition keeps its original text."""
+"""Key under which a condition keeps its original text, if its names are what they seem."""
+SHARED_NAMES = "shared names"
+"""Key of joins by USING behind an outer join: their names stand for a column of either side."""
 JOINED = "joined"
 """Key under which a condition keeps the join whose keys it has."""
 
@@ -91,3 +99,47 @@ def shown(node: exp.Expr) -> str:
     plain = node.transform(lambda each: exp.column(each.name) if isinstance(each, exp.Column) else each)
     sql = re.sub(r"(%[A-Za-z])strict", r"\1", sql_of(plain, ""))
     return sql if len(sql) <= 100 else f"{sql[:97]}..."
+
+
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Split a condition at AND."""
+    if condition is None:
+        return
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        for each in condition.flatten():
+            yield from conjuncts(each)
+    else:
+        yield condition
+
+
+def with_values(fact: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Return a condition with values in place of columns, by their names."""
+    root = exp.Paren(this=fact.copy())
+    for column in list(columns_in(root)):
+        value = values[column.name]
+        column.replace(value.copy() if isinstance(value, exp.Column) else exp.Paren(this=value.copy()))
+    found: exp.Expr = root.this
+    found.pop()
+    return found
+
+
+def is_cut(query: exp.Expr) -> bool:
+    """Return whether a query keeps only some rows, and the choice depends on all rows, as with LIMIT."""
+    distinct = query.args.get("distinct")
+    is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+    if is_first or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots")):
+        return True
+    # Queries inside are asked for themselves.
+    own = query.walk(prune=lambda each: each is not query and isinstance(each, exp.Query))
+    return any(isinstance(each, exp.Column) and each.name.lower() == "rownum" for each in own)
+
+
+def is_of_sources(node: exp.Expr | None, names: set[str]) -> bool:
+    """Return whether a node is a column of one of several sources."""
+    return isinstance(node, exp.Column) and node.table in names
+
+
+def both_ways(equal: exp.EQ) -> list[tuple[exp.Expr, exp.Expr]]:
+    """Return the sides of an equality in either order."""
+    return [(equal.this, equal.expression), (equal.expression, equal.this)]

@@ -1,10 +1,12 @@
-"""The table whose workload is read: its name, and the types of its columns."""
+"""The table whose workload is read: its name, the types of its columns, and its scans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from sqlglot import exp
 
 from iceberg_zorder.rewrite.predicate import Name
 
@@ -89,6 +91,22 @@ class ScannedTable:
     @cached_property
     def _by_lower(self) -> dict[Name, Name]:
         return {tuple(part.lower() for part in name): name for name in self.columns}
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A scan of the table.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Table
+        The table in the qualified statement.
+    facts : tuple of sqlglot.exp.Expr
+        Conditions that its rows have to meet, qualified by the names of the scope's sources.
+    """
+
+    node: exp.Table
+    facts: tuple[exp.Expr, ...]
 
 
 def with_namespace(name: Sequence[str], namespace: Sequence[str], levels: int) -> Name:

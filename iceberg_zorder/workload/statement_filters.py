@@ -12,8 +12,7 @@ from iceberg_zorder.rewrite.predicate import TRUE, Name
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
 from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, path_of, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
-from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans import Scan
+from iceberg_zorder.workload.scanned_table import Scan, ScannedTable
 from iceberg_zorder.workload.workload import JoinKeys
 
 

@@ -27,6 +27,7 @@ KEYS = {
     "year = 1066": [],
     "week >= 100 AND week <= 464": [7],
     "brand = 'a'": ["x", "y"],
+    "item = 7": [7],
 }
 
 
@@ -104,6 +105,12 @@ def test_the_keys_of_a_dimension_are_a_filter(query: str) -> None:
 def test_other_joins_filter_nothing(query: str) -> None:
     found = read(query)
     assert [each.filter for each in found.queries] == ["TRUE"]
+    assert not found.joins
+
+
+def test_the_table_itself_is_no_dimension() -> None:
+    found = read("SELECT * FROM sales s JOIN sales t ON s.day_key = t.day_key WHERE t.item = 7")
+    assert {each.filter for each in found.queries} == {"TRUE", "item = 7"}
     assert not found.joins
 
 

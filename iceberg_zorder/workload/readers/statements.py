@@ -18,9 +18,10 @@ from sqlglot.errors import SqlglotError
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import MOST_CHARACTERS, limited_dialect, parsing
 from iceberg_zorder.workload.dimension_keys import DEFAULT_READERS, READERS, Dimensions, KeyLookup, check_readers
+from iceberg_zorder.workload.inlining import View
 from iceberg_zorder.workload.nodes import balanced, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans import View, catalogs_in, find_scans
+from iceberg_zorder.workload.scans import catalogs_in, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import SHOWN, Gathered, Workload
 
