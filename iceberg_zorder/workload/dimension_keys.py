@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.predicate import Name
-from iceberg_zorder.workload.join_keys import holds_for_equals
-from iceberg_zorder.workload.nodes import JOINED, columns_in
+from iceberg_zorder.workload.nodes import JOINED, columns_in, holds_for_equals
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.scanned_table import Scan, ScannedTable, with_namespace
 from iceberg_zorder.workload.statement_filters import scan_filter

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from iceberg_zorder.rewrite.predicate import MOST_NODES, TooLargeError
-from iceberg_zorder.workload.join_keys import Lookup
+from iceberg_zorder.workload.dimension_keys import KeyLookup
 from iceberg_zorder.workload.nodes import (
     HALF_JOINS,
     MOVED,
@@ -55,7 +55,7 @@ class Inliner:
         dialect: Dialect,
         views: Callable[[Sequence[str]], View | None],
         namespace: Sequence[str],
-        lookup: Lookup | None,
+        lookup: KeyLookup | None,
     ) -> None:
         self._table = table
         self._dialect = dialect

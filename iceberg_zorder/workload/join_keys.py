@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from sqlglot import exp
 
+from iceberg_zorder.workload.dimension_keys import KeyLookup
 from iceberg_zorder.workload.nodes import (
     MOVED,
     OWN_TABLE,
@@ -24,30 +24,18 @@ _AT_ANOTHER_TIME = ("changes", "when", "version")
 _ONE_TABLE = ("with_", "joins", "laterals", "group", "having", "qualify")
 
 
-class Lookup(Protocol):
-    """Looks up the keys by which a table is joined."""
-
-    def find(self, name: tuple[str, ...]) -> ScannedTable | None:
-        """Return another table by its name in the statement; None if it is not known."""
-
-    def condition(
-        self, dimension: ScannedTable, scan: Scan, key: str, column: exp.Column, kind: str | None
-    ) -> tuple[exp.Expr, bool] | str | None:
-        """Return the condition on a column that equals a dimension's key, and whether it has all facts of its scan."""
-
-
 class JoinConditions:
     """Finds the conditions of joins in a statement.
 
     Parameters
     ----------
-    lookup : Lookup
+    lookup : KeyLookup
         Looks up keys.
     tables : dict of str to ScannedTable
         The known tables, by their names in the statement.
     """
 
-    def __init__(self, lookup: Lookup, tables: Mapping[str, ScannedTable]) -> None:
+    def __init__(self, lookup: KeyLookup, tables: Mapping[str, ScannedTable]) -> None:
         self._lookup = lookup
         self._tables = tables
 
@@ -203,11 +191,3 @@ def _is_of_one_table(select: exp.Select) -> bool:
 def _is_about(condition: exp.Expr, source: str) -> bool:
     """Return whether a condition names a source, also in its subqueries."""
     return any(column.table == source for column in condition.find_all(exp.Column))
-
-
-def holds_for_equals(condition: exp.Expr) -> bool:
-    """Return whether a condition on a column holds for columns that equal it, whatever their types.
-
-    Text may stand for a date beside one column, and for itself beside the other, where the order differs.
-    """
-    return isinstance(condition, exp.EQ | exp.In) or not any(text.is_string for text in condition.find_all(exp.Literal))

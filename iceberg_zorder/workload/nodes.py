@@ -143,3 +143,11 @@ def is_of_sources(node: exp.Expr | None, names: set[str]) -> bool:
 def both_ways(equal: exp.EQ) -> list[tuple[exp.Expr, exp.Expr]]:
     """Return the sides of an equality in either order."""
     return [(equal.this, equal.expression), (equal.expression, equal.this)]
+
+
+def holds_for_equals(condition: exp.Expr) -> bool:
+    """Return whether a condition on a column holds for columns that equal it, whatever their types.
+
+    Text may stand for a date beside one column, and for itself beside the other, where the order differs.
+    """
+    return isinstance(condition, exp.EQ | exp.In) or not any(text.is_string for text in condition.find_all(exp.Literal))

@@ -16,8 +16,9 @@ from sqlglot.schema import MappingSchema
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.workload.constants import TRUNCATIONS
+from iceberg_zorder.workload.dimension_keys import KeyLookup
 from iceberg_zorder.workload.inlining import Inliner, View
-from iceberg_zorder.workload.join_keys import JoinConditions, Lookup, holds_for_equals
+from iceberg_zorder.workload.join_keys import JoinConditions
 from iceberg_zorder.workload.nodes import (
     HALF_JOINS,
     ORIGIN,
@@ -26,6 +27,7 @@ from iceberg_zorder.workload.nodes import (
     both_ways,
     columns_in,
     conjuncts,
+    holds_for_equals,
     is_cut,
     is_of_sources,
     with_values,
@@ -45,7 +47,7 @@ def find_scans(
     dialect: Dialect,
     views: Callable[[Sequence[str]], View | None] = lambda _: None,
     namespace: Sequence[str] = (),
-    lookup: Lookup | None = None,
+    lookup: KeyLookup | None = None,
 ) -> list[Scan]:
     """Return the scans of a table in a statement; with a lookup, keys of joined dimensions are conditions, too.
 
