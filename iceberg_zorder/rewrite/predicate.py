@@ -215,6 +215,12 @@ def as_timestamp(text: str, *, has_zone: bool) -> datetime | None:
         return None
 
 
+def in_utc(moment: object) -> datetime:
+    """Return a time in UTC, without its time zone if it has one."""
+    assert isinstance(moment, datetime)  # noqa: S101 - callers have cast it
+    return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo is not None else moment
+
+
 def _zone(text: str) -> tzinfo | None:
     if text in ("Z", "UTC", "GMT", "UT"):
         return timezone.utc

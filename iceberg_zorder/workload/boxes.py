@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise, product
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
 from iceberg_zorder.layout.layout import LayoutColumn
 from iceberg_zorder.layout.split_costs import QueryBoxes
-from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Or, Predicate, Value, as_date, as_timestamp
+from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Or, Predicate, Value, as_date, as_timestamp, in_utc
 from iceberg_zorder.workload.normal_form import normal_form
 
 
@@ -81,13 +82,7 @@ def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
     if len(distinct) <= most:
         return tuple(distinct)
     ends = [number * len(distinct) // most for number in range(most + 1)]
-    joined = []
-    for start, stop in pairwise(ends):
-        box = distinct[start]
-        for each in distinct[start + 1 : stop]:
-            box = box.hull(each)
-        joined.append(box)
-    return tuple(dict.fromkeys(joined))
+    return tuple(dict.fromkeys(reduce(Box.hull, distinct[start:stop]) for start, stop in pairwise(ends)))
 
 
 def place(box: Box) -> tuple[tuple[Name, ...], tuple[tuple[Edge, Edge], ...]]:
@@ -309,8 +304,7 @@ def _encoded(text: str) -> bytes | None:
 def _microseconds(moment: date) -> int:
     if not isinstance(moment, datetime):
         moment = datetime.combine(moment, time())
-    passed = (moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment) - _EPOCH
-    return passed.days * _MICROSECONDS_OF_A_DAY + passed.seconds * 1_000_000 + passed.microseconds
+    return (in_utc(moment) - _EPOCH) // timedelta(microseconds=1)
 
 
 MOST_BOXES = 64

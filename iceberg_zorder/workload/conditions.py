@@ -26,6 +26,7 @@ from iceberg_zorder.rewrite.predicate import (
     Predicate,
     Value,
     cast,
+    in_utc,
 )
 from iceberg_zorder.workload.constants import (
     DATES,
@@ -371,7 +372,7 @@ class Conditions:
     def _floored(self, scalar: _Scalar, operator: str, value: Value) -> Understood:
         """Compare a value that is rounded down to a unit of time."""
         if scalar.form is None:
-            asked = _wall(as_moment(value, "timestamp_ntz").content)
+            asked = in_utc(as_moment(value, "timestamp_ntz").content)
             if isinstance(value.content, str) and _UNITS.index(scalar.unit or "day") > 2 and asked.time() != time():
                 raise _NotUnderstoodError(f"{value} is no date")
         else:
@@ -380,7 +381,7 @@ class Conditions:
             if asked.strftime(scalar.form) != text:
                 raise _NotUnderstoodError(f"{value} is not written like '{scalar.form}'")
         unit = scalar.unit or "day"
-        start = _wall(floored(asked, unit))
+        start = in_utc(floored(asked, unit))
         end = following(start, unit)
 
         def bound(operator: str, at: datetime) -> Understood:
@@ -433,7 +434,7 @@ def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Pr
     if base in ("timestamp", "timestamptz"):
         if base == "timestamp" and isinstance(content, str):
             value = cast(value, "timestamp_ntz")
-        moment = _wall(as_moment(value, "timestamp_ntz").content)
+        moment = in_utc(as_moment(value, "timestamp_ntz").content)
         zoned = Value("timestamp", moment.replace(tzinfo=timezone.utc))
         return Comparison(column, operator, (zoned if base == "timestamptz" else Value("timestamp_ntz", moment),))
     if base == "boolean" and str(content).lower() in ("true", "false") and is_equality:
@@ -475,7 +476,7 @@ def _day(column: Name, operator: str, value: Value) -> Predicate:
     if isinstance(value.content, str):
         # Dialects differ in whether the time of day counts.
         raise _not_compared(column, "date", value)
-    moment = _wall(day.content)
+    moment = in_utc(day.content)
     if moment != datetime.combine(moment, datetime.min.time()):
         if operator in ("=", "<>"):
             return FALSE if operator == "=" else Comparison(column, "IS NOT NULL")
@@ -495,19 +496,13 @@ def _is_met(left: Value, operator: str, right: Value) -> bool:
     if one is None or other is None:
         return False
     if (isinstance(one, date) or isinstance(other, date)) and left.type != right.type:
-        one, other = (_wall(as_moment(each, "timestamp_ntz").content) for each in (left, right))
+        one, other = (in_utc(as_moment(each, "timestamp_ntz").content) for each in (left, right))
     if isinstance(one, str) != isinstance(other, str):
         raise UnknownValueError(f"{left} cannot be compared with {right}")
     return bool(_COMPARED[operator](one, other))
 
 
 _COMPARED = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-
-
-def _wall(moment: object) -> datetime:
-    """Return a time in UTC, without a time zone."""
-    assert isinstance(moment, datetime)  # noqa: S101 - as it was cast
-    return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo is not None else moment
 
 
 def _prefixed(column: Name, prefix: str, negated: bool) -> Understood:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 
 from sqlglot.dialects.spark import Spark
 
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
-from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, Value
+from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, Value, in_utc
 
 _PLAIN_PREFIX = re.compile(r"[^%_\\]+")
 
@@ -86,8 +86,7 @@ def value_text(value: Value) -> str:
         return str(content)
     if isinstance(content, datetime):
         has_zone = value.type == "timestamp"
-        moment = content.astimezone(timezone.utc).replace(tzinfo=None) if content.tzinfo else content
-        text = moment.isoformat(" ")
+        text = in_utc(content).isoformat(" ")
         return f"{value.type.upper()} '{text.rstrip('0') if '.' in text else text}{'Z' * has_zone}'"
     return f"DATE '{content.isoformat()}'"
 
