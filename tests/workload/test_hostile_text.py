@@ -182,11 +182,12 @@ FILES: dict[str, tuple[str, Callable[[], list[bytes]], str | None]] = {
         lambda: [b"SELECT * FROM t WHERE " + b" AND ".join([b"EXISTS (SELECT 1 FROM t x WHERE x.a = t.a)"] * 1_500)],
         WORK,
     ),
-    "copies of a long CTE": (
+    "copies of copies of a CTE": (
         "q.sql",
         lambda: [
-            b"WITH c AS (SELECT * FROM t WHERE " + b" AND ".join([b"(a = 1 OR a = 2)"] * 3_000) + b") SELECT * FROM c",
-            b"".join(b" JOIN c c%d ON c%d.a = c.a" % (number, number) for number in range(500)),
+            b"WITH c0 AS (SELECT a FROM t), ",
+            b", ".join(b"c%d AS (SELECT x.a FROM c%d x, c%d y)" % (each, each - 1, each - 1) for each in range(1, 30)),
+            b" SELECT * FROM c29",
         ],
         "its CTEs and views in place have more than 500,000 parts",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -175,56 +175,41 @@ class StatementReader:
             gathered.miss("statement", _one_line(statement.text), "it cannot be parsed", weight)
             return
         for (namespace, moment), times in statement.weights.items():
-            self._gather(parsed, statement, place, views, namespace, moment, times, gathered)
+            now = moment or self._as_of or self._now
+            try:
+                filters = self._filters(parsed, lambda parts: _latest(views, parts, place), namespace, now)
+            except Exception as error:  # unexpected forms of SQL must not affect other statements
+                gathered.miss("statement", _one_line(statement.text), _reason(error), times)
+            else:
+                gathered.elsewhere += 0.0 if filters else times
+                for readers, each in filters:
+                    share = times * readers / self._ranges.total()
+                    gathered.add(each.filter, share, columns=each.unknown, lost=each.lost, joins=each.joins)
 
-    def _gather(
+    def _filters(
         self,
         parsed: exp.Expr,
-        statement: _Statement,
-        place: int,
-        views: list[_View],
+        view: Callable[[Sequence[str]], View | None],
         namespace: tuple[str, ...],
-        moment: datetime | None,
-        weight: float,
-        gathered: Gathered,
-    ) -> None:
-        def view(parts: Sequence[str]) -> View | None:
-            return _latest(views, parts, place)
-
-        now = moment or self._as_of or self._now
-        filters: list[tuple[float, ScanFilter]] = []
-        try:
-            for ranges, readers in self._ranges.items():
-                lookup = None
-                if ranges and self._dimensions is not None:
-                    catalogs = self._catalogs_of_views | catalogs_in(parsed, self._table, namespace)
-                    levels = len(self._table.identifier) - 1
-                    lookup = KeyLookup(self._dimensions, namespace, now, ranges, catalogs, levels)
-                share = weight * readers / self._ranges.total()
-                try:
-                    scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
-                except InvalidInputError:
-                    if lookup is None:
-                        raise
-                    # Dimensions change: a statement may name a column that one no longer has.
-                    scans = find_scans(parsed, self._table, self._dialect, view, namespace)
-                filters += [(share, scan_filter(scan, self._table, now)) for scan in scans]
-        except InvalidInputError as error:
-            gathered.miss("statement", _one_line(statement.text), str(error), weight)
-            return
-        except Exception as error:  # unexpected forms of SQL must not affect other statements
-            is_deep = isinstance(error, RecursionError)
-            reason = (
-                "it is nested too deeply"
-                if is_deep
-                else f"its columns cannot be traced to tables: {type(error).__name__}: {error}"
-            )
-            gathered.miss("statement", _one_line(statement.text), reason, weight)
-            return
-        if not filters:
-            gathered.elsewhere += weight
-        for share, each in filters:
-            gathered.add(each.filter, share, columns=each.unknown, lost=each.lost, joins=each.joins)
+        now: datetime,
+    ) -> list[tuple[int, ScanFilter]]:
+        """Return the filters of a statement's scans, each with the number of readers that skip files by it."""
+        found: list[tuple[int, ScanFilter]] = []
+        for ranges, readers in self._ranges.items():
+            lookup = None
+            if ranges and self._dimensions is not None:
+                catalogs = self._catalogs_of_views | catalogs_in(parsed, self._table, namespace)
+                levels = len(self._table.identifier) - 1
+                lookup = KeyLookup(self._dimensions, namespace, now, ranges, catalogs, levels)
+            try:
+                scans = find_scans(parsed, self._table, self._dialect, view, namespace, lookup)
+            except InvalidInputError:
+                if lookup is None:
+                    raise
+                # Dimensions change: a statement may name a column that one no longer has.
+                scans = find_scans(parsed, self._table, self._dialect, view, namespace)
+            found += [(readers, scan_filter(scan, self._table, now)) for scan in scans]
+        return found
 
     def _views(self, statements: list[_Statement]) -> list[_View]:
         found = []
@@ -376,6 +361,14 @@ def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None
 def _ends_alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     shared = min(len(one), len(other))
     return one[-shared:] == other[-shared:]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, InvalidInputError):
+        return str(error)
+    is_deep = isinstance(error, RecursionError)
+    what = f"its columns cannot be traced to tables: {type(error).__name__}: {error}"
+    return "it is nested too deeply" if is_deep else what
 
 
 def _one_line(text: str) -> str:
