@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from iceberg_zorder.rewrite.predicate import TooLargeError
 from iceberg_zorder.workload.readers.rows import CONDITION, MOST_OF_JSON, QUERY, plain
 
 Format = Literal["sql", "rows", "conditions", "event-log", "workload"]
-FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "workload")
+FORMATS: tuple[Format, ...] = get_args(Format)
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
 _STATEMENT = re.compile(
     # Each comment and blank can be matched in one way only: with several, hostile text takes exponential time.

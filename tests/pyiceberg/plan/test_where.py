@@ -67,6 +67,9 @@ CHOSEN: list[tuple[Any, int]] = [
     ("isnan(double) AND long IN (3, 4)", 2),
     ("NOT isnan(double) AND long < 5", 5),
     ("double > 8", 2),
+    # As in Spark, only the first says that a flag is not NULL, which all of them are.
+    ("boolean = FALSE", 0),
+    ("boolean <=> FALSE", 10),
     ("uuid = 'f79c3e09-677c-4bbd-a479-3f349cb785e7' OR uuid IS NULL AND long = 1", 1),
     ("timestamp > '2026-01-01' OR NOT (date < DATE '2026-01-01') OR long IN (8, 9, 10)", 2),
     (And(GreaterThan(term=Reference("long"), value=LongLiteral(1)), IsNaN(term=Reference("double"))), 8),
