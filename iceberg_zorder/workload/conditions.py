@@ -42,9 +42,10 @@ from iceberg_zorder.workload.constants import (
     value_of,
 )
 from iceberg_zorder.workload.filtered_columns import Kinds, filtered_columns, narrowest, widest
-from iceberg_zorder.workload.nodes import columns_in, has_columns, shown
+from iceberg_zorder.workload.nodes import columns_in, has_columns, path_of, shown
 from iceberg_zorder.workload.normal_form import all_of, any_of
 from iceberg_zorder.workload.predicate_text import column_text
+from iceberg_zorder.workload.scanned_table import ScannedTable
 
 Type = exp.DataType.Type
 Column = tuple[Name, str]
@@ -141,22 +142,17 @@ class Conditions:
 
     Parameters
     ----------
-    find : callable
-        Maps a node to the table's column, or None.
-    foreign : callable
-        Returns why a column is not one of the table's, in the form that follows "because".
+    table : ScannedTable
+        The table.
+    source : str
+        What the conditions call it.
     now : datetime
         Time of the queries, with a time zone.
     """
 
-    def __init__(
-        self,
-        find: Callable[[exp.Expr], Column | None],
-        foreign: Callable[[exp.Column], str],
-        now: datetime,
-    ) -> None:
-        self._find = find
-        self._foreign = foreign
+    def __init__(self, table: ScannedTable, source: str, now: datetime) -> None:
+        self._table = table
+        self._source = source
         self._now = now
         self._kinds: dict[str, Callable[[Any, bool], Understood]] = {
             **dict.fromkeys(("nullsafeeq", "nullsafeneq"), self._null_safe),
@@ -396,6 +392,11 @@ class Conditions:
             return bound(operator, start if asked == start else end)
         return bound("<" if operator == "<=" else ">=", end)
 
+    def _find(self, node: exp.Expr) -> Column | None:
+        """Return the table's column that a node is."""
+        path = path_of(node)
+        return self._table.column(path[1:]) if path is not None and path[0] == self._source else None
+
     def _refused(self, node: exp.Expr) -> _NotUnderstoodError:
         """Return why an expression is not understood."""
         for column in columns_in(node):
@@ -403,7 +404,10 @@ class Conditions:
             while isinstance(whole.parent, exp.Dot):
                 whole = whole.parent
             if self._find(column) is None and self._find(whole) is None:
-                return _NotUnderstoodError(self._foreign(column))
+                if column.table not in (self._source, ""):
+                    return _NotUnderstoodError("it asks for a column of another table")
+                name = column_text((column.name,))
+                return _NotUnderstoodError(f"there is no column {name} in {'.'.join(self._table.identifier)}")
         if node.find(exp.Query):
             return _NotUnderstoodError("it has a subquery")
         return _NotUnderstoodError(f"{shown(node)} is neither a column nor a value")

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlglot import exp
-
-from iceberg_zorder.rewrite.predicate import TRUE, Name
+from iceberg_zorder.rewrite.predicate import TRUE
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
-from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, path_of, shown
+from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import Scan, ScannedTable
 from iceberg_zorder.workload.workload import JoinKeys
@@ -54,17 +52,7 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
     'a IN (1, 2)'
     """
     name = scan.node.alias_or_name
-
-    def find(node: exp.Expr) -> tuple[Name, str] | None:
-        found = path_of(node)
-        return table.column(found[1:]) if found is not None and found[0] == name else None
-
-    def foreign(node: exp.Column) -> str:
-        if node.table in (name, ""):
-            return f"there is no column {column_text((node.name,))} in {'.'.join(table.identifier)}"
-        return "it asks for a column of another table"
-
-    conditions = Conditions(find, foreign, now)
+    conditions = Conditions(table, name, now)
     select = scan.node.parent_select
     is_alone = select is None or not (select.args.get("joins") or select.args.get("laterals"))
     found: list[Understood] = []
