@@ -164,7 +164,7 @@ class _Reader:
                 gathered.miss("statement", row.text, str(error), row.weight)
                 is_guess &= not isinstance(error, TooLargeError)
                 continue
-            gathered.add(found.filter, row.weight, columns=found.unknown, lost=found.lost)
+            gathered.add(found, row.weight)
         found_all = gathered.workload()
         is_understood = found_all.columns_only or any(each.filter != FULL_SCAN for each in found_all.queries)
         if is_guess and found_all.not_understood and not is_understood:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from iceberg_zorder.rewrite.predicate import TRUE
@@ -11,29 +9,7 @@ from iceberg_zorder.workload.conditions import Conditions, Understood, all_under
 from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import Scan, ScannedTable
-from iceberg_zorder.workload.workload import JoinKeys
-
-
-@dataclass(frozen=True)
-class ScanFilter:
-    """The filter of a scan.
-
-    Parameters
-    ----------
-    filter : str
-        The filter; ``TRUE`` without one.
-    unknown : dict of str to str
-        Columns compared with unknown values, with the kind of comparison.
-    lost : tuple of (str, str)
-        Conditions that the filter leaves out in whole or in part, with the reasons.
-    joins : tuple of JoinKeys
-        The joins whose keys the filter has.
-    """
-
-    filter: str
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    lost: tuple[tuple[str, str], ...] = ()
-    joins: tuple[JoinKeys, ...] = ()
+from iceberg_zorder.workload.workload import JoinKeys, ScanFilter
 
 
 def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:

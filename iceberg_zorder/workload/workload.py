@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 FULL_SCAN = "TRUE"
@@ -192,14 +192,36 @@ class Workload:
         )
 
 
+@dataclass(frozen=True)
+class ScanFilter:
+    """The filter of a scan.
+
+    Parameters
+    ----------
+    filter : str
+        The filter; ``TRUE`` without one.
+    unknown : dict of str to str
+        Columns compared with unknown values, with the kind of comparison.
+    lost : tuple of (str, str)
+        Conditions that the filter leaves out in whole or in part, with the reasons.
+    joins : tuple of JoinKeys
+        The joins whose keys the filter has, with any weights.
+    """
+
+    filter: str
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    lost: tuple[tuple[str, str], ...] = ()
+    joins: tuple[JoinKeys, ...] = ()
+
+
 class Gathered:
     """Builds a workload scan by scan.
 
     Examples
     --------
     >>> gathered = Gathered()
-    >>> gathered.add("a = 1", 1.0)
-    >>> gathered.add("a = 1", 2.0, lost=[("upper(s) = 'X'", "UPPER(s) is neither a column nor a value")])
+    >>> gathered.add(ScanFilter("a = 1"), 1.0)
+    >>> gathered.add(ScanFilter("a = 1", lost=(("upper(s) = 'X'", "UPPER(s) is neither a column nor a value"),)), 2.0)
     >>> gathered.workload().queries
     (Query(filter='a = 1', weight=3.0, weaker=2.0),)
     """
@@ -211,24 +233,15 @@ class Gathered:
         self._joins: list[JoinKeys] = []
         self.elsewhere = 0.0
 
-    def add(
-        self,
-        filter: str,  # noqa: A002
-        weight: float,
-        *,
-        columns: Mapping[str, str] | None = None,
-        lost: Iterable[tuple[str, str]] = (),
-        joins: Iterable[JoinKeys] = (),
-    ) -> None:
-        """Count scans: filter, columns with unknown values, parts that were not understood with reasons, and joins."""
-        lost = dict.fromkeys(lost)
-        if columns:
-            self._columns_only.append(ColumnsOnly(tuple(sorted(columns.items())), weight, filter))
+    def add(self, scan: ScanFilter, weight: float) -> None:
+        """Count scans of a filter."""
+        if scan.unknown:
+            self._columns_only.append(ColumnsOnly(tuple(sorted(scan.unknown.items())), weight, scan.filter))
         else:
-            self._queries.append(Query(filter, weight, weight if lost else 0.0))
-        for text, reason in lost:
+            self._queries.append(Query(scan.filter, weight, weight if scan.lost else 0.0))
+        for text, reason in dict.fromkeys(scan.lost):
             self.miss("part", text, reason, weight)
-        self._joins += [replace(each, weight=weight) for each in joins]
+        self._joins += [replace(each, weight=weight) for each in scan.joins]
 
     def miss(self, kind: str, text: str, reason: str, weight: float) -> None:
         """Add a statement or a part that was not understood."""

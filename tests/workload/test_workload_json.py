@@ -8,7 +8,7 @@ import pytest
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.workload.summary import summary
-from iceberg_zorder.workload.workload import ColumnsOnly, Gathered, NotUnderstood, Query, Workload
+from iceberg_zorder.workload.workload import ColumnsOnly, Gathered, NotUnderstood, Query, ScanFilter, Workload
 from iceberg_zorder.workload.workload_json import from_json, to_json
 
 WORKLOAD = Workload.of(
@@ -49,9 +49,9 @@ def test_equal_ones_are_counted_together_whatever_their_order() -> None:
 
 def test_what_is_gathered_is_counted_once() -> None:
     gathered = Gathered()
-    gathered.add("a = 1", 1.0, lost=[("t.a = u.b", "why"), ("t.a = u.b", "why")])
-    gathered.add("a = 1", 2.0)
-    gathered.add("TRUE", 3.0, columns={"b": "=", "a": "range"})
+    gathered.add(ScanFilter("a = 1", lost=(("t.a = u.b", "why"), ("t.a = u.b", "why"))), 1.0)
+    gathered.add(ScanFilter("a = 1"), 2.0)
+    gathered.add(ScanFilter("TRUE", {"b": "=", "a": "range"}), 3.0)
     gathered.miss("statement", "x" * 2_000, "why", 1.0)
     found = gathered.workload()
     assert found.queries == (Query("a = 1", 3.0, 1.0),)

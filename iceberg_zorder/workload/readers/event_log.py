@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -18,8 +19,8 @@ from iceberg_zorder.workload.nodes import balanced
 from iceberg_zorder.workload.readers.files import MOST_BYTES
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import qualified_condition
-from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
-from iceberg_zorder.workload.workload import FAILED, Gathered
+from iceberg_zorder.workload.statement_filters import scan_filter
+from iceberg_zorder.workload.workload import FAILED, Gathered, ScanFilter
 
 _START, _END = "SparkListenerSQLExecutionStart", "SparkListenerSQLExecutionEnd"
 # Each is searched once: one expression for the whole text takes minutes for hostile text of a kilobyte.
@@ -134,12 +135,12 @@ class EventLogReader:
         if has_failed:
             self._gathered.miss("statement", filters or "TRUE", FAILED, 1.0)
             return True
-        lost = [(runtime, "the values that a join finds are not known")] if runtime else []
+        lost = ((runtime, "the values that a join finds are not known"),) if runtime else ()
         try:
             read = filter_of_scan(filters, self._table)
-            self._gathered.add(read.filter, 1.0, columns=read.unknown, lost=[*lost, *read.lost])
         except InvalidInputError as error:
-            self._gathered.add("TRUE", 1.0, lost=[*lost, (filters, str(error))])
+            read = ScanFilter("TRUE", lost=((filters, str(error)),))
+        self._gathered.add(replace(read, lost=lost + read.lost), 1.0)
         return True
 
 

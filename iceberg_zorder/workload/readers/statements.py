@@ -22,8 +22,8 @@ from iceberg_zorder.workload.inlining import View
 from iceberg_zorder.workload.nodes import balanced, sql_of
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.scans import catalogs_in, find_scans
-from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
-from iceberg_zorder.workload.workload import SHOWN, Gathered, Workload
+from iceberg_zorder.workload.statement_filters import scan_filter
+from iceberg_zorder.workload.workload import SHOWN, Gathered, ScanFilter, Workload
 
 _NOW = re.compile(
     r"current|now\s*\(|today|getdate|getutcdate|sysdate|systimestamp|localtime|curdate|utc_|unix_timestamp",
@@ -183,8 +183,7 @@ class StatementReader:
             else:
                 gathered.elsewhere += 0.0 if filters else times
                 for readers, each in filters:
-                    share = times * readers / self._ranges.total()
-                    gathered.add(each.filter, share, columns=each.unknown, lost=each.lost, joins=each.joins)
+                    gathered.add(each, times * readers / self._ranges.total())
 
     def _filters(
         self,
