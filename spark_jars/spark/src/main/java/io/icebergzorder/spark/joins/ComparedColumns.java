@@ -32,7 +32,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>Spark would collect a join's keys for a column in an expression, too, and then find that a scan can do nothing with them. Nor does
  * a column take keys that is compared with a partition column of another table: Spark prunes one side of each join, the left one if
- * possible, and the other table would no longer skip partitions.
+ * possible, and the other table would no longer skip partitions. Nor one that is compared in a row or a list, whose keys Spark cannot make.
  */
 final class ComparedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();

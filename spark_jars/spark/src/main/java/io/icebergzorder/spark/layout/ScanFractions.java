@@ -66,7 +66,7 @@ public final class ScanFractions {
     this.kept = kept;
     this.keyLengths = keyLengths;
     this.queries = queries;
-    this.today = plan.knownBounds();
+    this.today = plan.boundsOrRead();
   }
 
   /** Measures groups by their samples, in their order. Manifests are read for the queries of a workload. */

@@ -144,8 +144,8 @@ public record TablePlan(
     return history.dataFiles().orElse(listed + left.stream().mapToInt(LeftGroup::dataFilesCount).sum());
   }
 
-  /** The bounds of the columns that rows are ordered by, of the data files that the filter selects; reads manifests if they are not known. */
-  public FileBounds knownBounds() {
+  /** The bounds of the columns that rows are ordered by, of the data files that the filter selects; reads manifests unless the plan has them. */
+  public FileBounds boundsOrRead() {
     return bounds.orElseGet(() -> resolved.bounds(start.snapshotId()));
   }
 
