@@ -33,8 +33,7 @@ from iceberg_zorder.rewrite.snapshot_keys import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]
-_LEAST = timedelta(minutes=2)
-_BYTES_A_SECOND = 4_000_000
+_SPAN = timedelta(minutes=15)
 _LEAST_PAUSE = 0.2
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -130,14 +129,13 @@ class Leases:
     ) -> None:
         self._holder, self._clock, self._sleep = holder, clock, sleep
 
-    def take(self, table: Table, size: int) -> Lease:
+    def take(self, table: Table) -> Lease:
         """Take the lease of a table; raises LeftForNowError if another maintainer has it."""
         began = time.monotonic()
         refresh(table)
         found, now = Lease.of(table.properties), self._clock().astimezone(timezone.utc)
         self._check_is_free(found, now)
-        until = now + max(_LEAST, timedelta(seconds=size / _BYTES_A_SECOND))
-        mine = Lease(self._holder, new_write_id(), until.replace(microsecond=0))
+        mine = Lease(self._holder, new_write_id(), (now + _SPAN).replace(microsecond=0))
         change_properties(table, {LEASE: str(mine)})
         # A maintainer that saw the table before has written its lease by now.
         self._sleep(max(_LEAST_PAUSE, 2 * (time.monotonic() - began)))
@@ -152,11 +150,10 @@ class Leases:
     def kept(self, table: Table, lease: Lease) -> Iterator[None]:
         """Prolong a lease during long work, unless it has expired."""
         is_done = threading.Event()
-        span = lease.until - self._clock()
 
         def prolong() -> None:
-            while not is_done.wait(max(1.0, span.total_seconds() / 3)):
-                self._prolong(table, lease, span)
+            while not is_done.wait(_SPAN.total_seconds() / 3):
+                self._prolong(table, lease)
 
         keeper = threading.Thread(target=prolong, name="iceberg-zorder-lease", daemon=True)
         keeper.start()
@@ -166,12 +163,12 @@ class Leases:
             is_done.set()
             keeper.join()
 
-    def _prolong(self, table: Table, lease: Lease, span: timedelta) -> None:
+    def _prolong(self, table: Table, lease: Lease) -> None:
         try:
             fresh, now = load(table), self._clock().astimezone(timezone.utc)
             there = Lease.of(fresh.properties)
             if there is not None and there.write_id == lease.write_id and now < there.until:
-                change_properties(fresh, {LEASE: str(replace(there, until=(now + span).replace(microsecond=0)))})
+                change_properties(fresh, {LEASE: str(replace(there, until=(now + _SPAN).replace(microsecond=0)))})
         except Exception:
             # The next attempt may succeed.
             _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)

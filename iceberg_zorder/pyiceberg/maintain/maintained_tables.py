@@ -189,7 +189,7 @@ class PyIcebergTables:
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
             return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
-        lease = self._leases.take(table, decision.size)
+        lease = self._leases.take(table)
         try:
             with self._leases.kept(table, lease):
                 done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
