@@ -28,3 +28,16 @@ def server(spark: SparkSession, catalog: SqlCatalog) -> Iterator[RestServer]:
         spark.conf.set(f"spark.sql.catalog.{name}.type", "rest")
         spark.conf.set(f"spark.sql.catalog.{name}.uri", server.uri)
         yield server
+
+
+@pytest.fixture
+def own_tables(spark: SparkSession) -> Iterator[None]:
+    """The tables that a test makes in the namespace ``db`` go with it."""
+
+    def names() -> set[str]:
+        return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {CATALOG}.db").collect()}
+
+    before = names()
+    yield
+    for name in names() - before:
+        spark.sql(f"DROP TABLE {CATALOG}.db.{name} PURGE")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +26,8 @@ from tests.spark.test_join_pruning import THRESHOLD, check, metric, skipped
 
 UUID = "concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), substr(h, 13, 4), substr(h, 17, 4), substr(h, 21, 12))"
 """A UUID of a row, any bits, from its hash in hexadecimal numbers."""
+HASHED = "SELECT id, md5(cast(id AS string)) AS h FROM range(2000)"
+pytestmark = pytest.mark.usefixtures("own_tables")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,70 +37,15 @@ def no_table_is_small(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def dropped(spark: SparkSession, *names: str) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for name in names:
-            spark.sql(f"DROP TABLE IF EXISTS lake.db.{name} PURGE")
-
-
-@pytest.fixture(scope="module")
-def uuids(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session with a table of 2,000 UUIDs, and their keys: group 1 has 250 of them, group 2 has 200 and 50 others."""
-    hashed = "SELECT id, md5(cast(id AS string)) AS h FROM range({})"
-    with dropped(spark, "uuids", "uuid_keys"):
-        schema = Struct((Field(1, "id", "long"), Field(2, "u", "uuid"), Field(3, "n", "int")))
-        partitions = [PartitionField("u_bucket", "bucket[4]", 2)]
-        IcebergTable(spark, "uuids").create(schema, partitions, {"write.distribution-mode": "hash"})
-        spark.sql(f"INSERT INTO lake.db.uuids SELECT id, {UUID}, 0 FROM ({hashed.format(2000)})")
-        spark.sql(
-            f"CREATE TABLE lake.db.uuid_keys USING iceberg AS SELECT {UUID} AS k, CASE WHEN id % 8 = 0 AND id < 2000 THEN 1"
-            f" WHEN id % 8 = 1 AND id < 1600 OR id >= 2000 THEN 2 ELSE 0 END AS g FROM ({hashed.format(2050)})"
-        )
-        yield spark
-
-
-class TestUuidsInBuckets:
+def test_uuids_in_buckets(spark: SparkSession) -> None:
     """Iceberg 1.12 compares bounds of UUIDs as signed numbers, and they are written as unsigned ones."""
-
-    def test_a_join_finds_all_rows(self, uuids: SparkSession) -> None:
-        sql = "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.uuids t JOIN lake.db.uuid_keys d ON t.u = d.k WHERE g = 1"
-        assert check(uuids, sql).count() == 250
-
-    @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-    @pytest.mark.parametrize(
-        ("statement", "left"),
-        [
-            (
-                "MERGE INTO {t} t USING (SELECT k FROM lake.db.uuid_keys WHERE g = 2) d ON t.u = d.k"
-                " WHEN MATCHED THEN UPDATE SET t.n = 1 WHEN NOT MATCHED THEN INSERT (id, u, n) VALUES (-1, d.k, 2)",
-                {0: 1800, 1: 200, 2: 50},
-            ),
-            (
-                "UPDATE {t} SET n = 1 WHERE u IN (SELECT k FROM lake.db.uuid_keys WHERE g = 1)",
-                {0: 1750, 1: 250},
-            ),
-            (
-                "DELETE FROM {t} t WHERE EXISTS (SELECT 1 FROM lake.db.uuid_keys d WHERE d.k = t.u AND g = 1)",
-                {0: 1750},
-            ),
-        ],
-        ids=["merge", "update", "delete"],
-    )
-    def test_statements_change_all_rows(
-        self, uuids: SparkSession, statement: str, left: dict[int, int], mode: str
-    ) -> None:
-        modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
-        uuids.sql(f"ALTER TABLE lake.db.uuids SET TBLPROPERTIES ({modes})")
-        table = IcebergTable(uuids, "uuids")
-        head = table.head()
-        try:
-            uuids.sql(statement.format(t="lake.db.uuids"))
-            assert dict(uuids.table("lake.db.uuids").groupBy("n").count().collect()) == left
-        finally:
-            table.commit(table.refs().rollbackTo(head))
+    schema = Struct((Field(1, "id", "long"), Field(2, "u", "uuid")))
+    partitions = [PartitionField("u_bucket", "bucket[4]", 2)]
+    IcebergTable(spark, "uuids").create(schema, partitions, {"write.distribution-mode": "hash"})
+    spark.sql(f"INSERT INTO lake.db.uuids SELECT id, {UUID} FROM ({HASHED})")
+    spark.sql(f"CREATE TABLE lake.db.uuid_keys USING iceberg AS SELECT {UUID} AS k, id % 8 AS g FROM ({HASHED})")
+    sql = "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.uuids t JOIN lake.db.uuid_keys d ON t.u = d.k WHERE g = 1"
+    assert check(spark, sql).count() == 250
 
 
 class TestTextThatIsNotUtf8:
@@ -109,10 +55,9 @@ class TestTextThatIsNotUtf8:
     JOIN = "SELECT /*+ BROADCAST(d) */ t.s FROM {t} t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
 
     @pytest.fixture
-    def texts(self, spark: SparkSession) -> Iterator[SparkSession]:
-        with dropped(spark, "bad_texts", "texts"):
-            spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('Mé', 1), ('x', 2) AS t(k, g)")
-            yield spark
+    def texts(self, spark: SparkSession) -> SparkSession:
+        spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('Mé', 1), ('x', 2) AS t(k, g)")
+        return spark
 
     @staticmethod
     def create(spark: SparkSession, partitioned: str) -> None:
@@ -159,76 +104,69 @@ def test_equality_deletes_with_wrong_values_in_other_columns(spark: SparkSession
     """Only what they delete by need be right in their files, as the rows are read."""
     table = IcebergTable(spark, "wrong_deletes")
     schema = Struct((Field(1, "id", "long"), Field(2, "k", "int")))
-    with dropped(spark, "wrong_deletes", "some_keys"):
-        spark.sql(
-            "CREATE TABLE lake.db.some_keys USING iceberg AS SELECT cast(id AS int) AS k, id DIV 20 AS g FROM range(40)"
-        )
-        table.create(schema, [], {"format-version": "2"})
-        files = [[(place, place) for place in range(start, start + 10)] for start in range(0, 80, 10)]
-        table.add([write_file(table.location(), schema, each, Style()) for each in files])
-        deleted = [(id_, 1000) for id_ in (3, 5, 15)]
-        table.add([write_file(table.location(), schema, deleted, Style(), content=EQUALITY_DELETES, equality_ids=[1])])
-        sql = "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.wrong_deletes t JOIN lake.db.some_keys d ON t.k = d.k WHERE g = 0"
-        assert check(spark, sql).count() == 17
+    spark.sql(
+        "CREATE TABLE lake.db.some_keys USING iceberg AS SELECT cast(id AS int) AS k, id DIV 20 AS g FROM range(40)"
+    )
+    table.create(schema, [], {"format-version": "2"})
+    files = [[(place, place) for place in range(start, start + 10)] for start in range(0, 80, 10)]
+    table.add([write_file(table.location(), schema, each, Style()) for each in files])
+    deleted = [(id_, 1000) for id_ in (3, 5, 15)]
+    table.add([write_file(table.location(), schema, deleted, Style(), content=EQUALITY_DELETES, equality_ids=[1])])
+    sql = (
+        "SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.wrong_deletes t JOIN lake.db.some_keys d ON t.k = d.k WHERE g = 0"
+    )
+    assert check(spark, sql).count() == 17
 
 
 @pytest.mark.parametrize("column", ["_last_updated_sequence_number", "_row_id"])
 def test_row_lineage(spark: SparkSession, column: str) -> None:
     """A changed row has no sequence number of its own in its file, and a new row no id: bounds are of the other rows."""
-    with dropped(spark, "lineage", "lineage_keys"):
+    spark.sql(
+        "CREATE TABLE lake.db.lineage (id BIGINT, p INT, n INT) USING iceberg PARTITIONED BY (p)"
+        " TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'copy-on-write')"
+    )
+    for p in range(6):
+        spark.sql(f"INSERT INTO lake.db.lineage SELECT id, {p}, 0 FROM range(100)")
+    for p in range(6):
         spark.sql(
-            "CREATE TABLE lake.db.lineage (id BIGINT, p INT, n INT) USING iceberg PARTITIONED BY (p)"
-            " TBLPROPERTIES ('format-version' = '3', 'write.merge.mode' = 'copy-on-write')"
+            f"MERGE INTO lake.db.lineage t USING (SELECT id, {p} AS p FROM range(90, 110)) s ON t.id = s.id AND t.p = s.p"
+            " WHEN MATCHED THEN UPDATE SET n = 1 WHEN NOT MATCHED THEN INSERT (id, p, n) VALUES (s.id, s.p, 2)"
         )
-        for p in range(6):
-            spark.sql(f"INSERT INTO lake.db.lineage SELECT id, {p}, 0 FROM range(100)")
-        for p in range(6):
-            spark.sql(
-                f"MERGE INTO lake.db.lineage t USING (SELECT id, {p} AS p FROM range(90, 110)) s ON t.id = s.id AND t.p = s.p"
-                " WHEN MATCHED THEN UPDATE SET n = 1 WHEN NOT MATCHED THEN INSERT (id, p, n) VALUES (s.id, s.p, 2)"
-            )
-        spark.sql(
-            f"CREATE TABLE lake.db.lineage_keys USING iceberg AS SELECT DISTINCT {column} AS k, p AS g FROM lake.db.lineage WHERE n = 2"
-        )
-        for group in range(6):
-            join = (
-                f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
-            )
-            assert check(spark, f"{join} WHERE g = {group} AND n = 2").count() == 10
+    spark.sql(
+        f"CREATE TABLE lake.db.lineage_keys USING iceberg AS SELECT DISTINCT {column} AS k, p AS g FROM lake.db.lineage WHERE n = 2"
+    )
+    for group in range(6):
+        join = f"SELECT /*+ BROADCAST(d) */ t.* FROM lake.db.lineage t JOIN lake.db.lineage_keys d ON t.{column} = d.k"
+        assert check(spark, f"{join} WHERE g = {group} AND n = 2").count() == 10
 
 
 def test_columns_are_not_measured_for_a_scan_of_few_files(spark: SparkSession, catalog: SqlCatalog) -> None:
     """Manifests of 1,500 files of a day take longer to read than the one file of another day that a query wants."""
-    with dropped(spark, "many_files", "few_keys"):
-        spark.sql(
-            "CREATE TABLE lake.db.few_keys USING iceberg AS SELECT cast(id AS int) AS k, id % 5 AS g FROM range(20)"
-        )
-        spark.sql("CREATE TABLE lake.db.many_files (k INT, day INT) USING iceberg PARTITIONED BY (day)")
-        spark.sql("INSERT INTO lake.db.many_files SELECT /*+ COALESCE(1) */ cast(id AS int), 0 FROM range(2000)")
-        table = catalog.load_table("db.many_files")
-        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-            for number in range(1500):
-                file = DataFile.from_args(
-                    content=DataFileContent.DATA,
-                    file_path=f"{table.location()}/data/day=1/{number}.parquet",
-                    file_format=FileFormat.PARQUET,
-                    partition=Record(1),
-                    record_count=1000,
-                    file_size_in_bytes=10_000,
-                    split_offsets=[4],
-                    lower_bounds={1: struct.pack("<i", 1000 * number)},
-                    upper_bounds={1: struct.pack("<i", 1000 * number + 999)},
-                )
-                file.spec_id = table.spec().spec_id
-                append.append_data_file(file)
-        spark.sql("REFRESH TABLE lake.db.many_files")
-        plans = []
-        for day in (0, 1):
-            sql = (
-                f"SELECT * FROM lake.db.many_files t JOIN lake.db.few_keys d ON t.k = d.k WHERE t.day = {day} AND g = 3"
+    spark.sql("CREATE TABLE lake.db.few_keys USING iceberg AS SELECT cast(id AS int) AS k, id % 5 AS g FROM range(20)")
+    spark.sql("CREATE TABLE lake.db.many_files (k INT, day INT) USING iceberg PARTITIONED BY (day)")
+    spark.sql("INSERT INTO lake.db.many_files SELECT /*+ COALESCE(1) */ cast(id AS int), 0 FROM range(2000)")
+    table = catalog.load_table("db.many_files")
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        for number in range(1500):
+            file = DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=f"{table.location()}/data/day=1/{number}.parquet",
+                file_format=FileFormat.PARQUET,
+                partition=Record(1),
+                record_count=1000,
+                file_size_in_bytes=10_000,
+                split_offsets=[4],
+                lower_bounds={1: struct.pack("<i", 1000 * number)},
+                upper_bounds={1: struct.pack("<i", 1000 * number + 999)},
             )
-            plans.append(spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString())
-        assert ["dynamicpruning" in plan for plan in plans] == [False, True]
+            file.spec_id = table.spec().spec_id
+            append.append_data_file(file)
+    spark.sql("REFRESH TABLE lake.db.many_files")
+    plans = []
+    for day in (0, 1):
+        sql = f"SELECT * FROM lake.db.many_files t JOIN lake.db.few_keys d ON t.k = d.k WHERE t.day = {day} AND g = 3"
+        plans.append(spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString())
+    assert ["dynamicpruning" in plan for plan in plans] == [False, True]
 
 
 def every_scan(plan: JavaObject) -> Iterator[JavaObject]:
@@ -259,113 +197,103 @@ def every_scan(plan: JavaObject) -> Iterator[JavaObject]:
 )
 def test_statements_that_change_a_table_are_left_alone(spark: SparkSession, statement: str, mode: str) -> None:
     """A scan that takes keys has a metric more; the search for the files of a copy-on-write statement is a query of its own."""
-    with dropped(spark, "changing", "few"):
-        modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
-        spark.sql(
-            f"CREATE TABLE lake.db.changing USING iceberg TBLPROPERTIES ({modes}) AS"
-            " SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, 0 AS r FROM (SELECT cast(id AS int) AS i FROM range(800))"
-        )
-        spark.sql(
-            "CREATE TABLE lake.db.few USING iceberg AS SELECT cast(id AS int) AS i, id DIV 100 AS g FROM range(0, 800, 10)"
-        )
-        done = spark.sql(statement)
-        scans = [
-            scan
-            for scan in every_scan(done._jdf.queryExecution().executedPlan())
-            if str(scan.table().name()).endswith(".changing")
-        ]
-        assert scans
-        assert [metric(scan, "filesSkippedByJoins") for scan in scans] == [None] * len(scans)
+    modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+    spark.sql(
+        f"CREATE TABLE lake.db.changing USING iceberg TBLPROPERTIES ({modes}) AS"
+        " SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, 0 AS r FROM (SELECT cast(id AS int) AS i FROM range(800))"
+    )
+    spark.sql(
+        "CREATE TABLE lake.db.few USING iceberg AS SELECT cast(id AS int) AS i, id DIV 100 AS g FROM range(0, 800, 10)"
+    )
+    done = spark.sql(statement)
+    scans = [
+        scan
+        for scan in every_scan(done._jdf.queryExecution().executedPlan())
+        if str(scan.table().name()).endswith(".changing")
+    ]
+    assert scans
+    assert [metric(scan, "filesSkippedByJoins") for scan in scans] == [None] * len(scans)
 
 
 def test_imported_timestamps_of_milliseconds(spark: SparkSession, tmp_path: Path) -> None:
     """Iceberg takes the bounds of an imported file for microseconds, so that a filter loses its rows; a join must not."""
     times = "SELECT timestamp_seconds(1577836800 + id * 86400) AS t, id FROM range({})"
-    with dropped(spark, "times", "some_times"):
-        sorted_ = f"SELECT /*+ REPARTITION_BY_RANGE(12, t) */ t FROM ({times.format(120)})"
-        spark.sql(f"CREATE TABLE lake.db.times USING iceberg AS {sorted_}")
-        spark.sql(
-            f"CREATE TABLE lake.db.some_times USING iceberg AS SELECT t, id DIV 10 AS g FROM ({times.format(400)})"
-        )
-        with settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
-            imported = spark.sql(f"SELECT t FROM ({times.format(210)}) WHERE id >= 200").coalesce(1)
-            imported.write.parquet(str(tmp_path / "imported"))
-        source = f"`parquet`.`{tmp_path / 'imported'}`"
-        spark.sql(f"CALL lake.system.add_files(table => 'db.times', source_table => '{source}')")
-        assert len(spark.table("lake.db.times.files").collect()) == 13
-        sql = "SELECT /*+ BROADCAST(d) */ t.t FROM lake.db.times t JOIN lake.db.some_times d ON t.t = d.t WHERE g = 20"
-        assert check(spark, sql).count() == 10
+    sorted_ = f"SELECT /*+ REPARTITION_BY_RANGE(12, t) */ t FROM ({times.format(120)})"
+    spark.sql(f"CREATE TABLE lake.db.times USING iceberg AS {sorted_}")
+    spark.sql(f"CREATE TABLE lake.db.some_times USING iceberg AS SELECT t, id DIV 10 AS g FROM ({times.format(400)})")
+    with settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+        imported = spark.sql(f"SELECT t FROM ({times.format(210)}) WHERE id >= 200").coalesce(1)
+        imported.write.parquet(str(tmp_path / "imported"))
+    source = f"`parquet`.`{tmp_path / 'imported'}`"
+    spark.sql(f"CALL lake.system.add_files(table => 'db.times', source_table => '{source}')")
+    assert len(spark.table("lake.db.times.files").collect()) == 13
+    sql = "SELECT /*+ BROADCAST(d) */ t.t FROM lake.db.times t JOIN lake.db.some_times d ON t.t = d.t WHERE g = 20"
+    assert check(spark, sql).count() == 10
 
 
 def test_milliseconds_imported_by_pyiceberg(spark: SparkSession, catalog: SqlCatalog, tmp_path: Path) -> None:
     """PyIceberg's bounds are right, but Spark reads milliseconds as microseconds: these are what it joins."""
-    with dropped(spark, "milliseconds"):
-        table = catalog.create_table("db.milliseconds", pa.schema([("id", pa.int64()), ("t", pa.timestamp("us"))]))
-        for day in range(8):
-            times = [datetime(2020, 1, 1 + day, hour) for hour in range(24)]
-            path = tmp_path / f"{day}.parquet"
-            ids = pa.array(range(24 * day, 24 * day + 24), pa.int64())
-            pq.write_table(pa.table({"id": ids, "t": pa.array(times, pa.timestamp("ms"))}), path)
-            table.add_files([f"file://{path}"])
-        sql = (
-            "SELECT /*+ BROADCAST(d) */ t.id FROM lake.db.milliseconds t JOIN lake.db.milliseconds d ON t.t = d.t"
-            " WHERE d.id % 24 = 7"
-        )
-        assert check(spark, sql).count() == 8
+    table = catalog.create_table("db.milliseconds", pa.schema([("id", pa.int64()), ("t", pa.timestamp("us"))]))
+    for day in range(8):
+        times = [datetime(2020, 1, 1 + day, hour) for hour in range(24)]
+        path = tmp_path / f"{day}.parquet"
+        ids = pa.array(range(24 * day, 24 * day + 24), pa.int64())
+        pq.write_table(pa.table({"id": ids, "t": pa.array(times, pa.timestamp("ms"))}), path)
+        table.add_files([f"file://{path}"])
+    sql = (
+        "SELECT /*+ BROADCAST(d) */ t.id FROM lake.db.milliseconds t JOIN lake.db.milliseconds d ON t.t = d.t"
+        " WHERE d.id % 24 = 7"
+    )
+    assert check(spark, sql).count() == 8
 
 
 def test_imported_text_of_which_one_row_group_has_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
     """Arrow writes no bounds of long text, and Iceberg takes those of the other row groups for the file's."""
     column = pa.schema([("s", pa.string())])
-    with dropped(spark, "imported_texts", "texts"):
-        spark.sql(
-            "CREATE TABLE lake.db.imported_texts USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, s) */"
-            " concat('a', id) AS s FROM range(8)"
-        )
-        (tmp_path / "imported").mkdir()
-        with pq.ParquetWriter(tmp_path / "imported" / "a.parquet", column, use_dictionary=False) as writer:
-            writer.write_table(pa.table({"s": ["m1", "m2", "m3"]}, schema=column))
-            writer.write_table(pa.table({"s": ["zebra", "zz" * 3000]}, schema=column))
-        source = f"`parquet`.`{tmp_path / 'imported'}`"
-        spark.sql(f"CALL lake.system.add_files(table => 'db.imported_texts', source_table => '{source}')")
-        spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a3', 1) AS t(k, g)")
-        sql = (
-            "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.imported_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
-        )
-        query = check(spark, sql)
-        assert (query.count(), skipped(query, "imported_texts")) == (2, [7])
+    spark.sql(
+        "CREATE TABLE lake.db.imported_texts USING iceberg AS SELECT /*+ REPARTITION_BY_RANGE(8, s) */"
+        " concat('a', id) AS s FROM range(8)"
+    )
+    (tmp_path / "imported").mkdir()
+    with pq.ParquetWriter(tmp_path / "imported" / "a.parquet", column, use_dictionary=False) as writer:
+        writer.write_table(pa.table({"s": ["m1", "m2", "m3"]}, schema=column))
+        writer.write_table(pa.table({"s": ["zebra", "zz" * 3000]}, schema=column))
+    source = f"`parquet`.`{tmp_path / 'imported'}`"
+    spark.sql(f"CALL lake.system.add_files(table => 'db.imported_texts', source_table => '{source}')")
+    spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a3', 1) AS t(k, g)")
+    sql = "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.imported_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+    query = check(spark, sql)
+    assert (query.count(), skipped(query, "imported_texts")) == (2, [7])
 
 
 def test_text_of_pyiceberg_of_which_one_row_group_has_no_bounds(spark: SparkSession, catalog: SqlCatalog) -> None:
     """Arrow writes no bounds of long text, and PyIceberg takes those of the other row groups for the file's."""
     schema = pa.schema([("s", pa.string())])
-    with dropped(spark, "long_texts", "texts"):
-        table = catalog.create_table("db.long_texts", schema, properties={"write.parquet.row-group-limit": "2"})
-        for texts in (["a1"], ["b1"], ["c1"], ["d1"], ["m1", "m2", "zebra", "zz" * 3000]):
-            table.append(pa.table({"s": texts}, schema=schema))
-        spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a1', 1) AS t(k, g)")
-        sql = "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.long_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
-        query = check(spark, sql)
-        assert (query.count(), skipped(query, "long_texts")) == (2, [3])
+    table = catalog.create_table("db.long_texts", schema, properties={"write.parquet.row-group-limit": "2"})
+    for texts in (["a1"], ["b1"], ["c1"], ["d1"], ["m1", "m2", "zebra", "zz" * 3000]):
+        table.append(pa.table({"s": texts}, schema=schema))
+    spark.sql("CREATE TABLE lake.db.texts USING iceberg AS SELECT * FROM VALUES ('zebra', 1), ('a1', 1) AS t(k, g)")
+    sql = "SELECT /*+ BROADCAST(d) */ t.s FROM lake.db.long_texts t JOIN lake.db.texts d ON t.s = d.k WHERE g = 1"
+    query = check(spark, sql)
+    assert (query.count(), skipped(query, "long_texts")) == (2, [3])
 
 
 def test_imported_decimals_of_another_scale(spark: SparkSession, tmp_path: Path) -> None:
     """Iceberg takes their unscaled bounds for ones of the column's scale."""
     column = pa.schema([("x", pa.decimal128(9, 2))])
-    with dropped(spark, "imported_decimals", "decimals"):
-        spark.sql(
-            "CREATE TABLE lake.db.imported_decimals USING iceberg TBLPROPERTIES ('read.parquet.vectorization.enabled' = 'false') AS"
-            " SELECT /*+ REPARTITION_BY_RANGE(8, x) */ cast(id * 100 AS decimal(12, 4)) AS x FROM range(8)"
-        )
-        (tmp_path / "imported").mkdir()
-        pq.write_table(
-            pa.table({"x": [Decimal("1.25"), Decimal("77.50")]}, schema=column), tmp_path / "imported" / "a.parquet"
-        )
-        source = f"`parquet`.`{tmp_path / 'imported'}`"
-        spark.sql(f"CALL lake.system.add_files(table => 'db.imported_decimals', source_table => '{source}')")
-        spark.sql(
-            "CREATE TABLE lake.db.decimals USING iceberg AS SELECT cast(k AS decimal(12, 4)) AS k, 1 AS g FROM VALUES (77.5), (300) AS t(k)"
-        )
-        sql = "SELECT /*+ BROADCAST(d) */ t.x FROM lake.db.imported_decimals t JOIN lake.db.decimals d ON t.x = d.k WHERE g = 1"
-        query = check(spark, sql)
-        assert (query.count(), skipped(query, "imported_decimals")) == (2, [7])
+    spark.sql(
+        "CREATE TABLE lake.db.imported_decimals USING iceberg TBLPROPERTIES ('read.parquet.vectorization.enabled' = 'false') AS"
+        " SELECT /*+ REPARTITION_BY_RANGE(8, x) */ cast(id * 100 AS decimal(12, 4)) AS x FROM range(8)"
+    )
+    (tmp_path / "imported").mkdir()
+    pq.write_table(
+        pa.table({"x": [Decimal("1.25"), Decimal("77.50")]}, schema=column), tmp_path / "imported" / "a.parquet"
+    )
+    source = f"`parquet`.`{tmp_path / 'imported'}`"
+    spark.sql(f"CALL lake.system.add_files(table => 'db.imported_decimals', source_table => '{source}')")
+    spark.sql(
+        "CREATE TABLE lake.db.decimals USING iceberg AS SELECT cast(k AS decimal(12, 4)) AS k, 1 AS g FROM VALUES (77.5), (300) AS t(k)"
+    )
+    sql = "SELECT /*+ BROADCAST(d) */ t.x FROM lake.db.imported_decimals t JOIN lake.db.decimals d ON t.x = d.k WHERE g = 1"
+    query = check(spark, sql)
+    assert (query.count(), skipped(query, "imported_decimals")) == (2, [7])
