@@ -123,65 +123,31 @@ def test_new_files_that_others_have_deleted_or_cut_are_not_committed(lake: Lake,
     assert lake.faulty.commits == 0
 
 
-UNCLEAR = pytest.mark.parametrize(
-    "error",
-    [
-        exceptions.CommitStateUnknownException("500"),
-        ConnectionResetError("by peer"),
-        ValueError("no JSON"),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-
-
-@UNCLEAR
-def test_unknown_and_not_committed(lake: Lake, error: Exception) -> None:
-    lake.faulty.before = error
-    with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
-        lake.commit()
-    assert failure.value.__cause__ is error
-    assert lake.nothing_deleted()
-    assert not lake.is_rewritten()
-    # The same snapshot is offered again, as often as the table says, unless the answer makes no sense.
-    assert lake.faulty.commits == (1 if isinstance(error, ValueError) else 5)
-
-
-@UNCLEAR
-def test_unknown_and_committed(lake: Lake, error: Exception) -> None:
-    lake.faulty.after, lake.faulty.down = error, True
-    with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
-        lake.commit()
-    assert failure.value.__cause__ is error
-    assert lake.nothing_deleted()
-    assert lake.is_rewritten()
+REFUSED = exceptions.CommitFailedException("Requirement failed: branch main has changed")
+UNCLEAR = [exceptions.CommitStateUnknownException("500"), ConnectionResetError("by peer"), ValueError("no JSON")]
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_an_interrupt_while_the_catalog_is_asked_is_unknown(lake: Lake, committed: bool) -> None:
-    setattr(lake.faulty, "after" if committed else "before", KeyboardInterrupt())
-    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+@pytest.mark.parametrize("error", [*UNCLEAR, KeyboardInterrupt(), REFUSED], ids=lambda error: type(error).__name__)
+def test_an_outcome_that_nobody_knows(lake: Lake, error: BaseException, committed: bool) -> None:
+    """An unclear answer, an interrupt while the catalog is asked, and a refusal that cannot be checked."""
+    setattr(lake.faulty, "after" if committed else "before", error)
+    lake.faulty.down = committed or error is REFUSED
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
         lake.commit()
+    assert failure.value.__cause__ is error or error is REFUSED
     assert lake.nothing_deleted()
     assert lake.is_rewritten() == committed
+    # The same snapshot is offered again, as often as the table says, unless the answer makes no sense.
+    assert committed or lake.faulty.commits == (5 if error in UNCLEAR[:2] else 1)
 
 
 def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
     # A request that was sent twice, and granted the first time.
-    lake.faulty.after = exceptions.CommitFailedException("Requirement failed: branch main has changed")
+    lake.faulty.after = REFUSED
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
     assert lake.faulty.commits == 1
-
-
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool) -> None:
-    error = exceptions.CommitFailedException("Requirement failed: branch main has changed")
-    setattr(lake.faulty, "after" if committed else "before", error)
-    lake.faulty.down = True
-    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
-        lake.commit()
-    assert lake.nothing_deleted()
-    assert lake.is_rewritten() == committed
 
 
 @pytest.mark.parametrize("error", [exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError])
@@ -197,7 +163,7 @@ def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exce
 def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
     lake.seen.transaction().set_properties({"commit.retry.num-retries": str(retries)}).commit_transaction()
     lake.mine.refresh()
-    lake.faulty.before = exceptions.CommitFailedException("Requirement failed: branch main has changed")
+    lake.faulty.before = REFUSED
     with pytest.raises(
         RewriteConflictError, match="on the same files: Requirement failed: branch main has changed. The"
     ):
@@ -244,6 +210,20 @@ def test_a_failing_server_never_loses_files(
     assert lake.is_rewritten() == committed
 
 
+def refusals(rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None], most: int = 1000) -> list[object]:
+    """Have the server refuse commits, at most so many; counts them."""
+    refused: list[object] = []
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        refused.append(handler)
+        if len(refused) == most:
+            rest.commits, rest.answer = True, None
+        answer(handler)
+
+    rest.commits, rest.answer = False, refuse
+    return refused
+
+
 THROTTLED = pytest.mark.parametrize("answer", [status(429), throttled_by_aws], ids=["429", "AWS"])
 
 
@@ -251,35 +231,23 @@ THROTTLED = pytest.mark.parametrize("answer", [status(429), throttled_by_aws], i
 def test_a_throttled_commit_is_tried_again(
     lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None]
 ) -> None:
-    rest.commits, refused = False, []
-
-    def throttle_twice(handler: BaseHTTPRequestHandler) -> None:
-        refused.append(handler)
-        if len(refused) == 2:
-            rest.commits, rest.answer = True, None
-        answer(handler)
-
-    rest.answer = throttle_twice
+    refused = refusals(rest, answer, most=2)
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
     assert avro_files(lake.seen) == known_avro_files(lake.seen)
     assert len(refused) == 2
 
 
-@THROTTLED
-def test_a_commit_that_is_always_throttled_has_failed(
-    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None]
+@pytest.mark.parametrize(
+    ("answer", "times"), [(status(429), 5), (throttled_by_aws, 5), (status(400), 1)], ids=["429", "AWS", "400"]
+)
+def test_a_commit_that_is_always_refused_has_failed(
+    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None], times: int
 ) -> None:
-    rest.commits, refused = False, []
-
-    def throttle(handler: BaseHTTPRequestHandler) -> None:
-        refused.append(handler)
-        answer(handler)
-
-    rest.answer = throttle
+    refused = refusals(rest, answer)
     with pytest.raises(exceptions.RESTError):
         lake.commit()
-    assert len(refused) == 5
+    assert len(refused) == times
     assert lake.all_deleted()
     assert not lake.is_rewritten()
 
@@ -291,20 +259,6 @@ def test_a_throttled_repetition_of_what_was_committed(
     rest.answer = answer
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
-
-
-def test_a_bad_request_that_is_not_throttled_is_not_tried_again(lake: Lake, rest: RestServer) -> None:
-    rest.commits, refused = False, []
-
-    def refuse(handler: BaseHTTPRequestHandler) -> None:
-        refused.append(handler)
-        status(400)(handler)
-
-    rest.answer = refuse
-    with pytest.raises(exceptions.BadRequestError):
-        lake.commit()
-    assert len(refused) == 1
-    assert lake.all_deleted()
 
 
 @pytest.fixture
@@ -336,23 +290,17 @@ def test_a_catalog_that_throttles_through_botocore_is_asked_again(
     assert avro_files(table) == known_avro_files(table)
 
 
-def test_what_botocore_repeats_by_itself_may_have_been_committed(glue: tuple[GlueServer, Table]) -> None:
+@pytest.mark.parametrize(("name", "times"), [("ThrottlingException", 5), ("AccessDeniedException", 1)])
+def test_what_botocore_may_have_repeated_by_itself_may_have_been_committed(
+    glue: tuple[GlueServer, Table], name: str, times: int
+) -> None:
     server, table = glue
     replacement, start = rewritten(table, files_of(table)), head_id(table)
-    server.refusals = {"UpdateTable": (400, "ThrottlingException")}
+    server.refusals = {"UpdateTable": (400, name)}
     with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
         commit(table, replacement, start)
-    assert len(server.refused) == 5
+    assert len(server.refused) == times
     assert all(map(exists, replacement.added))
-
-
-def test_what_else_botocore_reports_is_not_asked_again(glue: tuple[GlueServer, Table]) -> None:
-    server, table = glue
-    replacement, start = rewritten(table, files_of(table)), head_id(table)
-    server.refusals = {"UpdateTable": (400, "AccessDeniedException")}
-    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
-        commit(table, replacement, start)
-    assert len(server.refused) == 1
 
 
 class SlowS3(BaseHTTPRequestHandler):
@@ -387,7 +335,7 @@ def test_metadata_files_that_s3_throttles_are_written_later() -> None:
 
 
 @pytest.mark.parametrize("does", [False, True])
-@UNCLEAR
+@pytest.mark.parametrize("error", UNCLEAR, ids=lambda error: type(error).__name__)
 def test_one_unclear_answer_loses_no_work(lake: Lake, error: Exception, does: bool) -> None:
     # What makes no sense is not asked for again.
     does = does or isinstance(error, ValueError)
