@@ -278,15 +278,37 @@ def summary_of(table: Table, snapshot_id: int | None = None) -> dict[str, str]:
 
 
 class Interrupted(SqlCatalog):
-    """A catalog in which something else happens between a commit's validation and the commit."""
+    """A catalog in which something else happens right before a commit, or right after it.
+
+    What raises before a commit keeps it from being made, and what raises after it keeps its answer.
+    """
 
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
         self.first: list[Callable[[], object]] = []
-        self.commits = 0
+        self.then: list[Callable[[], object]] = []
+        self.commits: list[list[str]] = []
+        self.is_down = False
+
+    def fail(self, error: BaseException, *, committed: bool = False, times: int = 100, down: bool = False) -> None:
+        """Have the next commits fail, once they are made or before; the catalog may not be reached from then on."""
+
+        def failing() -> None:
+            self.is_down = down
+            raise error
+
+        (self.then if committed else self.first)[:] = [failing] * times
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        self.commits += 1
+        self.commits.append([update.action for update in updates])
         if self.first:
             self.first.pop(0)()
-        return super().commit_table(table, requirements, updates)
+        response = super().commit_table(table, requirements, updates)
+        if self.then:
+            self.then.pop(0)()
+        return response
+
+    def load_table(self, identifier: Any) -> Table:
+        if self.is_down:
+            raise ConnectionRefusedError("the catalog is down")
+        return super().load_table(identifier)

@@ -1,14 +1,14 @@
 """Undo: a branch goes back to the snapshot before rewrites of ours, and never loses what others have written."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
-from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, TakenOverError, UnknownOutcomeError
@@ -36,30 +36,9 @@ from tests.pyiceberg.committing import (
 )
 
 
-class Unclear(Interrupted):
-    """A catalog that answers to a commit that it does not know what became of it; whether it carries it out."""
-
-    is_unclear = False
-    carries_out = True
-
-    def __init__(self, name: str, **properties: str) -> None:
-        super().__init__(name, **properties)
-        self.after: list[Callable[[], None]] = []
-
-    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        if not self.is_unclear:
-            done = super().commit_table(table, requirements, updates)
-            if self.after:
-                self.after.pop()()
-            return done
-        if self.carries_out:
-            super().commit_table(table, requirements, updates)
-        raise CommitStateUnknownException("no answer")
-
-
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Unclear]:
-    made = make_catalog(tmp_path, Unclear)
+def catalog(tmp_path: Path) -> Iterator[Interrupted]:
+    made = make_catalog(tmp_path, Interrupted)
     yield made
     made.close()
 
@@ -78,7 +57,7 @@ def two_files(catalog: SqlCatalog, **table: Any) -> Table:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_all_commits_of_a_rewrite_are_undone(catalog: Unclear, version: int) -> None:
+def test_all_commits_of_a_rewrite_are_undone(catalog: Interrupted, version: int) -> None:
     table = two_files(catalog, version=version)
     before, files = head_id(table), files_of(table)
     undone = (rewrite(table, "x"), rewrite(table, "x"))
@@ -95,7 +74,7 @@ def test_all_commits_of_a_rewrite_are_undone(catalog: Unclear, version: int) -> 
     assert ids(table) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_the_newest_rewrite_or_those_since_one(catalog: Unclear) -> None:
+def test_the_newest_rewrite_or_those_since_one(catalog: Interrupted) -> None:
     table = two_files(catalog)
     before = head_id(table)
     rewrites = [rewrite(table, each) for each in "xyz"]
@@ -107,7 +86,7 @@ def test_the_newest_rewrite_or_those_since_one(catalog: Unclear) -> None:
         undo(table)
 
 
-def test_what_others_have_written_since_is_not_lost(catalog: Unclear) -> None:
+def test_what_others_have_written_since_is_not_lost(catalog: Interrupted) -> None:
     table = two_files(catalog)
     before, ours = head_id(table), rewrite(table, "x")
     table.append(rows_of([7]))
@@ -125,7 +104,7 @@ def test_what_others_have_written_since_is_not_lost(catalog: Unclear) -> None:
     assert len(ids(table)) == 5
 
 
-def test_another_compactor_is_not_undone(catalog: Unclear) -> None:
+def test_another_compactor_is_not_undone(catalog: Interrupted) -> None:
     table = two_files(catalog)
     rewrite(table, "x")
     commit(table, rewritten(table, files_of(table)), head_id(table), snapshot_properties={})
@@ -135,7 +114,7 @@ def test_another_compactor_is_not_undone(catalog: Unclear) -> None:
         undo(table)
 
 
-def test_a_branch(catalog: Unclear) -> None:
+def test_a_branch(catalog: Interrupted) -> None:
     table = two_files(catalog)
     before = head_id(table)
     with table.manage_snapshots() as change:
@@ -154,7 +133,7 @@ def test_a_branch(catalog: Unclear) -> None:
             undo(table, branch=name)
 
 
-def test_what_cannot_be_undone(catalog: Unclear) -> None:
+def test_what_cannot_be_undone(catalog: Interrupted) -> None:
     table = two_files(catalog)
     before, ours = head_id(table), rewrite(table, "x")
     with pytest.raises(InvalidInputError, match="has no such snapshot"):
@@ -171,7 +150,7 @@ def test_what_cannot_be_undone(catalog: Unclear) -> None:
         undo(expired, snapshot_id=ours)
 
 
-def test_a_writer_that_commits_meanwhile_wins(catalog: Unclear, tmp_path: Path) -> None:
+def test_a_writer_that_commits_meanwhile_wins(catalog: Interrupted, tmp_path: Path) -> None:
     table = two_files(catalog)
     rewrite(table, "x")
     other_catalog = make_catalog(tmp_path, SqlCatalog)
@@ -182,7 +161,7 @@ def test_a_writer_that_commits_meanwhile_wins(catalog: Unclear, tmp_path: Path) 
     other_catalog.close()
 
 
-def test_a_change_of_properties_meanwhile_is_not_in_the_way(catalog: Unclear, tmp_path: Path) -> None:
+def test_a_change_of_properties_meanwhile_is_not_in_the_way(catalog: Interrupted, tmp_path: Path) -> None:
     table = two_files(catalog)
     before = head_id(table)
     rewrite(table, "x")
@@ -198,10 +177,10 @@ def test_a_change_of_properties_meanwhile_is_not_in_the_way(catalog: Unclear, tm
 
 
 @pytest.mark.parametrize("carries_out", [True, False])
-def test_a_catalog_without_a_clear_answer(catalog: Unclear, carries_out: bool) -> None:
+def test_a_catalog_without_a_clear_answer(catalog: Interrupted, carries_out: bool) -> None:
     table = two_files(catalog)
     before, ours = head_id(table), rewrite(table, "x")
-    catalog.is_unclear, catalog.carries_out = True, carries_out
+    catalog.fail(CommitStateUnknownException("no answer"), committed=carries_out)
     if carries_out:
         assert undo(table).snapshot_id == before
     else:
@@ -213,7 +192,7 @@ def test_a_catalog_without_a_clear_answer(catalog: Unclear, carries_out: bool) -
 DANGLING = {"rewrite-all": True, "remove-dangling-deletes": True, "use-starting-sequence-number": False}
 
 
-def test_the_removal_of_dangling_deletes_is_of_the_rewrite(catalog: Unclear) -> None:
+def test_the_removal_of_dangling_deletes_is_of_the_rewrite(catalog: Interrupted) -> None:
     table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
     commit_files(table, equality_deletes(table, [9], spec_id=table.spec().spec_id, partition=["b"]))
     before = head_id(table)
@@ -232,7 +211,7 @@ def test_the_removal_of_dangling_deletes_is_of_the_rewrite(catalog: Unclear) -> 
     assert head_id(table) == before
 
 
-def test_the_removal_of_dangling_deletes_needs_the_lease(catalog: Unclear) -> None:
+def test_the_removal_of_dangling_deletes_needs_the_lease(catalog: Interrupted) -> None:
     table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
     commit_files(table, equality_deletes(table, [9], spec_id=table.spec().spec_id, partition=["b"]))
     write_id = new_write_id()
@@ -247,14 +226,14 @@ def test_the_removal_of_dangling_deletes_needs_the_lease(catalog: Unclear) -> No
     plan = plan_rewrite(table, ["id"], options=DANGLING)
     run = RewriteRun(table, plan.spec, summary={"zorder.rewrite-id": write_id})
     # After the rewrite's own commit.
-    catalog.after = [taken_over]
+    catalog.then = [taken_over]
     with pytest.raises(TakenOverError):
         execute_with(run, plan)
     assert operations(table)[-1] == "replace"
     assert "removed-delete-files" not in summary_of(table)
 
 
-def test_metadata_that_name_no_parent_are_told(catalog: Unclear) -> None:
+def test_metadata_that_name_no_parent_are_told(catalog: Interrupted) -> None:
     table = two_files(catalog)
     before, ours = head_id(table), rewrite(table, "x")
     # PyIceberg also removes the name of the parent.
@@ -263,7 +242,7 @@ def test_metadata_that_name_no_parent_are_told(catalog: Unclear) -> None:
         undo(table, snapshot_id=ours)
 
 
-def test_renamed_columns_are_the_same_in_undo_and_history(catalog: Unclear) -> None:
+def test_renamed_columns_are_the_same_in_undo_and_history(catalog: Interrupted) -> None:
     table = two_files(catalog)
     rewrite_data_files(table, ["id"], options={"rewrite-all": True})
     with table.update_schema() as change:
@@ -277,7 +256,7 @@ def test_renamed_columns_are_the_same_in_undo_and_history(catalog: Unclear) -> N
     assert [*undone.scan_fractions] == [*undone.undone_scan_fractions] == ["key"]
 
 
-def test_columns_that_were_dropped_and_added_again_are_others(catalog: Unclear) -> None:
+def test_columns_that_were_dropped_and_added_again_are_others(catalog: Interrupted) -> None:
     table = two_files(catalog)
     rewrite_data_files(table, ["id"], options={"rewrite-all": True})
     with table.update_schema() as change:

@@ -325,16 +325,6 @@ def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
     assert entries_of(table, ManifestContent.DELETES) == []
 
 
-def test_an_equality_delete_of_the_unpartitioned_spec_conflicts_with_newer_files(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1, 2, 3]), partitioned=True)
-    start = head_id(table)
-    replacement = rewritten(table, files_of(table), spec_id=1, partition=["a"])
-    everywhere = equality_deletes(table, [2], spec_id=0)
-    commit_files(table, everywhere, new_file(table, rows_of([2]), spec_id=1, partition=["a"]))
-    with pytest.raises(RewriteConflictError, match="equality delete file .* was added"):
-        commit(table, replacement, start, use_starting_sequence_number=False)
-
-
 def test_whether_the_number_of_a_commit_is_taken_for_good(catalog: SqlCatalog) -> None:
     """What marks on rewrites mean for a commit that is not answered: its place may come free again."""
     table = make_table(catalog, rows_of([1, 2]))

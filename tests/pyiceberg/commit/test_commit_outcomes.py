@@ -20,6 +20,7 @@ from pyiceberg.table import CommitTableResponse, Table
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, is_not_committed, is_transient, load_table
 from tests.pyiceberg.committing import (
+    Interrupted,
     avro_files,
     commit,
     exists,
@@ -43,41 +44,13 @@ UNKNOWN = (
 )
 
 
-class Faulty(SqlCatalog):
-    """A catalog that fails when it is asked to commit: before it commits, or after."""
-
-    before: BaseException | None = None
-    after: BaseException | None = None
-    down = False
-    """Whether it cannot be reached after a failure."""
-    once = False
-    failed = False
-    commits = 0
-
-    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        self.commits += 1
-        response = None if self.before else super().commit_table(table, requirements, updates)
-        self.failed, error = True, self.before or self.after
-        if self.once:
-            self.before = self.after = None
-        if error:
-            raise error
-        assert response is not None
-        return response
-
-    def load_table(self, identifier: Any) -> Table:
-        if self.down and self.failed:
-            raise ConnectionRefusedError("the catalog is down")
-        return super().load_table(identifier)
-
-
 class Lake:
     """A table of two files, and a rewrite of it through a faulty catalog."""
 
     def __init__(self, directory: Path) -> None:
         self.honest = make_catalog(directory, SqlCatalog)
         self.seen = make_table(self.honest, rows_of([1, 2]), rows_of([3]))
-        self.faulty = make_catalog(directory, Faulty)
+        self.faulty = make_catalog(directory, Interrupted)
         self.mine = self.faulty.load_table("db.t")
         self.start = head_id(self.mine)
         self.replacement = rewritten(self.mine, files_of(self.mine))
@@ -120,7 +93,7 @@ def test_new_files_that_others_have_deleted_or_cut_are_not_committed(lake: Lake,
     assert f"Cannot commit rewrite of lake.db.t, because new data file {file.file_path} {found}: " in str(failure.value)
     assert lake.all_deleted()
     assert not lake.is_rewritten()
-    assert lake.faulty.commits == 0
+    assert lake.faulty.commits == []
 
 
 REFUSED = exceptions.CommitFailedException("Requirement failed: branch main has changed")
@@ -131,28 +104,27 @@ UNCLEAR = [exceptions.CommitStateUnknownException("500"), ConnectionResetError("
 @pytest.mark.parametrize("error", [*UNCLEAR, KeyboardInterrupt(), REFUSED], ids=lambda error: type(error).__name__)
 def test_an_outcome_that_nobody_knows(lake: Lake, error: BaseException, committed: bool) -> None:
     """An unclear answer, an interrupt while the catalog is asked, and a refusal that cannot be checked."""
-    setattr(lake.faulty, "after" if committed else "before", error)
-    lake.faulty.down = committed or error is REFUSED
+    lake.faulty.fail(error, committed=committed, down=committed or error is REFUSED)
     with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
         lake.commit()
     assert failure.value.__cause__ is error or error is REFUSED
     assert lake.nothing_deleted()
     assert lake.is_rewritten() == committed
     # The same snapshot is offered again, as often as the table says, unless the answer makes no sense.
-    assert committed or lake.faulty.commits == (5 if error in UNCLEAR[:2] else 1)
+    assert committed or len(lake.faulty.commits) == (5 if error in UNCLEAR[:2] else 1)
 
 
 def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
     # A request that was sent twice, and granted the first time.
-    lake.faulty.after = REFUSED
+    lake.faulty.fail(REFUSED, committed=True)
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
-    assert lake.faulty.commits == 1
+    assert len(lake.faulty.commits) == 1
 
 
 @pytest.mark.parametrize("error", [exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError])
 def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exception]) -> None:
-    lake.faulty.before = error("no")
+    lake.faulty.fail(error("no"))
     with pytest.raises(error, match="no"):
         lake.commit()
     assert lake.all_deleted()
@@ -163,12 +135,12 @@ def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exce
 def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
     lake.seen.transaction().set_properties({"commit.retry.num-retries": str(retries)}).commit_transaction()
     lake.mine.refresh()
-    lake.faulty.before = REFUSED
+    lake.faulty.fail(REFUSED)
     with pytest.raises(
         RewriteConflictError, match="on the same files: Requirement failed: branch main has changed. The"
     ):
         lake.commit()
-    assert lake.faulty.commits == retries + 1
+    assert len(lake.faulty.commits) == retries + 1
     assert lake.all_deleted()
     assert not lake.is_rewritten()
 
@@ -177,7 +149,7 @@ def test_a_failure_before_the_catalog_is_asked(lake: Lake) -> None:
     lake.seen.transaction().set_properties({"write.avro.compression-codec": "lz4"}).commit_transaction()
     with pytest.raises(InvalidInputError, match="^Cannot set write.avro.compression-codec to 'lz4', because PyIceberg"):
         lake.commit()
-    assert lake.faulty.commits == 0
+    assert lake.faulty.commits == []
     assert lake.all_deleted()
     assert not lake.is_rewritten()
 
@@ -339,11 +311,10 @@ def test_metadata_files_that_s3_throttles_are_written_later() -> None:
 def test_one_unclear_answer_loses_no_work(lake: Lake, error: Exception, does: bool) -> None:
     # What makes no sense is not asked for again.
     does = does or isinstance(error, ValueError)
-    setattr(lake.faulty, "after" if does else "before", error)
-    lake.faulty.once = True
+    lake.faulty.fail(error, committed=does, times=1)
     assert lake.commit() == head_id(lake.seen)
     assert lake.is_rewritten()
-    assert lake.faulty.commits == (1 if does else 2)
+    assert len(lake.faulty.commits) == (1 if does else 2)
     assert avro_files(lake.seen) == known_avro_files(lake.seen)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ForbiddenError
-from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files, sample
 from iceberg_zorder.rewrite.result import RewriteResult
-from tests.pyiceberg.committing import make_catalog
+from tests.pyiceberg.committing import Interrupted, make_catalog
 from tests.pyiceberg.lake import data_files, one_commit
 
 OF = "write.metadata.metrics.column."
@@ -215,7 +215,7 @@ def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
     "name", ["numbers, none", "beyond the inferred", "urls, nested", "binaries, three bytes", "emoji"]
 )
 def test_fix_sets_what_is_enough_and_files_are_skipped(
-    counting: Counting, caplog: pytest.LogCaptureFixture, name: str
+    counting: Interrupted, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     kind = {**UNKEPT, **CUT}[name]
     caplog.set_level(logging.INFO)
@@ -239,9 +239,8 @@ def test_fix_sets_what_is_enough_and_files_are_skipped(
 
     again = rewrite(table, kind, "fix")
     assert "Set " not in str(again.message)
-    assert counting.calls.count(["set-properties"]) == 1
+    assert counting.commits.count(["set-properties"]) == 1
     assert snapshots(table) == before + 2
-    counting.close()
 
 
 def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
@@ -257,34 +256,11 @@ def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
     assert share_read(table, kind) < 0.5
 
 
-class Counting(SqlCatalog):
-    """A catalog that counts what it is asked to commit, and may fail at that."""
-
-    calls: list[list[str]] = []  # noqa: RUF012 - one of them at a time
-    fail: Callable[[Counting, Table], None] = lambda catalog, table: None
-    """Called before each commit."""
-    lost: Exception | None = None
-    """What is raised after a commit of properties."""
-    down = False
-
-    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        self.calls.append([update.action for update in updates])
-        type(self).fail(self, table)
-        response = super().commit_table(table, requirements, updates)
-        if self.lost and self.calls[-1] == ["set-properties"]:
-            raise self.lost
-        return response
-
-    def load_table(self, identifier: Any) -> Table:
-        if self.down:
-            raise ConnectionRefusedError("the catalog is down")
-        return super().load_table(identifier)
-
-
 @pytest.fixture
-def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counting:
-    monkeypatch.setattr(Counting, "calls", [])
-    return make_catalog(tmp_path, Counting)
+def counting(tmp_path: Path) -> Iterator[Interrupted]:
+    catalog = make_catalog(tmp_path, Interrupted)
+    yield catalog
+    catalog.close()
 
 
 @pytest.mark.parametrize(
@@ -295,70 +271,44 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counting:
     ],
 )
 def test_a_commit_that_fails_fails_the_rewrite(
-    counting: Counting,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    kind: type[Exception],
-    why: str,
+    counting: Interrupted, tmp_path: Path, error: Exception, kind: type[Exception], why: str
 ) -> None:
     table = CUT["urls"].table(counting)
     location, files = table.metadata_location, sorted(tmp_path.rglob("*"))
-
-    def refuse(catalog: Counting, of: Table) -> None:
-        raise error
-
-    monkeypatch.setattr(Counting, "fail", refuse)
+    counting.fail(error)
     with pytest.raises(
         kind, match=rf"^Cannot set {OF}v = 'truncate\(35\)' on lake.db.t, {why}. Nothing else was done.$"
     ):
         rewrite(table, CUT["urls"], "fix")
     assert counting.load_table("db.t").metadata_location == location
     assert sorted(tmp_path.rglob("*")) == files
-    counting.close()
 
 
-def test_what_a_rewrite_that_fails_has_set_is_told(
-    counting: Counting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_rewrite_that_fails_has_set_is_told(counting: Interrupted, caplog: pytest.LogCaptureFixture) -> None:
     table = CUT["urls"].table(counting)
-    counting.calls.clear()
-
-    def refuse(catalog: Counting, of: Table) -> None:
-        if len(catalog.calls) > 1:
-            raise ForbiddenError("not for you")
-
-    monkeypatch.setattr(Counting, "fail", refuse)
+    # The commit of the properties is followed by the one of the rewrite.
+    counting.then = [lambda: counting.fail(ForbiddenError("not for you"))]
     with pytest.raises(RewriteFailedError, match="because not for you. Nothing was committed"):
         rewrite(table, CUT["urls"], "fix")
     assert table.refresh().properties[f"{OF}v"] == "truncate(35)"
     assert f"The failed rewrite of lake.db.t has set properties: {OF}v = 'truncate(35)'" in caplog.text
-    counting.close()
 
 
-def test_a_commit_whose_answer_is_lost_is_found(counting: Counting) -> None:
+def test_a_commit_whose_answer_is_lost_is_found(counting: Interrupted) -> None:
     table = CUT["urls"].table(counting)
-    counting.calls.clear()
-    counting.lost = CommitStateUnknownException("504")
+    counting.fail(CommitStateUnknownException("504"), committed=True, times=1)
     assert rewrite(table, CUT["urls"], "fix").rewritten_data_files_count == 5
-    assert counting.calls.count(["set-properties"]) == 1
+    assert counting.commits.count(["set-properties"]) == 1
     assert table.properties[f"{OF}v"] == "truncate(35)"
-    counting.close()
 
 
-def test_an_outcome_that_is_not_known(counting: Counting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_outcome_that_is_not_known(counting: Interrupted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("iceberg_zorder.pyiceberg.catalog._PATIENCE", 1)
     table = CUT["urls"].table(counting)
     before = len(list(tmp_path.rglob("*.parquet")))
-
-    def hang_up(catalog: Counting, of: Table) -> None:
-        catalog.down = True
-        raise ConnectionResetError("hung up")
-
-    monkeypatch.setattr(Counting, "fail", hang_up)
+    counting.fail(ConnectionResetError("hung up"), down=True)
     with pytest.raises(
         UnknownOutcomeError, match=rf"^Cannot tell whether {OF}v = 'truncate\(35\)' was set on lake.db.t, "
     ):
         rewrite(table, CUT["urls"], "fix")
     assert len(list(tmp_path.rglob("*.parquet"))) == before
-    counting.close()
