@@ -28,24 +28,13 @@ from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
 from iceberg_zorder.maintain.policy.catalogs import masked, secrets_of
-from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg import RewritePlan, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.catalog import is_not_committed, retrying
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.rewrite import execute
 from iceberg_zorder.pyiceberg.undo import rollback_sql
-from iceberg_zorder.workload.read import read_workload
-from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.cli.processes import run_here
 from tests.stack.running import running
-
-PROPERTIES = "who sets a table's properties"
-NAMES = "who names tables and columns"
-STATEMENTS = "who writes statements into a log"
-PLANS = "who writes a plan"
-POLICIES = "who writes a policy"
-NEIGHBOUR = "a neighbour on the machine"
-CATALOG = "who answers as the catalog"
 
 
 @dataclass(frozen=True)
@@ -83,32 +72,9 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     catalog.close()
 
 
-ATTEMPTS: dict[tuple[str, str], Callable[[Lake], None]] = {}
-
-
-def attempt(principal: str, what: str) -> Callable[[Callable[[Lake], None]], Callable[[Lake], None]]:
-    """Add a row of the table."""
-
-    def add(holds: Callable[[Lake], None]) -> Callable[[Lake], None]:
-        assert (principal, what) not in ATTEMPTS
-        ATTEMPTS[principal, what] = holds
-        return holds
-
-    return add
-
-
-@attempt(PROPERTIES, "has a file of the machine read as a workload")
-def _(lake: Lake) -> None:
-    secret = lake.home / "secret"
-    secret.write_text('{"version": 1, "queries": [{"filter": "a = 4711", "weight": 1}]}')
-    inside = lake.table.location()
-    for name in ("/etc/passwd", "file:/etc/passwd", str(secret), f"file:{secret}", f"{inside}/../../../secret"):
-        lake.set("zorder.workload", name)
-        lake.refused("is not below the table's location", lambda: rewrite_data_files(lake.table, "zorder(a, b)"))
-
-
-@attempt(PROPERTIES, "has rows spilled to a directory of their choice, or a directory made")
-def _(lake: Lake) -> None:
+def test_nobody_who_sets_properties_has_rows_spilled_to_a_directory_of_their_choice_or_a_directory_made(
+    lake: Lake,
+) -> None:
     there = lake.home / "made" / "by a property"
     lake.set("zorder.options", f"rewrite-all=true; spill-directory={there}")
     acts: tuple[Callable[..., object], ...] = (plan_rewrite, rewrite_data_files)
@@ -117,8 +83,7 @@ def _(lake: Lake) -> None:
     lake.refused("is a directory of the machine", lambda: remember(lake.table, "a", {"spill-directory": str(there)}))
 
 
-@attempt(PROPERTIES, "has a plan make a directory")
-def _(lake: Lake) -> None:
+def test_nobody_who_sets_properties_has_a_plan_make_a_directory(lake: Lake) -> None:
     there = lake.home / "new" / "directory"
     plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True, "spill-directory": str(there)})
     assert not there.parent.exists()
@@ -126,8 +91,7 @@ def _(lake: Lake) -> None:
     assert list(there.iterdir()) == []
 
 
-@attempt(PROPERTIES, "has code run by a script in a value")
-def _(lake: Lake) -> None:
+def test_nobody_who_sets_properties_has_code_run_by_a_script_in_a_value(lake: Lake) -> None:
     evil = "a = 1 OR '<script>alert(1)</script>\x1b[31m' = b"
     lake.set("zorder.workload", json.dumps({"version": 1, "queries": [{"filter": evil, "weight": 1}]}))
     with pytest.raises(InvalidInputError):
@@ -138,8 +102,7 @@ def _(lake: Lake) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
-@attempt(NAMES, "breaks out of the statement that undo prints")
-def _(lake: Lake) -> None:
+def test_nobody_who_names_tables_breaks_out_of_the_statement_that_undo_prints(lake: Lake) -> None:
     for name in ("t\\', 1); DROP TABLE db.t; --", "t'", "t\\", "${t}"):
         table = lake.catalog.create_table(("db", name), lake.table.schema())
         statement = rollback_sql(table, "main", 7).removeprefix("CALL ")
@@ -150,42 +113,9 @@ def _(lake: Lake) -> None:
         assert statement.endswith(f"{statement[literal.start : literal.end + 1]}, 7)")
 
 
-@attempt(STATEMENTS, "has the reader of a log take hours")
-def _(lake: Lake) -> None:
-    # tests/workload/test_hostile_text.py has more.
-    log = lake.home / "q.sql"
-    log.write_text("SELECT * FROM t WHERE a = 1;\nSELECT * FROM t " + "JOIN t " * 50)
-    found = read_workload([log], ScannedTable(("db", "t"), {("a",): "long"}))
-    assert [each.filter for each in found.queries] == ["a = 1"]
-    assert [each.reason for each in found.not_understood] == ["its parser would make more than 50,000 nodes"]
-
-
-@attempt(STATEMENTS, "has code run by a condition")
-def _(lake: Lake) -> None:
-    log = lake.home / "q.sql"
-    log.write_text("SELECT * FROM t WHERE a = __import__('os').system('touch evil') AND b = '<script>\x1b[31m'")
-    read_workload([log], ScannedTable(("db", "t"), {("a",): "long", ("b",): "string"}))
-    assert not Path("evil").exists()
-
-
-@attempt(PLANS, "has files of another table rewritten")
-def _(lake: Lake) -> None:
-    other = lake.catalog.create_table("db.other", lake.table.schema())
-    plan = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True}).to_json()
-    lake.refused(r"it is for table lake\.db\.t with UUID", lambda: execute(other, RewritePlan.from_json(plan)))
-
-
-@attempt(PLANS, "has a file that is not the table's read")
-def _(lake: Lake) -> None:
-    found = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True}).to_json()
-    path = next(lake.table.inspect.files().to_pylist()[place]["file_path"] for place in range(3))
-    assert path in found
-    plan = RewritePlan.from_json(found.replace(path, "file:///etc/passwd"))
-    lake.refused("Cannot execute the plan of lake.db.t, because", lambda: execute(lake.table, plan))
-
-
-@attempt(PLANS, "has rows spilled to a directory of their choice, or a directory made")
-def _(lake: Lake) -> None:
+def test_nobody_who_writes_a_plan_has_rows_spilled_to_a_directory_of_their_choice_or_a_directory_made(
+    lake: Lake,
+) -> None:
     there = lake.home / "new" / "directory"
     plan = plan_rewrite(lake.table, "zorder(a, b)", options={"rewrite-all": True, "spill-directory": str(there)})
     found = plan.to_dict()
@@ -196,8 +126,7 @@ def _(lake: Lake) -> None:
     assert not there.parent.exists()
 
 
-@attempt(PROPERTIES, "has a commit wait for hours")
-def _(lake: Lake) -> None:
+def test_nobody_who_sets_properties_has_a_commit_wait_for_hours(lake: Lake) -> None:
     for huge in (10**9, 10**400):
         names = ("num-retries", "min-wait-ms", "max-wait-ms", "total-timeout-ms")
         seconds, waits = [0.0], list[float]()
@@ -218,16 +147,7 @@ def _(lake: Lake) -> None:
         assert len(waits) == 30
 
 
-@attempt(POLICIES, "has a small file take all memory, or an object made")
-def _(lake: Lake) -> None:
-    bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
-    for text in (bomb, "version: !!python/object/apply:os.system ['touch evil']\n"):
-        lake.refused("Cannot ", partial(parse_policy, text, "policy.yaml", {}))
-    assert not Path("evil").exists()
-
-
-@attempt(NEIGHBOUR, "has a file of theirs overwritten, or reads a file that is written")
-def _(lake: Lake) -> None:
+def test_no_neighbour_has_a_file_of_theirs_overwritten_or_reads_a_file_that_is_written(lake: Lake) -> None:
     victim, page = lake.home / "victim", lake.home / "page.html"
     victim.write_text("mine")
     (lake.home / f".{os.getpid()}.part").symlink_to(victim)
@@ -239,8 +159,7 @@ def _(lake: Lake) -> None:
     assert (page.read_text(), stat.S_IMODE(page.stat().st_mode)) == ("<html>2", 0o640)
 
 
-@attempt(NEIGHBOUR, "has the file of metrics follow a link of theirs")
-def _(lake: Lake) -> None:
+def test_no_neighbour_has_the_file_of_metrics_follow_a_link_of_theirs(lake: Lake) -> None:
     victim, file = lake.home / "victim", lake.home / "z.prom"
     victim.write_text("mine")
     (lake.home / f"z.prom.{os.getpid()}.{threading.current_thread().ident}").symlink_to(victim)
@@ -254,8 +173,7 @@ def _(lake: Lake) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
 
 
-@attempt(NEIGHBOUR, "reads a file that replaces theirs")
-def _(lake: Lake) -> None:
+def test_no_neighbour_reads_a_file_that_replaces_theirs(lake: Lake) -> None:
     page = lake.home / "page.html"
     page.touch(mode=0o666)
     page.chmod(0o666)
@@ -264,8 +182,7 @@ def _(lake: Lake) -> None:
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
-@attempt(NEIGHBOUR, "has health checks fail by slow requests")
-def _(lake: Lake) -> None:
+def test_no_neighbour_has_health_checks_fail_by_slow_requests(lake: Lake) -> None:
     now = datetime.now(timezone.utc)
     with ExitStack() as stack:
         stack.enter_context(patch("iceberg_zorder.maintain.metrics._SECONDS", 3.0))
@@ -287,8 +204,7 @@ def _(lake: Lake) -> None:
                 assert each.recv(1) == b""
 
 
-@attempt(NEIGHBOUR, "keeps connections to the metrics open, or reaches them from another machine")
-def _(lake: Lake) -> None:
+def test_no_neighbour_keeps_connections_to_the_metrics_open_or_reaches_them_from_another_machine(lake: Lake) -> None:
     now = datetime.now(timezone.utc)
     server = serve(0, PassMetrics(), Health(timedelta(hours=1), lambda: now))
     with ExitStack() as stack:
@@ -353,8 +269,7 @@ COMMANDS = {
 }
 
 
-@attempt(CATALOG, "has the token told by any command, as text or as JSON")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_the_token_told_by_any_command_as_text_or_as_json(lake: Lake) -> None:
     with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
         uri = f"http://127.0.0.1:{server.server_port}"
         name = "PYICEBERG_CATALOG__REST__"
@@ -369,8 +284,7 @@ def _(lake: Lake) -> None:
                 assert "s3cret-token" not in said, command
 
 
-@attempt(CATALOG, "has told what PyIceberg exchanged for the credential, or a header")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_told_what_pyiceberg_exchanged_for_the_credential_or_a_header(lake: Lake) -> None:
     with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
         uri = f"http://127.0.0.1:{server.server_port}"
         name = "PYICEBERG_CATALOG__REST__"
@@ -389,8 +303,7 @@ def _(lake: Lake) -> None:
                     assert secret not in said, (command, said)
 
 
-@attempt(CATALOG, "has a token written to the log of passes, which others may read")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_a_token_written_to_the_log_of_passes_which_others_may_read(lake: Lake) -> None:
     policy, log = lake.home / "policy.yaml", lake.home / "passes.jsonl"
     for place in ("", "/late"):
         with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
@@ -406,8 +319,7 @@ def _(lake: Lake) -> None:
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
-@attempt(CATALOG, "has a token told that only Spark knows, or that cannot be read")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_a_token_told_that_only_spark_knows_or_that_cannot_be_read() -> None:
     assert (
         masked("Not authorized: Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl of me", ())
         == "Not authorized: Bearer *** of me"
@@ -416,8 +328,7 @@ def _(lake: Lake) -> None:
     assert masked("Bearer authentication is required", ()) == "Bearer authentication is required"
 
 
-@attempt(CATALOG, "has a part of a password told that a library takes for a host or a path")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_a_part_of_a_password_told_that_a_library_takes_for_a_host_or_a_path() -> None:
     for mark in "/#?":
         secrets = secrets_of({"uri": f"http://me:first{mark}second@host:9/x"})
         assert masked(f"me:first has no port, /second@host:9/x, first{mark}second", secrets) == (
@@ -428,16 +339,10 @@ def _(lake: Lake) -> None:
     assert masked("catalog lake at http://host:8181/", secrets) == "catalog lake at http://host:8181/"
 
 
-@attempt(CATALOG, "has a part of a password told that has an @")
-def _(lake: Lake) -> None:
+def test_no_catalog_has_a_part_of_a_password_told_that_has_an_at() -> None:
     secrets = secrets_of({"uri": "postgresql://me:first@second@third@host/db"})
     said = 'could not translate host name "second@third@host", for me:first, or third@host'
     assert masked(said, secrets) == 'could not translate host name "***@***@host", for me:***, or ***@host'
-
-
-@pytest.mark.parametrize(("principal", "what"), ATTEMPTS)
-def test_nobody_gains_a_right(principal: str, what: str, lake: Lake) -> None:
-    ATTEMPTS[principal, what](lake)
 
 
 def test_no_text_becomes_code() -> None:
