@@ -74,6 +74,3 @@ class TestWithoutSpark:
         assert predicate["predicate"] == "ts < 20"
         assert 0 < predicate["before"] <= predicate["predicted"] == 1
         assert table.refresh().metadata == metadata
-        done = run_without_spark(home, *asked[:-3], "--predicate", "ts < 20")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "Cannot use --predicate, because it needs --dry-run" in done.stderr

@@ -105,6 +105,19 @@ def partition_document(case: UpkeepCase) -> dict[str, Any]:
     }
 
 
+def choice_document(choice: Choice) -> dict[str, Any]:
+    """What must come of a case."""
+    return {
+        "files": choice.files.tolist(),
+        "today": choice.today,
+        "expected": choice.expected,
+        "attainable": choice.attainable,
+        "is_within": choice.is_within,
+        "uses_smaller_target": choice.uses_smaller_target,
+        "extents": choice.extents,
+    }
+
+
 def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     """A case, and what must come of it."""
     choice = case.choice()
@@ -112,15 +125,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
         **partition_document(case),
         "due": list(case.due),
         "budget": case.budget,
-        "expected": {
-            "files": choice.files.tolist(),
-            "today": choice.today,
-            "expected": choice.expected,
-            "attainable": choice.attainable,
-            "is_within": choice.is_within,
-            "uses_smaller_target": choice.uses_smaller_target,
-            "extents": choice.extents,
-        },
+        "expected": choice_document(choice),
     }
 
 

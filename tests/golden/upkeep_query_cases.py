@@ -15,7 +15,7 @@ from iceberg_zorder.workload.boxes import Box, KeyRange
 from tests.golden.cases import Column
 from tests.golden.position_box_cases import VALUES, box_as_json, random_box
 from tests.golden.report_cases import BoundsOf
-from tests.golden.upkeep_cases import UpkeepCase, partition_document
+from tests.golden.upkeep_cases import UpkeepCase, choice_document, partition_document
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,7 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
             "weight": case.weight,
             "share": case.share,
         },
-        "expected": {
-            "files": choice.files.tolist(),
-            "today": choice.today,
-            "expected": choice.expected,
-            "attainable": choice.attainable,
-            "is_within": choice.is_within,
-            "uses_smaller_target": choice.uses_smaller_target,
-            "extents": choice.extents,
-        },
+        "expected": choice_document(choice),
     }
 
 

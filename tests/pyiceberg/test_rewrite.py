@@ -268,17 +268,6 @@ class TestFailures:
         Path(broken).write_bytes(content)
         return table, broken
 
-    def test_table_of_fails_as_a_whole(self, catalog: SqlCatalog) -> None:
-        table, _ = self.broken(catalog)
-        files = on_disk(table)
-        with pytest.raises(
-            RuntimeError,
-            match=r"Cannot complete the rewrite of lake.db.t, because sampling failed: .* Nothing was committed\.$",
-        ):
-            rewrite_data_files(table, ["a", "id"], options=ALL)
-        assert on_disk(table) == files
-        assert "replace" not in operations(table)
-
     def test_partial_progress_counts_the_failed(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
         table = make(catalog, partitioned=True)
         before = rows(table)
@@ -317,10 +306,12 @@ class TestFailures:
         delete = equality_delete(table, [{"id": 3}], ["id"])
         commit_files(table, delete)
         Path(local(delete)).write_bytes(b"PAR1 broken PAR1")
-        with pytest.raises(
-            RewriteFailedError, match=f"because sampling failed: Cannot read {delete.file_path}, because"
-        ):
+        files = on_disk(table)
+        why = rf"because sampling failed: Cannot read {delete.file_path}, because .* Nothing was committed\.$"
+        with pytest.raises(RewriteFailedError, match=f"^Cannot complete the rewrite of lake.db.t, {why}"):
             rewrite_data_files(table, ["a"], options=ALL)
+        assert on_disk(table) == files
+        assert "replace" not in operations(table)
 
     def test_commits_that_fail_are_counted(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
         table = make(catalog, partitioned=True)

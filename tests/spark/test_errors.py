@@ -128,17 +128,3 @@ def test_an_error_in_a_file_group_stops_a_rewrite_of_one_commit(
     with untouched(table), pytest.raises(Exception, match="StackOverflowError. Nothing was committed"):
         call(table, target=table.bytes() // 3)
     assert staged(table) == 0
-
-
-def test_with_partial_progress_only_that_file_group_fails(
-    table: Table, set_fault: Callable[[str], None], staged: Callable[[Table], int]
-) -> None:
-    rows = table.fingerprint()
-    set_fault("second write")
-    row = call(table, partial=True)
-    assert (row.rewritten_data_files_count, row.failed_data_files_count) == (2, 1)
-    table.spark.sql(f"REFRESH TABLE {table.full_name}")
-    assert table.operations() == ["append", "replace", "replace"]
-    assert table.fingerprint() == rows
-    assert table.leaves_little()
-    assert staged(table) == 0

@@ -56,18 +56,6 @@ class TestFailingGroups:
         assert table.operations() == operations
         assert table.leaves_little()
 
-    def test_what_the_groups_before_it_have_written_is_deleted(self, spark: SparkSession) -> None:
-        select = "SELECT id, cast(id > 30000 AS int) AS p, rand(1) AS a, uuid() AS payload FROM range(0, 40000, 1, 1)"
-        table = create(spark, select, partitioned_by="p")
-        broken = spark.sql(f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = 1").collect()
-        corrupt(Path(local_path(broken[0][0])), "payload")
-        # The first partition becomes several files, and the second one: they share no job.
-        options = {"max-concurrent-file-group-rewrites": "1", "rewrite-job-order": "bytes-desc", **table.target_for(4)}
-        with pytest.raises(Exception, match="Nothing was committed, and the new files were deleted"):
-            table.call("zorder(a)", options=options)
-        assert table.operations() == ["append"]
-        assert table.leaves_little()
-
     def test_what_other_tasks_of_a_failed_group_had_finished_is_deleted_and_not_logged(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
@@ -244,16 +232,6 @@ class TestOtherWriters:
         spark.sql(f"REFRESH TABLE {table.full_name}")
         assert (result.rewritten_data_files_count, result.failed_data_files_count) == ((8, 0) if known else (6, 2))
         assert table.fingerprint() == before
-        assert table.orphans() == set()
-
-    @pytest.mark.version
-    def test_two_rewrites_of_the_same_files(self, spark: SparkSession, server: RestServer) -> None:
-        table = self.table(spark)
-        rows = table.fingerprint()
-        failure = present(self.during(table, server, lambda: table.call("zorder(a)")))
-        assert "Cannot commit rewrite of" in str(failure)
-        assert table.operations() == ["append", "replace"]
-        assert table.fingerprint() == rows
         assert table.orphans() == set()
 
     def test_an_upgrade_to_version_3_is_a_conflict(self, spark: SparkSession, server: RestServer) -> None:

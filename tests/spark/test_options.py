@@ -51,39 +51,39 @@ def test_use_starting_sequence_number(spark: SparkSession, starting: bool) -> No
     assert [row[0] for row in numbers] == [1 if starting else 2]
 
 
-@pytest.mark.parametrize("remove", [True, False])
-def test_remove_dangling_deletes(spark: SparkSession, remove: bool) -> None:
+@pytest.mark.parametrize(
+    ("remove", "branch"),
+    [
+        (True, "main"),
+        (False, "main"),
+        pytest.param(
+            *(True, "audit"),
+            marks=pytest.mark.skipif(ICEBERG < (1, 12), reason="older actions of Iceberg know branch main only"),
+        ),
+    ],
+)
+def test_remove_dangling_deletes(spark: SparkSession, remove: bool, branch: str) -> None:
     properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
     table = create(spark, ROWS.format(files=8), partitioned_by="p", properties=properties)
     spark.sql(f"DELETE FROM {table.full_name} WHERE id % 10 = 0")
-    deletes = f"SELECT count(*) FROM {table.full_name}.delete_files"
-    before = spark.sql(deletes).collect()[0][0]
+    if branch != "main":
+        spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH {branch}")
+
+    def deletes(of: str) -> int:
+        found = spark.sql(f"SELECT count(*) FROM {table.full_name}.delete_files VERSION AS OF '{of}'").collect()
+        return int(found[0][0])
+
+    before, rows = deletes("main"), table.fingerprint()
     assert before > 0
-    rows = table.fingerprint()
     options = {"remove-dangling-deletes": str(remove).lower(), "use-starting-sequence-number": "false"}
-    row = table.call("a, b", options=options)
+    row = table.call("a, b", options=options, **({} if branch == "main" else {"branch": branch}))
     assert row.removed_delete_files_count == (before if remove else 0)
-    assert spark.sql(deletes).collect()[0][0] == (0 if remove else before)
-    assert table.fingerprint() == rows
+    assert deletes(branch) == (0 if remove else before)
+    assert branch == "main" or deletes("main") == before, "main keeps its deletes"
+    assert table.fingerprint(version=f"VERSION AS OF '{branch}'") == rows
     written = f"SELECT summary['zorder.rewrite-id'] FROM {table.full_name}.snapshots WHERE operation = 'replace'"
     ids = [row[0] for row in spark.sql(written).collect()]
     assert (len(ids), len(set(ids)), None in ids) == (2 if remove else 1, 1, False)
-
-
-@pytest.mark.skipif(ICEBERG < (1, 12), reason="older actions of Iceberg know branch main only")
-def test_remove_dangling_deletes_of_a_branch(spark: SparkSession) -> None:
-    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
-    table = create(spark, ROWS.format(files=8), partitioned_by="p", properties=properties)
-    spark.sql(f"DELETE FROM {table.full_name} WHERE id % 10 = 0")
-    spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH audit")
-    count = f"SELECT count(*) FROM {table.full_name}.delete_files"
-    before, rows = spark.sql(count).collect()[0][0], table.fingerprint()
-    options = {"remove-dangling-deletes": "true", "use-starting-sequence-number": "false"}
-    row = table.call("a, b", options=options, branch="audit")
-    assert row.removed_delete_files_count == before > 0
-    assert spark.sql(count).collect()[0][0] == before, "main keeps its deletes"
-    assert spark.sql(f"SELECT count(*) FROM {table.full_name}.delete_files VERSION AS OF 'audit'").collect()[0][0] == 0
-    assert table.fingerprint() == rows
 
 
 @pytest.mark.parametrize(

@@ -73,32 +73,6 @@ def test_a_plan_tells_what_happens_when_it_is_executed(spark: SparkSession) -> N
         assert predicted[column] == pytest.approx(measured(table, column), rel=0.1)
 
 
-def test_a_sampled_plan_is_executed_by_its_layouts(spark: SparkSession) -> None:
-    table = create(spark, f"SELECT *, id % 3 AS p FROM ({ROWS.format(files=4)})", partitioned_by="p")
-    plan = table.plan(BY, everything(table, files=9)).sampled()
-    groups = list(plan.groups())
-    assert {group.partition() for group in groups} == {"p=0", "p=1", "p=2"}
-    with unchanged(table):
-        assert plan.execute().addedDataFilesCount() == sum(group.layout().get().files() for group in groups)
-    fractions = [dict(group.layout().get().scanFractions()) for group in groups]
-    assert all(0 < each["b"] < 1 for each in fractions)
-    assert predictions(plan)["id"] == pytest.approx(measured(table, "id"), rel=0.1)
-
-
-def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
-    table = table_of(spark)
-    [row] = spark.sql(
-        f"CALL {CATALOG}.system.zorder_plan(table => '{table.name}', sort_order => 'zorder(id, b)', "
-        "options => map('rewrite-all', 'true'))"
-    ).collect()
-    assert row["plan"] == table.plan(BY, {"rewrite-all": "true"}).toString()
-    first, target, second = row["plan"].split("\n")
-    assert first.startswith(f"Rewrite of {table.full_name} (branch main, snapshot ")
-    assert target == "  target file size 4,194,304 bytes, from the data"
-    assert second.startswith("  rewrite 6 files (")
-    assert second.endswith(" into 1 file: rewrite-all is true")
-
-
 def test_the_procedure_of_a_rewrite_has_a_message(spark: SparkSession) -> None:
     table = table_of(spark)
     [row] = spark.sql(

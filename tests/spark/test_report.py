@@ -6,7 +6,6 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
-from iceberg_zorder.render.figures import size
 from iceberg_zorder.spark import report
 from tests.spark.tables import CATALOG, Table, create, untouched
 
@@ -41,33 +40,6 @@ def test_what_terminals_obey_is_escaped_in_findings(spark: SparkSession) -> None
     )
 
 
-@pytest.mark.version
-def test_figures_of_a_table(table: Table) -> None:
-    with untouched(table):
-        found = call(table, "columns => 'b, id'")
-    assert (found.total_file_count, found.total_bytes, found.total_rows) == (
-        len(table.data_files()),
-        table.bytes(),
-        20_000,
-    )
-    assert 0 < found.attainable["b"] < found.scan_fractions["b"] <= 1
-    assert 1 <= found.average_file_count["id"] < found.average_file_count["b"] <= found.total_file_count
-    assert 0 < found.attainable_cost < found.cost < found.total_bytes + found.total_file_count
-    assert found.smallest_bytes <= found.median_bytes <= found.largest_bytes
-    assert 0 < found.planned_files < found.total_file_count
-    assert found.findings == f"warning rewrite-pays: {found.planned_files} files\ninfo never-laid-out"
-    assert found.planned_because.startswith("a filter costs ")
-    by_b = call(table, "columns => 'b'")
-    assert 0 < by_b.planned_files <= by_b.total_file_count
-    assert by_b.findings.split("\n")[0] == f"warning rewrite-pays: {by_b.planned_files} files"
-    assert by_b.planned_because.startswith("a filter costs ")
-    of_one = call(table, "columns => 'b', where => 'p = 3 AND id >= 1500'")
-    assert 0 < of_one.total_file_count < found.total_file_count
-    of_two = call(table, "columns => 'b, id', where => 'p = 11'")
-    assert of_two.planned_because.startswith(f"a filter costs {size(of_two.cost)}, too much")
-    assert f"(attainable: {size(of_two.attainable_cost)})" in of_two.planned_because
-
-
 def test_what_rewrites_would_refuse_is_not_recommended(spark: SparkSession) -> None:
     table = create(spark, "SELECT id FROM range(9)", properties={"zorder.workload": "file:/elsewhere/queries.json"})
     found = call(table, "columns => 'id'")
@@ -100,6 +72,7 @@ def test_metadata_is_that_of_the_table_and_its_snapshots(table: Table) -> None:
         files(", snapshot_id => 5")
 
 
+@pytest.mark.version
 def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     table = create(
         spark,

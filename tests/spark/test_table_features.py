@@ -52,33 +52,6 @@ def test_variants_are_carried(spark: SparkSession) -> None:
     assert spark.sql(values).collect() == before
 
 
-EVERY_TYPE = (
-    "id % 2 = 0",
-    "cast(id AS int)",
-    "id * id",
-    "cast(id / 3 AS float)",
-    "id / 7",
-    "cast(id AS decimal(9, 2))",
-    "cast(-id AS decimal(18, 4))",
-    "cast(id AS decimal(38, 10))",
-    "concat('größe ', id)",
-    "cast(cast(id AS string) AS binary)",
-    "date_add(DATE '2026-01-01', cast(id AS int))",
-    "timestamp_micros(id * 1001)",
-    "cast(timestamp_micros(id * 1001) AS timestamp_ntz)",
-    "array(cast(id AS decimal(5, 1)), NULL)",
-    "map('k', named_struct('x', id))",
-    "named_struct('b', id % 3 = 0, 'inner', named_struct('s', cast(id AS string), 'n', if(id % 5 = 0, NULL, id)))",
-)
-
-
-def test_values_of_every_type_are_carried(spark: SparkSession) -> None:
-    some = [f"if(id % {2 + place} = 0, NULL, {value}) AS c{place}" for place, value in enumerate(EVERY_TYPE)]
-    table = create(spark, f"SELECT id, {', '.join(some)} FROM range(0, 3000, 1, 4)")
-    with unchanged(table):
-        table.call("zorder(id, c5)", options=table.target_for(4))
-
-
 def test_properties_of_the_table_are_honoured(spark: SparkSession) -> None:
     properties = {
         "write.object-storage.enabled": "true",

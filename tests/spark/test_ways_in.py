@@ -123,18 +123,14 @@ def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tm
     assert done.stderr.count("Cannot offer strategy 'zorder', because Iceberg's Spark runtime is not visible") == 1
 
 
-def test_a_cluster_of_two_workers(tmp_path: Path, jars: str) -> None:
+def test_a_cluster_of_two_workers_and_kryo(tmp_path: Path, jars: str) -> None:
+    """Broadcasts are written with the user's serializer, which knows nothing of our classes."""
+    kryo = servers.conf({"spark.serializer": "org.apache.spark.serializer.KryoSerializer"})
     with servers.cluster(tmp_path) as master:
-        arguments = ["--executor-memory", "600m", *settings(tmp_path, jars)]
+        arguments = ["--executor-memory", "600m", *kryo, *settings(tmp_path, jars)]
         assert held(spark_sql(tmp_path, *arguments, sql=script(), master=master))
         executors = list(tmp_path.glob("work*/app-*/*/stderr"))
     assert {executor.relative_to(tmp_path).parts[0] for executor in executors} == {"work1", "work2"}
-
-
-def test_executors_of_their_own_and_kryo(tmp_path: Path, jars: str) -> None:
-    """Broadcasts are written with the user's serializer, which knows nothing of our classes."""
-    arguments = ["--conf", "spark.serializer=org.apache.spark.serializer.KryoSerializer", *settings(tmp_path, jars)]
-    assert held(spark_sql(tmp_path, *arguments, sql=script(), master="local-cluster[1,1,1024]"))
 
 
 def test_the_thrift_server(tmp_path: Path, jars: str) -> None:

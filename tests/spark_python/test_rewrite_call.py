@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.rewrite.options import option_text, sort_order_text
-from iceberg_zorder.spark import RewriteResult, rewrite_data_files
+from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.rewrite import checked_call, rewrite_statement
 
 # No attribute of it can be used: nothing must be sent.
@@ -35,12 +35,6 @@ def test_options_arrive_in_sessions_whose_literals_have_no_escapes() -> None:
     assert """map('workload', concat('{"f": "a', chr(92), 'b"}'))""" in sent
 
 
-def test_only_what_is_given_is_sent() -> None:
-    assert rewrite_statement(checked_call("t", ["a"]), "lake") == (
-        "CALL `lake`.system.zorder_rewrite(table => 't', sort_order => 'zorder(`a`)')"
-    )
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -65,15 +59,6 @@ def test_malformed_columns(columns: Any, message: str) -> None:
     assert str(raised.value) == message
 
 
-def test_malformed_table() -> None:
-    with pytest.raises(InvalidInputError, match=r"Cannot read the name 'db\.', because"):
-        rewrite_data_files(NO_SESSION, "db.", ["a"])
-
-
-def test_a_sort_order_is_sent_as_it_is() -> None:
-    assert sort_order_text("t", "region DESC, hilbert(a, b)") == "region DESC, hilbert(a, b)"
-
-
 def test_names_of_columns_are_taken_literally() -> None:
     assert sort_order_text("t", ("`a,b`", "c.`d``e`", "größe")) == "zorder(`a,b`, `c`.`d``e`, `größe`)"
 
@@ -95,8 +80,3 @@ def test_malformed_option_values(value: Any) -> None:
 def test_malformed_option_name() -> None:
     with pytest.raises(InvalidInputError, match="^Cannot set the option 1, because"):
         rewrite_data_files(NO_SESSION, "db.t", ["a"], options=cast(Any, {1: "x"}))
-
-
-def test_nothing_to_do() -> None:
-    assert RewriteResult(0, 0, 0, 0, 0, message="why").nothing_to_do
-    assert not RewriteResult(0, 0, 0, 3, 0).nothing_to_do

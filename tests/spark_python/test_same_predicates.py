@@ -149,18 +149,6 @@ def call(spark: SparkSession, full: str, more: str) -> Any:
     ).collect()[0]
 
 
-def test_the_procedure_prints_it(spark: SparkSession, catalog: Catalog) -> None:
-    full = make(spark, "predicates_call")
-    table = catalog.load_table("db.predicates_call")
-    plan = plan_rewrite(table, BY, options=OPTIONS)
-    texts = ", ".join('"' + each + '"' for each in CONDITIONS)
-    row = call(spark, full, f", sampled => true, predicates => array({texts})")
-    assert row["plan"] == str(sample(table, plan, predicates=CONDITIONS))
-    assert call(spark, full, ", sampled => true")["plan"] == str(sample(table, plan))
-    assert call(spark, full, ", sampled => false")["plan"] == str(plan)
-    assert row["expected_data_files_count"] > 1
-
-
 class TestRefusals:
     """Refused before a sample is read."""
 

@@ -52,16 +52,6 @@ def full(spark: SparkSession) -> str:
     return name
 
 
-def test_both_engines_read_the_same_of_the_table(spark: SparkSession, catalog: Catalog, full: str) -> None:
-    by = "zorder(id, day, kind)"
-    table = catalog.load_table(full.removeprefix(f"{CATALOG}."))
-    without = sample(table, plan_rewrite(table, by, options=OPTIONS), predicates=FILTERS).to_dict()
-    on_spark = describe_plan(spark, full, by, options=OPTIONS, sampled=True, predicates=FILTERS)
-    assert on_spark["predicates"] == without["predicates"]
-    assert len(on_spark["predicates"]) == len(FILTERS) > 50
-    assert any((each["predicted"] or 1.0) < 1.0 for each in on_spark["predicates"])
-
-
 def workload(filters: Sequence[str]) -> dict[str, Any]:
     """Of some filters, each of another weight."""
     queries = [{"filter": text, "weight": 1 + number % 7 / 3} for number, text in enumerate(filters)]

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_identifier
 from iceberg_zorder.rewrite.options import name_parts
-from iceberg_zorder.spark.call import procedure_call, string_literal
+from iceberg_zorder.spark.call import string_literal
 from tests.spark.tables import settings
 
 TEXTS = [
@@ -38,11 +38,6 @@ def test_literals_mean_the_text(spark: SparkSession, escaped: bool) -> None:
         assert list(spark.sql(f"SELECT {expressions}").collect()[0]) == TEXTS
 
 
-def test_plain_text_stays_readable() -> None:
-    assert string_literal("ts >= '2026-01-01'") == r"'ts >= \'2026-01-01\''"
-    assert string_literal("id = 1", escaped_string_literals=True) == "'id = 1'"
-
-
 @pytest.mark.parametrize("part", ["a", "a b", "a`b", "a.b", "select", "größe"])
 def test_identifiers_name_the_part(spark: SparkSession, part: str) -> None:
     assert spark.sql(f"SELECT 1 AS {quoted_identifier(part)}").columns == [part]
@@ -66,7 +61,3 @@ def test_name_parts(name: str, parts: list[str]) -> None:
 def test_what_is_no_name(name: str) -> None:
     with pytest.raises(InvalidInputError, match=f"Cannot read the name '{re.escape(name)}', because "):
         name_parts(name)
-
-
-def test_procedure_call_quotes_the_catalog() -> None:
-    assert procedure_call("my-lake", "p", {"a": "1", "b": "'x'"}) == "CALL `my-lake`.system.p(a => 1, b => 'x')"

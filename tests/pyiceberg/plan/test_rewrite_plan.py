@@ -160,15 +160,3 @@ def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> No
     Path(local(data_files(table)[3])).write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(RewriteFailedError, match=r"^Cannot sample lake\.db\.t, because .*Nothing was written\.$"):
         sample(table, plan)
-
-
-def test_a_predicate_reads_the_bytes_of_its_files(catalog: SqlCatalog) -> None:
-    """Shares of a scan are shares of bytes, not of files."""
-    table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
-    table.append(pa.table({"a": range(20_000)}))
-    table.append(pa.table({"a": range(100_000, 100_100)}))
-    large, small = (file.file_size_in_bytes for file in data_files(table))
-    assert large > 10 * small
-    plan = sample(table, plan_rewrite(table, ["a"], options={"rewrite-all": True}), predicates=["a >= 100000", "a < 5"])
-    shares = [small / (large + small), large / (large + small)]
-    assert [each.before for each in plan.predicates] == pytest.approx(shares)

@@ -19,7 +19,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, rewrite, table_of
+from tests.pyiceberg.lake import data_file, data_files, local, rewrite, table_of
 
 Rows = Sequence[dict[str, Any]]
 
@@ -44,23 +44,6 @@ NUMBERS = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("id", pa.int64())])
 def small_files(table: Table, files: int) -> dict[str, str]:
     """The option that asks for so many files."""
     return {"target-file-size-bytes": str(sum(file.file_size_in_bytes for file in data_files(table)) // files)}
-
-
-def test_rows_are_the_same_and_files_are_boxes(catalog: SqlCatalog) -> None:
-    rows = numbers(20_000)
-    table = made(catalog, rows, NUMBERS)
-    done = rewrite(table, "zorder(a, b)", small_files(table, 16))
-
-    assert canonical(done.rows()) == canonical(rows)
-    assert len(done.files) == done.plan.groups[0].expected_output_files == 16
-    assert sum(file.record_count for file in done.files) == 20_000
-    assert done.budget.used == 0
-    spans = []
-    for path in done.paths:
-        read = pq.read_table(path).to_pylist()
-        spans.append(len({row["a"] for row in read}) * len({row["b"] for row in read}))
-    # A file of the input spans the whole square of a thousand by a thousand values.
-    assert sum(spans) / len(spans) < 1000 * 1000 / 8
 
 
 def test_rows_are_sorted_by_prefix_and_then_along_the_curve(catalog: SqlCatalog) -> None:
@@ -173,24 +156,6 @@ def test_bounds_of_nested_fields_and_counts_of_nan_are_kept(catalog: SqlCatalog)
     repeated = {table.schema().find_field(name).field_id for name in ("list.element.x", "map.key", "map.value.y")}
     assert repeated <= set(file.column_sizes)
     assert not repeated & set(file.value_counts)
-
-
-def test_deletes_are_applied(catalog: SqlCatalog) -> None:
-    rows = [{**row, "b": None if row["b"] < 100 else row["b"]} for row in numbers(4000)]
-    table = made(catalog, rows, NUMBERS, properties={"format-version": "2"})
-    first, second, *_ = data_files(table)
-    commit_files(table, position_delete(table, first, [0, 5, 999]), position_delete(table, second, [7], bounds=False))
-    commit_files(table, equality_delete(table, [{"a": 5, "b": None}, {"a": 8, "b": rows[8]["b"]}], ["a", "b"]))
-    commit_files(table, equality_delete(table, [{"id": 2500}], ["id"]))
-    table.append(pa.Table.from_pylist([{"a": 1, "b": 1, "id": 2500}], NUMBERS))
-
-    gone = {0, 5, 999, 1007, 2500}
-    equal = {(5, None), (8, rows[8]["b"])}
-    expected = [row for row in rows if row["id"] not in gone and (row["a"], row["b"]) not in equal]
-    expected.append({"a": 1, "b": 1, "id": 2500})
-    assert len(expected) < 4000 - 4
-    for options in (small_files(table, 4), {"sample-rows": "100", "cuts": "even"}):
-        assert canonical(rewrite(table, "zorder(a, b)", options).rows()) == canonical(expected)
 
 
 def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
