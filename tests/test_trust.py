@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from unittest.mock import patch
 from urllib.request import urlopen
@@ -34,7 +34,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.rewrite import execute
 from iceberg_zorder.pyiceberg.undo import rollback_sql
 from tests.cli.processes import run_here
-from tests.stack.running import running
+from tests.stack.running import Answering, running
 
 
 @dataclass(frozen=True)
@@ -230,29 +230,18 @@ def test_no_neighbour_keeps_connections_to_the_metrics_open_or_reaches_them_from
 EXCHANGED = "Exchanged/Access+Token"
 
 
-class _Echo(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
+class _Echo(Answering):
+    def do_GET(self) -> None:  # noqa: N802
         if self.path.startswith("/late/v1/config"):
             self.reply(200, {"defaults": {}, "overrides": {}})
         else:
             told = f"no: {dict(self.headers)}, {self.headers['Authorization'].split()[-1]}"
             self.reply(403, {"error": {"message": told, "type": "Forbidden", "code": 403}})
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         assert self.path.endswith("/oauth/tokens")
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.body()
         self.reply(200, {"access_token": EXCHANGED, "token_type": "bearer", "expires_in": 3600})
-
-    def reply(self, status: int, body: object) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 COMMANDS = {

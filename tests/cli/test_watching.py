@@ -3,13 +3,11 @@
 import json
 import os
 import signal
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -23,6 +21,8 @@ from pyiceberg.catalog import Catalog
 from tests.cli.processes import run_here
 from tests.cli.test_maintain_command import catalog, command, home, maintain, table, write_policy
 from tests.maintain.lake import append, rows_of
+from tests.stack.running import Answering, running
+from tests.stack.servers import free_port
 
 __all__ = ["catalog", "home"]
 SECRETS = ("s3cret-of-the-uri", "s3cret-key", "s3cret-token")
@@ -35,12 +35,6 @@ def samples(text: str) -> dict[tuple[str, str], float]:
 
 def events(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def read(port: int, path: str) -> tuple[int, str]:
@@ -198,29 +192,19 @@ tables:
         assert not any(secret in each for each in said)
 
 
-class _Echo(BaseHTTPRequestHandler):
+class _Echo(Answering):
     """A catalog that refuses each request, and says why by repeating all of it, as careless servers and proxies do."""
 
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+    def do_GET(self) -> None:  # noqa: N802
+        body = self.body().decode()
         why = f"refused: {dict(self.headers)} {body} {unquote_plus(body)}"
-        answer = json.dumps({"error": {"message": why, "type": "BadRequestException", "code": 400}}).encode()
-        self.send_response(400)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.reply(400, {"error": {"message": why, "type": "BadRequestException", "code": 400}})
 
 
 @pytest.fixture(scope="module")
 def echo() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Echo)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 @pytest.mark.parametrize(

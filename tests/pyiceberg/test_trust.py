@@ -5,7 +5,7 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -29,7 +29,7 @@ from tests.maintain.lake import append_at_once, policy_of
 from tests.pyiceberg.committing import head_id
 from tests.pyiceberg.maintain.test_leases import run
 from tests.stack.rest import RestServer, rest_server
-from tests.stack.running import running
+from tests.stack.running import Answering, running
 
 KEY = {"s3.access-key-id": "mine", "s3.secret-access-key": "secret", "s3.region": "eu-west-1"}
 REFUSED = r"^Cannot use the table of \S+metadata\.json, because its property {} would choose the code, the server"
@@ -52,19 +52,15 @@ def of_commands(home: Path) -> Catalog:
     return load_catalog("lake", type="sql", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}", **KEY)
 
 
-class Thief(BaseHTTPRequestHandler):
+class Thief(Answering):
     """An S3 that keeps what it is sent."""
 
     sent: list[str]
 
-    def log_message(self, *_: object) -> None: ...
-
     def keep(self) -> None:
         self.sent.append(f"{self.command} {self.path} {self.headers['Authorization']}")
-        self.rfile.read(int(self.headers["Content-Length"] or 0))
-        self.send_response(403)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.body()
+        self.reply(403)
 
     do_HEAD = do_GET = do_POST = do_PUT = do_DELETE = keep  # noqa: N815
 

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
-from tests.stack.running import running
+from tests.stack.running import Answering, running
 
 
 class GlueServer(ThreadingHTTPServer):
@@ -50,19 +50,12 @@ class GlueServer(ThreadingHTTPServer):
         return 200, {}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     server: GlueServer
 
-    def log_message(self, *_: object) -> None: ...
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, body = self.server.answer(self.headers["X-Amz-Target"].partition(".")[2], asked)
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+    def do_POST(self) -> None:  # noqa: N802
+        asked = json.loads(self.body())
+        self.reply(*self.server.answer(self.headers["X-Amz-Target"].partition(".")[2], asked))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableRequest, Table
 
-from tests.stack.running import running
+from tests.stack.running import Answering, running
 
 
 class RestServer(ThreadingHTTPServer):
@@ -45,23 +45,14 @@ class RestServer(ThreadingHTTPServer):
         self.before_commit = once
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     server: RestServer
-
-    def log_message(self, *_: object) -> None: ...
-
-    def reply(self, status: int, body: dict[str, Any]) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
 
     def table(self) -> Table:
         *_, namespace, _, name = self.path.partition("?")[0].split("/")
         return self.server.catalog.load_table((namespace, name))
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         if "/config" in self.path:
             self.reply(200, {"defaults": {}, "overrides": {}})
         elif self.server.refusal:
@@ -74,8 +65,8 @@ class Handler(BaseHTTPRequestHandler):
         else:
             status(404)(self)
 
-    def do_POST(self) -> None:
-        text = self.rfile.read(int(self.headers["Content-Length"]))
+    def do_POST(self) -> None:  # noqa: N802
+        text = self.body()
         if self.path.endswith("/metrics"):
             status(404)(self)
             return
@@ -121,11 +112,8 @@ def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:
 
 def throttled_by_aws(handler: BaseHTTPRequestHandler) -> None:
     """Glue's REST endpoint throttles so: https://github.com/apache/iceberg/issues/17824."""
-    handler.send_response(400)
-    handler.send_header("x-amzn-ErrorType", "com.amazonaws.glue#ThrottlingException:http://internal.amazon.com/")
-    handler.send_header("Content-Length", "27")
-    handler.end_headers()
-    handler.wfile.write(b'{"message":"Rate exceeded"}')
+    kind = "com.amazonaws.glue#ThrottlingException:http://internal.amazon.com/"
+    handler.reply(400, {"message": "Rate exceeded"}, **{"x-amzn-ErrorType": kind})  # type: ignore[attr-defined]
 
 
 def hang_up(handler: BaseHTTPRequestHandler) -> None:

@@ -35,7 +35,7 @@ from tests.pyiceberg.committing import (
 )
 from tests.stack.glue import GlueServer, glue_server
 from tests.stack.rest import RestServer, hang_up, rest_server, status, throttled_by_aws
-from tests.stack.running import running
+from tests.stack.running import Answering, running
 
 UNKNOWN = (
     r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
@@ -275,19 +275,12 @@ def test_what_botocore_may_have_repeated_by_itself_may_have_been_committed(
     assert all(map(exists, replacement.added))
 
 
-class SlowS3(BaseHTTPRequestHandler):
+class SlowS3(Answering):
     """An S3 that takes no request."""
 
-    def log_message(self, *_: object) -> None: ...
-
     def slow_down(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"] or 0))
-        text = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-        self.send_response(503)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(text)
+        self.body()
+        self.reply(503, b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>")
 
     do_HEAD = do_GET = do_POST = do_PUT = slow_down  # noqa: N815
 
