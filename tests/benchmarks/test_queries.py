@@ -1,15 +1,9 @@
-"""Queries are measured in turns on every variant, and the page compares joins that skip files with those that do not."""
+"""Queries are measured in turns on every variant."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
-from benchmarks.queries.__main__ import FIGURES
 from benchmarks.queries.engines import JOINED, JOINS, Looked, Ran, SparkEngine
 from benchmarks.queries.measure import measured
-from benchmarks.queries.page import page
-from tests.pages import REPOSITORY
 
 
 class Joining:
@@ -64,16 +58,3 @@ def test_several_rounds_come_after_one_that_is_not_timed() -> None:
 def test_results_that_differ_by_joins_are_told() -> None:
     found = measured(Joining(differs=True), QUERIES, list(JOINED), 1, lambda _: None)
     assert not any(each.alike for each in found)
-
-
-def test_the_page_compares_joins_and_keeps_earlier_runs() -> None:
-    figures: dict[str, Any] = json.loads((REPOSITORY / FIGURES).read_text(encoding="utf-8"))
-    earlier = next(run for run in figures["runs"] if run["set"] == "tpch" and run["engine"] == "spark")
-    engine = Joining()
-    queries = [asdict(each) for each in measured(engine, QUERIES, list(JOINED), 3, lambda _: None)]
-    run = {**earlier, "layouts": list(JOINED), "variants": engine.variants(list(JOINED)), "queries": queries}
-    text = page({"runs": [earlier, run]})
-    row = "|  | as ingested, joins | 1.0 -50% | 2/0 | 1.0 +0% | 3.0 +50% | 1.41 | 0/1 |"
-    assert row in text.splitlines()
-    assert "TPC-H as ingested, joins: Q2 2.00;" in " ".join(text.split())
-    assert "Iceberg's z-order |" in text
