@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from tests.rewrite.refused_options import REFUSED
 from tests.spark.tables import Table, create, needs_branch_argument, settings, untouched
 
 # Each Spark line has words of its own for it.
@@ -92,27 +93,7 @@ def test_columns_without_bounds_where_they_are_refused(table: Table, sort_order:
         ("column-weights", "b=2", "column-weights for column 'b', because it is not a clustering column"),
         ("column-weights", "a=2,A=3", "column-weights for column 'A', because it appears twice"),
         ("column-weights", "nope=2", "column 'nope'"),
-        ("min-input-files", "0", "'min-input-files' is set to 0 but must be > 0"),
-        ("min-input-files", "x", "min-input-files to 'x'"),
-        ("target-file-size-bytes", "0", "'target-file-size-bytes' is set to 0 but must be > 0"),
-        ("target-file-size-bytes", "10MB", "target-file-size-bytes to '10MB'"),
-        ("max-file-size-bytes", "1", "all new files will be larger than the max threshold"),
-        ("min-file-size-bytes", "99999999999", "all new files will be smaller than the min threshold"),
-        ("max-file-group-size-bytes", "0", "'max-file-group-size-bytes' is set to 0 but must be > 0"),
-        ("delete-ratio-threshold", "1.5", "'delete-ratio-threshold' is set to 1.5 but must be <= 1"),
-        ("delete-file-threshold", "-1", "'delete-file-threshold' is set to -1 but must be >= 0"),
-        ("compression-factor", "0", "'compression-factor' is set to 0.0 but must be > 0"),
-        ("rewrite-all", "yes", "rewrite-all to 'yes'"),
-        ("dry-run", "yes", "dry-run to 'yes', because it must be true or false"),
-        ("rewrite-job-order", "random", "random"),
-        ("max-files-to-rewrite", "0", "max-files-to-rewrite"),
-        ("max-scan-ratio", "NaN", "'max-scan-ratio' is set to NaN but must be >= 1"),
-        ("max-scan-ratio", "much", "max-scan-ratio to 'much', because it must be a number"),
-        ("min-age-seconds", "-1", "'min-age-seconds' is set to -1 but must be >= 0"),
-        ("min-age-seconds", "1.5", "min-age-seconds to '1.5', because it must be a whole number"),
-        ("rewrite-old-specs", "yes", "rewrite-old-specs to 'yes', because it must be true"),
-        ("max-concurrent-file-group-rewrites", "0", "max-concurrent-file-group-rewrites to 0"),
-        ("output-spec-id", "9", "output spec id 9"),
+        *REFUSED,
     ],
 )  # fmt: skip
 def test_options(table: Table, name: str, value: str, because: str) -> None:

@@ -1,0 +1,36 @@
+"""Values of options that both engines refuse before they read anything, and what they say."""
+
+REFUSED = [
+    ("min-input-files", "0", "'min-input-files' is set to 0 but must be > 0"),
+    ("min-input-files", "x", "min-input-files to 'x'"),
+    ("target-file-size-bytes", "0", "'target-file-size-bytes' is set to 0 but must be > 0"),
+    ("target-file-size-bytes", "10MB", "target-file-size-bytes to '10MB'"),
+    (
+        "max-file-size-bytes",
+        "1",
+        "must be < 'max-file-size-bytes' (1), all new files will be larger than the max threshold",
+    ),
+    (
+        *("min-file-size-bytes", "99999999999"),
+        "must be > 'min-file-size-bytes' (99999999999), all new files will be smaller than the min threshold",
+    ),
+    ("min-file-size-bytes", "-1", "'min-file-size-bytes' is set to -1 but must be >= 0"),
+    ("max-file-group-size-bytes", "0", "'max-file-group-size-bytes' is set to 0 but must be > 0"),
+    ("max-file-group-input-files", "0", "'max-file-group-input-files' is set to 0 but must be > 0"),
+    ("delete-ratio-threshold", "0", "'delete-ratio-threshold' is set to 0.0 but must be > 0"),
+    ("delete-ratio-threshold", "1.5", "'delete-ratio-threshold' is set to 1.5 but must be <= 1"),
+    ("delete-file-threshold", "-1", "'delete-file-threshold' is set to -1 but must be >= 0"),
+    ("compression-factor", "0", "'compression-factor' is set to 0.0 but must be > 0"),
+    ("rewrite-all", "yes", "rewrite-all to 'yes'"),
+    ("dry-run", "yes", "dry-run to 'yes', because it must be true or false"),
+    ("rewrite-job-order", "random", "random"),
+    ("max-files-to-rewrite", "0", "Cannot set max-files-to-rewrite to 0, the value must be positive integer."),
+    ("max-scan-ratio", "0.99", "'max-scan-ratio' is set to 0.99 but must be >= 1"),
+    ("max-scan-ratio", "NaN", "but must be >= 1"),
+    ("max-scan-ratio", "much", "max-scan-ratio to 'much', because it must be a number"),
+    ("min-age-seconds", "-1", "'min-age-seconds' is set to -1 but must be >= 0"),
+    ("min-age-seconds", "1.5", "min-age-seconds to '1.5', because it must be a whole number"),
+    ("rewrite-old-specs", "yes", "rewrite-old-specs to 'yes', because it must be true"),
+    ("max-concurrent-file-group-rewrites", "0", "max-concurrent-file-group-rewrites to 0"),
+    ("output-spec-id", "9", "output spec id 9"),
+]
