@@ -69,13 +69,8 @@ def test_one_replace_snapshot_says_what_was_done(catalog: SqlCatalog, version: i
         ({"columns": ["nope"]}, "Cannot cluster by column 'nope', because lake.db.t has no such column"),
         ({"columns": ["idd"]}, r"because lake.db.t has no such column \(did you mean 'id'\?\)$"),
         ({"columns": []}, "because columns is empty"),
-        ({"options": {"cuts": "odd"}}, "Cannot set cuts to 'odd'"),
         ({"options": {"max-output-size": "8"}}, "Cannot use options \\[max-output-size\\]"),
         ({"options": {"memory-limit-bytes": "1"}}, "Cannot set memory-limit-bytes to '1'"),
-        ({"options": {"output-spec-id": 7}}, "Cannot use output spec id 7"),
-        ({"where": "id <"}, "Cannot use the filter 'id <'"),
-        ({"where": "nope = 1"}, "Cannot use the filter 'nope = 1'"),
-        ({"branch": "nope"}, "Cannot rewrite data files for branch nope"),
     ],
 )
 def test_refusals(catalog: SqlCatalog, arguments: dict[str, Any], message: str) -> None:
