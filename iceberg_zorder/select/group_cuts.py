@@ -10,6 +10,8 @@ import numpy.typing as npt
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks
 
 _Array = npt.NDArray[np.int64]
+_MOST_ROWS = 2**32
+"""Of a file; more are a mistake of its writer, and products with ranks must stay below 2^63."""
 
 
 def cut_groups(
@@ -41,8 +43,9 @@ def cut_groups(
     Returns
     -------
     list of (array of int, list of int)
-        The places of each group, ascending, and for each column the share of the partition that the group spans, in
-        thousandths from 1 to 1,000. Shares are of the ranks of bounds, as integers: no float differs between engines.
+        The places of each group, ascending, and for each column the share of the partition's rows that lie between the
+        bounds of the group, in thousandths from 1 to 1,000. The rows of each file are spread evenly over the ranks
+        between its bounds, in integers: no float differs between engines.
 
     Examples
     --------
@@ -53,9 +56,10 @@ def cut_groups(
     >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *ends, np.ones(4))
     >>> files = DataFiles(np.zeros(4, int), np.full(4, 100), np.full(4, 100), (bounds,))
     >>> [(places.tolist(), extents) for places, extents in cut_groups(files, np.arange(4), 200, 9, [None], [1.0])]
-    [([0, 2], [429]), ([1, 3], [429])]
+    [([0, 2], [500]), ([1, 3], [500])]
     """
     columns = [_extents(*each) for each in zip(files.columns, kept, strict=True)]
+    rows = [np.where(bounds.has_values, np.minimum(files.rows, _MOST_ROWS), 0) for bounds in files.columns]
     counting = [ends for ends, weight in zip(columns, weights, strict=True) if weight > 0]
     found, parts = [], [chosen]
     while parts:
@@ -63,7 +67,7 @@ def cut_groups(
         size = int(files.sizes[part].sum())
         count = max(-(-size // most_bytes), -(-len(part) // most_files))
         if len(part) < 2 or count < 2:
-            found.append((part, [_extent(part, *ends) for ends in columns]))
+            found.append((part, [_extent(part, *of_column) for of_column in zip(rows, columns, strict=True)]))
         else:
             # Divided first: the product would overflow in Java.
             first_size = size // count * (count // 2)
@@ -74,10 +78,15 @@ def cut_groups(
     return found
 
 
-def _extent(part: _Array, lower: _Array, upper: _Array) -> int:
-    """Return the share of all files' range that some files span, in thousandths, rounded up."""
-    whole, span = int(upper.max() - lower.min()), int(upper[part].max() - lower[part].min())
-    return max(1, -(-1_000 * span // whole)) if whole else 1_000
+def _extent(part: _Array, rows: _Array, ends: _Array) -> int:
+    """Return the share of all rows that lie between the bounds of some files, in thousandths, rounded up."""
+    lower, upper = ends
+    inside = np.minimum(upper, upper[part].max()) - np.maximum(lower, lower[part].min())
+    width = upper - lower
+    # Rows of one value are inside together, or not at all.
+    between = np.where(width > 0, rows * np.maximum(inside, 0) // np.maximum(width, 1), np.where(inside >= 0, rows, 0))
+    whole = int(rows.sum())
+    return max(1, -(-1_000 * int(between.sum()) // whole)) if whole else 1_000
 
 
 def _cut(part: _Array, sizes: _Array, size: int, lower: _Array, upper: _Array) -> tuple[int, _Array, _Array]:

@@ -71,4 +71,5 @@ def _corners() -> Iterator[UpkeepCase]:
                 f"{name} {kept} {weights}", (column, other), [10, 20, 30, 40], [100, 200, 300, 0], [], 50, 500, weights,
                 kept,
             )  # fmt: skip
-    yield UpkeepCase("one", (column,), [10], [1_000], [], 50, 500, [1.0], [None])
+    one = BoundsOf(("x",), "long", [3], [9], [1.0])
+    yield UpkeepCase("one", (one,), [10], [1_000], [], 50, 500, [1.0], [None])

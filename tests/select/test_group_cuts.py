@@ -91,7 +91,17 @@ def test_extents_are_of_the_whole_partition() -> None:
     bounds = ColumnBounds(ClusteringColumn(("a",), "long"), places, places, np.ones(10))
     files = DataFiles(np.zeros(10, np.int64), np.full(10, 100), np.full(10, 100), (bounds,))
     found = cut_groups(files, np.array([4, 5, 6, 7, 9]), 300, 100, [None], [1.0])
-    assert [(each.tolist(), extents) for each, extents in found] == [([4, 5], [112]), ([6, 7, 9], [334])]
+    assert [(each.tolist(), extents) for each, extents in found] == [([4, 5], [200]), ([6, 7, 9], [400])]
+
+
+def test_many_small_files_do_not_make_large_ones_narrow() -> None:
+    """Streams leave many bounds between few rows."""
+    ends = [*range(0, 400, 100), *range(400, 440)], [*range(99, 400, 100), *range(400, 440)]
+    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *(encode(pa.array(each), "long") for each in ends), np.ones(44))
+    rows = np.array([1_000] * 4 + [1] * 40)
+    files = DataFiles(np.zeros(44, np.int64), rows, rows, (bounds,))
+    found = cut_groups(files, np.arange(44), 2_040, 100, [None], [1.0])
+    assert [(each.tolist(), extents) for each, extents in found] == [([0, 1], [496]), ([*range(2, 44)], [505])]
 
 
 def test_a_cut_is_where_the_fewest_bytes_span() -> None:

@@ -17,14 +17,18 @@ import java.util.stream.LongStream;
 public final class GroupCuts {
   private static final long THOUSANDTHS = 1000;
 
+  /** Of a file; more are a mistake of its writer, and products with ranks must stay below 2^63. */
+  private static final long MOST_ROWS = 1L << 32;
+
   private GroupCuts() {}
 
   /**
    * A file group.
    *
    * @param files the places of its files, ascending
-   * @param extents for each column, the share of the partition that it spans, in thousandths from 1 to 1,000; of ranks of bounds and as whole
-   *     numbers, so that no fraction differs between the engines
+   * @param extents for each column, the share of the partition's rows that lie between the group's bounds, in thousandths from 1 to 1,000;
+   *     the rows of each file are spread evenly over the ranks between its bounds, in whole numbers, so that no fraction differs between the
+   *     engines
    */
   public record Group(int[] files, int[] extents) {}
 
@@ -54,7 +58,7 @@ public final class GroupCuts {
       long size = Arrays.stream(part).mapToLong(file -> sizes[file]).sum();
       long count = Math.max((size - 1) / mostBytes, (part.length - 1) / mostFiles) + 1;
       if (part.length < 2 || count < 2) {
-        found.add(new Group(part, columns.stream().mapToInt(column -> column.extent(part)).toArray()));
+        found.add(new Group(part, IntStream.range(0, weights.length).map(i -> columns.get(i).extent(part, rows(files, i))).toArray()));
       } else {
         // Divided first: the product would overflow.
         long first = size / count * (count / 2);
@@ -64,6 +68,12 @@ public final class GroupCuts {
       }
     }
     return found;
+  }
+
+  /** The rows of each file, none where it has no values of a column. */
+  private static long[] rows(BoundedFiles files, int column) {
+    ColumnBounds bounds = files.columns().get(column);
+    return IntStream.range(0, files.count()).mapToLong(file -> bounds.hasValues(file) ? Math.min(files.rows()[file], MOST_ROWS) : 0).toArray();
   }
 
   /** Two parts, and the bytes of the files that span the place between them. */
@@ -87,12 +97,21 @@ public final class GroupCuts {
       return new Extents(lower, upper);
     }
 
-    /** The share of all files' range that some files span, in thousandths, rounded up. */
-    int extent(int[] part) {
-      long whole = LongStream.of(upper).max().orElseThrow() - LongStream.of(lower).min().orElseThrow();
+    /** The share of all rows that lie between the bounds of some files, in thousandths, rounded up. */
+    int extent(int[] part, long[] rows) {
       long most = Arrays.stream(part).mapToLong(file -> upper[file]).max().orElseThrow();
       long least = Arrays.stream(part).mapToLong(file -> lower[file]).min().orElseThrow();
-      return (int) (whole == 0 ? THOUSANDTHS : Math.max(1, (THOUSANDTHS * (most - least) + whole - 1) / whole));
+      long between = 0;
+      for (int file = 0; file < rows.length; file++) {
+        long inside = Math.min(upper[file], most) - Math.max(lower[file], least);
+        long width = upper[file] - lower[file];
+        if (inside >= 0) {
+          // Rows of one value are inside together, or not at all.
+          between += width == 0 ? rows[file] : rows[file] * inside / width;
+        }
+      }
+      long whole = LongStream.of(rows).sum();
+      return (int) (whole == 0 ? THOUSANDTHS : Math.max(1, (THOUSANDTHS * between + whole - 1) / whole));
     }
 
     /** Cuts two files or more after about {@code size} bytes, in the order of their middles. */
