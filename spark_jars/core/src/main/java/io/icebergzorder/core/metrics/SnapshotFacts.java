@@ -3,6 +3,7 @@ package io.icebergzorder.core.metrics;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.SortOrder;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -64,9 +65,14 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     return last.equals(asked) || isHilbert && !"even".equals(cuts());
   }
 
+  /** A number in the summary; empty if missing or invalid. */
+  public OptionalLong number(String name) {
+    String text = summary.getOrDefault(name, "");
+    return NUMBER.matcher(text).matches() ? OptionalLong.of(Long.parseLong(text)) : OptionalLong.empty();
+  }
+
   /** A number in the summary; 0 if missing or invalid. */
   public long count(String name) {
-    String text = summary.getOrDefault(name, "");
-    return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
+    return number(name).orElse(0);
   }
 }

@@ -9,9 +9,9 @@ import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
-import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.IcebergRules;
 import io.icebergzorder.spark.plan.LeftGroup;
+import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.plan.TargetSize;
@@ -51,7 +51,7 @@ public final class TableReport {
     List<FileScanTask> tasks = tasks(snapshotId);
     BoundedFiles files = files(tasks);
     MetricsConfig metrics = MetricsConfig.forTable(table);
-    AddedBy addedBy = new AddedBy(table, snapshots);
+    RewriteHistory.AddedBy addedBy = new RewriteHistory.AddedBy(table, snapshots);
     IcebergRules rules =
         TargetSize.rules(
             table, request.options(), snapshotId, files.partitionBytes(), columns.size(), request.rewrite().where() != null);

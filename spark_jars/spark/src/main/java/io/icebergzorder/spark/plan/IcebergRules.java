@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
@@ -110,10 +109,9 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
    * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, and those of earlier
    * rewrites wait, see {@link SmallFileCompaction#toMerge}.
    *
-   * @param rewriteOf the earlier rewrite that wrote a file; empty for others
    * @param isLikeBuiltin whether small files are rewritten to as many, too
    */
-  Set<FileScanTask> calledFor(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, boolean isLikeBuiltin) {
+  Set<FileScanTask> calledFor(List<FileScanTask> files, RewriteHistory.Earlier earlier, boolean isLikeBuiltin) {
     if (rewriteAll) {
       return new HashSet<>(files);
     }
@@ -122,7 +120,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     boolean isAnyElse = !called.isEmpty();
     List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
     boolean[] isTaken =
-        SmallFileCompaction.toMerge(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(rewriteOf).toList());
+        SmallFileCompaction.toMerge(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(earlier::rewriteOf).toList());
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
     boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > target);

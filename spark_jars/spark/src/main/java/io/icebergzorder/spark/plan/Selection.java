@@ -5,7 +5,6 @@ import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.select.Gain;
-import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.GroupCuts;
 import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
@@ -90,7 +89,7 @@ public final class Selection {
     this.spec = spec;
     this.start = start;
     table = spec.target().table();
-    history = start.snapshotId() == null ? null : new RewriteHistory(table, start.snapshotId());
+    history = RewriteHistory.of(table, start.snapshotId());
     partitions = byPartition(table, listed);
     Map<String, String> options = spec.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
@@ -170,13 +169,11 @@ public final class Selection {
   /** Chooses among the data files of each partition. */
   private List<Files> chosen() {
     boolean mayLeave = spec.mayLeaveGroups();
-    // Of tables of version 1 manifests are read for it.
-    RewriteHistory.Like like =
+    String request = isMended ? null : spec.key(target.bytes());
+    RewriteHistory.Earlier earlier =
         mayLeave
-            ? history.like(spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
-            : new RewriteHistory.Like(file -> SmallFileCompaction.NONE, Long.MAX_VALUE);
-    RewriteHistory.Unchanged unchanged =
-        mayLeave && !isMended ? history.unchangedSince(spec.key(target.bytes())) : RewriteHistory.Unchanged.NOTHING;
+            ? history.earlier(table, request, spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
+            : RewriteHistory.Earlier.NONE;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
     List<List<FileScanTask>> others = new ArrayList<>();
@@ -186,7 +183,7 @@ public final class Selection {
       List<FileScanTask> counted = only(files, Predicate.not(FileScope::hasNoRows));
       leave(only(counted, isYounger), whyYoung);
       List<FileScanTask> old = only(counted, isYounger.negate());
-      if (!old.isEmpty() && unchanged.covers(old) && old.stream().noneMatch(rules::mustRewrite)) {
+      if (!old.isEmpty() && earlier.covers(old) && old.stream().noneMatch(rules::mustRewrite)) {
         settled.add(old);
       } else if (!old.isEmpty()) {
         others.add(old);
@@ -198,13 +195,13 @@ public final class Selection {
     }
     int[] rows = rowsToSpread(others);
     List<Files> chosen = new ArrayList<>();
-    long budget = isMended ? Long.MAX_VALUE : like.budget();
+    long budget = isMended ? Long.MAX_VALUE : earlier.budget();
     for (int place = 0; place < rows.length; place++) {
       List<FileScanTask> files = others.get(place);
       // A partition that is one file group is rewritten by one commit, so nothing of it is left to do.
       List<FileScanTask> written =
-          exceeded(files).isEmpty() ? List.of() : only(files, file -> unchanged.isWritten(file) && !rules.mustRewrite(file));
-      for (Files group : judged(files, written, like.rewriteOf(), rows[place], budget)) {
+          exceeded(files).isEmpty() ? List.of() : only(files, file -> earlier.hasWritten(file) && !rules.mustRewrite(file));
+      for (Files group : judged(files, written, earlier, rows[place], budget)) {
         budget -= Math.min(budget, group.size());
         chosen.addAll(parts(group, files));
       }
@@ -262,22 +259,22 @@ public final class Selection {
    * rewrite has nothing left to do in this partition: chooses among all.
    */
   private List<Files> judged(
-      List<FileScanTask> files, List<FileScanTask> written, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
+      List<FileScanTask> files, List<FileScanTask> written, RewriteHistory.Earlier earlier, int rows, long budget) {
     if (!written.isEmpty() && written.size() < files.size()) {
       int before = left.size();
-      List<Files> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), rewriteOf, rows, budget);
+      List<Files> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), earlier, rows, budget);
       if (!chosen.isEmpty()) {
         leave(written, Reason.of(Reason.ALREADY_WRITTEN));
         return chosen;
       }
       left.subList(before, left.size()).clear();
     }
-    return judged(files, rewriteOf, rows, budget);
+    return judged(files, earlier, rows, budget);
   }
 
   /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
-  private List<Files> judged(List<FileScanTask> files, Function<FileScanTask, String> rewriteOf, int rows, long budget) {
-    Set<FileScanTask> called = rules.calledFor(files, rewriteOf, isLikeBuiltin);
+  private List<Files> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
+    Set<FileScanTask> called = rules.calledFor(files, earlier, isLikeBuiltin);
     boolean isByGain = !isBySize && areOfNewSpec(files);
     // Of one file that is not called for there is no set to gain from.
     boolean isAlone = isByGain && called.isEmpty() && files.size() == 1;

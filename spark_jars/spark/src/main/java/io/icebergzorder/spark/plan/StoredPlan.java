@@ -147,8 +147,8 @@ public record StoredPlan(
     ResolvedSpec spec = ResolvedSpec.ofPlanned(target, spec(target.name()), where);
     long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
     if (fileGroups.isEmpty()) {
-      TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, null);
-      return new TablePlan(spec, start, null, size, List.of(), left, message, Optional.empty());
+      TargetSize size = new TargetSize(bytes, targetFileSizeFrom, targetFileSizeFrom);
+      return new TablePlan(spec, start, RewriteHistory.of(table, null), size, List.of(), left, message, Optional.empty());
     }
     List<FileScanTask> listed = listed(spec, head);
     if (where != null && !hasAll(listed)) {
@@ -175,7 +175,7 @@ public record StoredPlan(
               counted, inQuestion - planned),
           null);
     }
-    RewriteHistory history = new RewriteHistory(table, snapshotId);
+    RewriteHistory history = RewriteHistory.of(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
     return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message, Optional.empty());
   }

@@ -29,7 +29,7 @@ import org.apache.iceberg.util.PropertyUtil;
  *
  * @param resolved the spec, resolved on the table
  * @param start the state of the table that the plan was made from
- * @param history the earlier rewrites of the branch; null if there is nothing to rewrite
+ * @param history the branch's snapshots; empty in a stored plan without file groups
  * @param targetSize the size of new files
  * @param order the order of the rows, within each partition of the files to be written
  * @param groups the chosen file groups, in the order of their rewrite

@@ -31,9 +31,9 @@ public record TargetSize(long bytes, String from, String origin) {
     this(bytes, from, from);
   }
 
-  /** The size of a stored plan; the history has the origin of the last layout's size. */
+  /** The size of a stored plan with file groups; the history has the origin of the last layout's size. */
   static TargetSize stored(long bytes, String from, RewriteHistory history) {
-    return LAST_LAYOUT.equals(from) && history != null
+    return LAST_LAYOUT.equals(from)
         ? history.lastTarget().map(last -> ofLastLayout(bytes, last.origin)).orElseGet(() -> new TargetSize(bytes, DATA))
         : new TargetSize(bytes, from);
   }
@@ -53,7 +53,7 @@ public record TargetSize(long bytes, String from, String origin) {
    * @throws IllegalArgumentException if Iceberg refuses an option or a property
    */
   public static IcebergRules rules(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
-    RewriteHistory history = snapshotId == null ? null : new RewriteHistory(table, snapshotId);
+    RewriteHistory history = RewriteHistory.of(table, snapshotId);
     Map<String, String> planning = options.forPlanner();
     return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning));
   }
@@ -81,7 +81,7 @@ public record TargetSize(long bytes, String from, String origin) {
 
   /** The automatic size. It is recomputed once the table's ideal size differs by a factor of four. */
   private static TargetSize found(Map<String, String> options, RewriteHistory history, long asked, boolean isFiltered) {
-    TargetSize last = history == null ? null : history.lastTarget().orElse(null);
+    TargetSize last = history.lastTarget().orElse(null);
     boolean isFarOff =
         last == null
             || !isFiltered
