@@ -3,11 +3,13 @@ package io.icebergzorder.core;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
@@ -42,6 +44,7 @@ public record Reason(String code, Map<String, Object> parameters) {
 
   private static final List<String> COSTS = List.of("before", "attainable");
   private static final int DIGITS = 6;
+  private static final int REASONS_SHOWN = 3;
   private static final double UNIT = 1000;
   private static final long TRIAL_SIZE = 128 * 1024;
   private static final long LEAST_OF_TRIAL = 4 * TRIAL_SIZE;
@@ -218,6 +221,27 @@ public record Reason(String code, Map<String, Object> parameters) {
     return Optional.of(
         "%s at the target size of %s, so filters skip %s: for a trial, set options target-file-size-bytes=%d and rewrite-all=true."
             .formatted(who, size(target), what, TRIAL_SIZE));
+  }
+
+  /**
+   * Says why nothing is rewritten: the three most frequent reasons for skipping data files.
+   *
+   * @param counts by reason, the data files that are skipped
+   */
+  public static String whyNothing(String table, Map<String, Integer> counts) {
+    if (counts.isEmpty()) {
+      return "Nothing to rewrite in %s: no data file can hold rows that match the filter.".formatted(table);
+    }
+    List<Map.Entry<String, Integer>> most =
+        new TreeMap<>(counts).entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
+    String shown =
+        most.stream()
+            .limit(REASONS_SHOWN)
+            .map(each -> "%s skipped (%s)".formatted(count(each.getValue(), "data file is", "data files are"), each.getKey()))
+            .collect(Collectors.joining(", "));
+    int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
+    return String.format(
+        Locale.ROOT, "Nothing to rewrite in %s: %s%s.", table, shown, others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others));
   }
 
   /** Writes bytes in decimal units, rounded as Python does: from the exact binary value. */

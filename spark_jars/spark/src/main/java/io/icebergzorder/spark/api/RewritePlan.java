@@ -121,7 +121,7 @@ public final class RewritePlan {
   PlannedFileGroup group(FileGroup group) {
     Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
-        LeftGroup.partition(target().table(), group.files()),
+        FileGroup.partitionPath(target().table(), group.files()),
         group.locations(),
         group.bytes(),
         group.rows(),
@@ -142,7 +142,7 @@ public final class RewritePlan {
     Stream<LeftGroup> notWorth =
         plan.groups().stream()
             .filter(leftAfterSampling()::containsKey)
-            .map(group -> LeftGroup.of(target().table(), group.files(), List.of(leftAfterSampling().get(group))));
+            .map(group -> LeftGroup.of(target().table(), group.files(), leftAfterSampling().get(group)));
     return Stream.concat(notChosen, notWorth).toList();
   }
 

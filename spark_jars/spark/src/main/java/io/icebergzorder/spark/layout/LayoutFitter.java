@@ -6,7 +6,6 @@ import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.plan.FileGroup;
-import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.Workload;
@@ -72,6 +71,6 @@ public final class LayoutFitter {
   private String whyNothing(Map<FileGroup, Reason> left) {
     Map<String, Integer> counts = new HashMap<>();
     left.forEach((group, reason) -> counts.merge(Reason.text(List.of(reason)), group.files().size(), Integer::sum));
-    return Selection.whyNothing(plan.target().name(), counts) + plan.limitMessage();
+    return Reason.whyNothing(plan.target().name(), counts) + plan.limitMessage();
   }
 }

@@ -51,7 +51,7 @@ record RewriteMessages(List<String> first, List<String> last) {
   private static void addOneFile(List<String> messages, TablePlan plan, TableReads before, Collection<SampledGroup> groups) {
     List<FileGroup> files = groups.stream().map(SampledGroup::group).toList();
     boolean isWhole = files.stream().mapToInt(group -> group.files().size()).sum() == before.files();
-    if (isWhole && files.stream().allMatch(group -> group.expectedFiles() == 1 && group.info().partitionIndex() == 1)) {
+    if (isWhole && files.stream().allMatch(group -> group.expectedFiles() == 1 && group.indexInPartition() == 1)) {
       long bytes = files.stream().mapToLong(FileGroup::bytes).sum();
       Reason.oneFile(files.size(), bytes, plan.targetSize().bytes()).ifPresent(messages::add);
     }

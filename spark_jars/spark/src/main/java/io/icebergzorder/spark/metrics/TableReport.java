@@ -9,8 +9,8 @@ import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.metrics.TableFacts;
 import io.icebergzorder.spark.bounds.FileBounds;
+import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.IcebergRules;
-import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -93,7 +93,7 @@ public final class TableReport {
   /** What a filter costs, which a plan gives if it judges all files by that; else null. */
   private TableFacts.Costs costs(TablePlan plan) {
     Map<String, List<Reason>> reasons = new HashMap<>();
-    plan.groups().forEach(each -> reasons.computeIfAbsent(LeftGroup.partition(table, each.files()), key -> new ArrayList<>()).addAll(each.reasons()));
+    plan.groups().forEach(each -> reasons.computeIfAbsent(FileGroup.partitionPath(table, each.files()), key -> new ArrayList<>()).addAll(each.reasons()));
     plan.left().forEach(each -> reasons.computeIfAbsent(each.partition(), key -> new ArrayList<>()).addAll(each.reasons()));
     List<Reason> judged = reasons.values().stream().flatMap(each -> each.stream().filter(Reason::hasCostsOfColumns).limit(1)).toList();
     boolean isWhole = judged.size() == reasons.size() && reasons.values().stream().flatMap(List::stream).noneMatch(Reason::leavesCostsOut);

@@ -1,10 +1,9 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
@@ -17,24 +16,32 @@ import org.apache.iceberg.util.StructLikeMap;
 import org.apache.iceberg.util.StructLikeWrapper;
 
 /**
- * Data files that are rewritten together.
+ * Data files of one partition that are rewritten together, at least one.
  *
- * @param info Iceberg's description: partition and number
+ * @param index its number in the plan, from 1; 0 until the plan is complete
+ * @param indexInPartition its number among those of its partition, from 1; 0 until the plan is complete
+ * @param partition the partition, as {@link #partition(Table, FileScanTask)} has it
  * @param files the data files, with the delete files that apply to each
  * @param specId the partition spec of the files to be written
  * @param maxOutputFileSize the bytes at which a file ends
  * @param expectedFiles how many files are expected to be written
  * @param reasons why the group was chosen
+ * @param savedBytesPerByte what a filter is expected to cost less for each byte of the group; 0 if it is not known
+ * @param usesSmallerTarget whether it is written to half as many files again as usual
  * @param extents by column, the share of its partition that the group spans, in thousandths; empty if the group is not a part
  * @param mustRewrite whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
  */
 public record FileGroup(
-    RewriteDataFiles.FileGroupInfo info,
+    int index,
+    int indexInPartition,
+    StructLike partition,
     List<FileScanTask> files,
     int specId,
     long maxOutputFileSize,
     int expectedFiles,
     List<Reason> reasons,
+    double savedBytesPerByte,
+    boolean usesSmallerTarget,
     Map<String, Integer> extents,
     boolean mustRewrite) {
   /** Expects a row in each new file: a plan that was read, or a compression factor, may call for any number. */
@@ -42,24 +49,39 @@ public record FileGroup(
     expectedFiles = (int) Math.min(expectedFiles, Math.max(1, rows(files)));
   }
 
-  /** Describes and numbers one file group after the other, as Iceberg does. */
-  static Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering(Table table) {
+  /** Numbers file groups in their order, as Iceberg does. */
+  static List<FileGroup> numbered(Table table, List<FileGroup> groups) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
-    AtomicInteger all = new AtomicInteger();
-    return files -> {
-      StructLike partition = partition(table, files.get(0));
-      return ImmutableRewriteDataFiles.FileGroupInfo.builder()
-          .globalIndex(all.incrementAndGet())
-          .partitionIndex(numbers.merge(partition, 1, Integer::sum))
-          .partition(partition)
-          .build();
-    };
+    List<FileGroup> numbered = new ArrayList<>();
+    for (FileGroup each : groups) {
+      numbered.add(
+          new FileGroup(
+              numbered.size() + 1,
+              numbers.merge(each.partition, 1, Integer::sum),
+              each.partition,
+              each.files,
+              each.specId,
+              each.maxOutputFileSize,
+              each.expectedFiles,
+              each.reasons,
+              each.savedBytesPerByte,
+              each.usesSmallerTarget,
+              each.extents,
+              each.mustRewrite));
+    }
+    return numbered;
   }
 
   /** The partition that a data file is planned in; files of other specs than the table's are in one of NULLs together. */
   static StructLike partition(Table table, FileScanTask file) {
     PartitionSpec spec = table.spec();
     return file.file().specId() == spec.specId() ? file.file().partition() : GenericRecord.create(spec.partitionType());
+  }
+
+  /** The partition that files share, as a path; empty if the table has none, and for files of other specs than the table's. */
+  public static String partitionPath(Table table, List<FileScanTask> files) {
+    boolean isOfSpec = files.get(0).file().specId() == table.spec().specId();
+    return isOfSpec ? table.spec().partitionToPath(files.get(0).file().partition()) : "";
   }
 
   public List<String> locations() {
@@ -71,12 +93,16 @@ public record FileGroup(
     return rows(files);
   }
 
-  private static long rows(List<FileScanTask> files) {
+  static long rows(List<FileScanTask> files) {
     return files.stream().mapToLong(task -> task.file().recordCount()).sum();
   }
 
   /** The bytes of the data files. */
   public long bytes() {
+    return bytes(files);
+  }
+
+  static long bytes(List<FileScanTask> files) {
     return files.stream().mapToLong(task -> task.file().fileSizeInBytes()).sum();
   }
 
@@ -91,9 +117,18 @@ public record FileGroup(
     return files.stream().anyMatch(task -> !first.equals(other.set(task.file().partition())));
   }
 
+  /** Iceberg's description: partition and numbers. */
+  public RewriteDataFiles.FileGroupInfo info() {
+    return ImmutableRewriteDataFiles.FileGroupInfo.builder()
+        .globalIndex(index)
+        .partitionIndex(indexInPartition)
+        .partition(partition)
+        .build();
+  }
+
   /** Iceberg's group for one execution, which notes the files in it that were written. */
   public RewriteFileGroup toRewrite() {
     // How Iceberg would split the input does not matter: readers are planned for each job.
-    return new RewriteFileGroup(info, files, specId, maxOutputFileSize, Long.MAX_VALUE, expectedFiles);
+    return new RewriteFileGroup(info(), files, specId, maxOutputFileSize, Long.MAX_VALUE, expectedFiles);
   }
 }

@@ -1,7 +1,10 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 
@@ -13,22 +16,23 @@ public record LeftGroup(String partition, int dataFilesCount, long bytes, long r
   }
 
   /** Some files of a table. */
-  public static LeftGroup of(Table table, List<FileScanTask> files, List<Reason> reasons) {
-    return new LeftGroup(
-        partition(table, files),
-        files.size(),
-        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
-        files.stream().mapToLong(file -> file.file().recordCount()).sum(),
-        reasons);
-  }
-
-  /** Names the partition that files share; empty if the table has none, and for those of other specs than the table's. */
-  public static String partition(Table table, List<FileScanTask> files) {
-    boolean isOfSpec = files.get(0).file().specId() == table.spec().specId();
-    return isOfSpec ? table.spec().partitionToPath(files.get(0).file().partition()) : "";
+  public static LeftGroup of(Table table, List<FileScanTask> files, Reason reason) {
+    return new LeftGroup(FileGroup.partitionPath(table, files), files.size(), FileGroup.bytes(files), FileGroup.rows(files), List.of(reason));
   }
 
   boolean isFor(String code) {
     return reasons.stream().anyMatch(each -> each.code().equals(code));
+  }
+
+  /** Says why nothing is rewritten. Costs in several partitions add up: a filter reads all of them. */
+  static String whyNothing(String table, List<LeftGroup> left) {
+    Map<Reason, List<LeftGroup>> alike =
+        left.stream().collect(Collectors.groupingBy(each -> each.reasons.get(0).withCosts(List.of()), LinkedHashMap::new, Collectors.toList()));
+    Map<String, Integer> counts = new LinkedHashMap<>();
+    for (List<LeftGroup> of : alike.values()) {
+      List<Reason> reasons = of.stream().map(each -> each.reasons.get(0)).toList();
+      counts.put(Reason.text(List.of(reasons.get(0).withCosts(reasons))), of.stream().mapToInt(LeftGroup::dataFilesCount).sum());
+    }
+    return Reason.whyNothing(table, counts);
   }
 }

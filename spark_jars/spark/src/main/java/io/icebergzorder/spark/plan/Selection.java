@@ -21,11 +21,9 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -33,15 +31,12 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.util.PartitionMap;
 import org.apache.iceberg.util.StructLikeWrapper;
 
 /** Chooses the data files of a rewrite, each with a reason: by age, size, deletes, partition spec and gain ({@link Gain}). */
 public final class Selection {
-  private static final int REASONS_SHOWN = 3;
-
   private final ResolvedSpec spec;
   private final StartingPoint start;
   private final Table table;
@@ -54,36 +49,8 @@ public final class Selection {
   private final boolean isMended;
   private final boolean isBySize;
   private final boolean isLikeBuiltin;
-  private final List<Files> left = new ArrayList<>();
+  private final List<LeftGroup> left = new ArrayList<>();
   private FileBounds bounds;
-
-  /**
-   * Data files of one partition that have one fate, at least one.
-   *
-   * @param reasons why they are rewritten together, or left
-   * @param savedBytesPerByte of chosen files, what a filter is expected to cost less for each byte of them; 0 if it is not known
-   * @param usesSmallerTarget whether they are written to half as many files again as usual
-   * @param extents by column, the share of the partition that they span, in thousandths; empty if they are not a part
-   */
-  private record Files(
-      List<FileScanTask> tasks, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
-    Files(List<FileScanTask> tasks, List<Reason> reasons) {
-      this(tasks, reasons, 0, false, Map.of());
-    }
-
-    long size() {
-      return Selection.size(tasks);
-    }
-
-    /** Some of them, for one reason more. */
-    Files cut(List<FileScanTask> some, Reason why) {
-      return cut(some, why, extents);
-    }
-
-    Files cut(List<FileScanTask> some, Reason why, Map<String, Integer> spanned) {
-      return new Files(some, Stream.concat(reasons.stream(), Stream.of(why)).toList(), savedBytesPerByte, usesSmallerTarget, spanned);
-    }
-  }
 
   private Selection(ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
     this.spec = spec;
@@ -92,7 +59,7 @@ public final class Selection {
     history = RewriteHistory.of(table, start.snapshotId());
     partitions = byPartition(table, listed);
     Map<String, String> options = spec.options().forPlanner();
-    long[] sizes = partitions.stream().mapToLong(Selection::size).toArray();
+    long[] sizes = partitions.stream().mapToLong(FileGroup::bytes).toArray();
     target = TargetSize.of(table, spec.written().likeBuiltin(), options, history, sizes, spec.order().named().size(), spec.written().where() != null);
     rules = new IcebergRules(table, target.addedTo(options));
     isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
@@ -119,18 +86,18 @@ public final class Selection {
         start.snapshotId() == null
             ? "branch main has no snapshot yet"
             : listed.isEmpty() && spec.written().where() == null ? "the table has no data file" : null;
-    List<Files> chosen = nothing == null ? selection.chosen() : List.of();
+    List<FileGroup> chosen = nothing == null ? selection.chosen() : List.of();
     String whyNothing =
         nothing != null
             ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
-            : chosen.isEmpty() ? whyNothing(selection.table.name(), selection.leftByReason()) : null;
+            : chosen.isEmpty() ? LeftGroup.whyNothing(selection.table.name(), selection.left) : null;
     return new TablePlan(
         spec,
         start,
         selection.history,
         selection.target,
-        selection.groups(chosen),
-        selection.left.stream().map(each -> LeftGroup.of(selection.table, each.tasks, each.reasons)).toList(),
+        selection.inOrder(chosen),
+        selection.left,
         whyNothing,
         Optional.ofNullable(selection.bounds));
   }
@@ -148,26 +115,39 @@ public final class Selection {
         .toList();
   }
 
-  private List<FileGroup> groups(List<Files> chosen) {
-    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
-    return chosen.stream()
-        .map(
-            files ->
-                new FileGroup(
-                    numbering.apply(files.tasks),
-                    files.tasks,
-                    rules.newSpecId(),
-                    rules.maxOutputFileSize(),
-                    rules.expectedOutputFiles(files.usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(files.size()) : files.size()),
-                    files.reasons,
-                    files.extents,
-                    files.tasks.stream().anyMatch(rules::mustRewrite)))
+  /** Numbers file groups as they were chosen, and puts them in the order in which they are rewritten. */
+  private List<FileGroup> inOrder(List<FileGroup> chosen) {
+    return FileGroup.numbered(table, chosen).stream()
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
         .toList();
   }
 
+  private FileGroup group(
+      List<FileScanTask> files, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
+    long size = FileGroup.bytes(files);
+    return new FileGroup(
+        0,
+        0,
+        FileGroup.partition(table, files.get(0)),
+        files,
+        rules.newSpecId(),
+        rules.maxOutputFileSize(),
+        rules.expectedOutputFiles(usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(size) : size),
+        reasons,
+        savedBytesPerByte,
+        usesSmallerTarget,
+        extents,
+        files.stream().anyMatch(rules::mustRewrite));
+  }
+
+  /** Some files of a group, for one reason more. */
+  private FileGroup part(FileGroup group, List<FileScanTask> files, Reason why, Map<String, Integer> extents) {
+    List<Reason> reasons = Stream.concat(group.reasons().stream(), Stream.of(why)).toList();
+    return group(files, reasons, group.savedBytesPerByte(), group.usesSmallerTarget(), extents);
+  }
+
   /** Chooses among the data files of each partition. */
-  private List<Files> chosen() {
+  private List<FileGroup> chosen() {
     boolean mayLeave = spec.mayLeaveGroups();
     String request = isMended ? null : spec.key(target.bytes());
     RewriteHistory.Earlier earlier =
@@ -194,15 +174,15 @@ public final class Selection {
       leaveSettled(settled.get(place), rowsOfSettled[place]);
     }
     int[] rows = rowsToSpread(others);
-    List<Files> chosen = new ArrayList<>();
+    List<FileGroup> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : earlier.budget();
     for (int place = 0; place < rows.length; place++) {
       List<FileScanTask> files = others.get(place);
       // A partition that is one file group is rewritten by one commit, so nothing of it is left to do.
       List<FileScanTask> written =
           exceeded(files).isEmpty() ? List.of() : only(files, file -> earlier.hasWritten(file) && !rules.mustRewrite(file));
-      for (Files group : judged(files, written, earlier, rows[place], budget)) {
-        budget -= Math.min(budget, group.size());
+      for (FileGroup group : judged(files, written, earlier, rows[place], budget)) {
+        budget -= Math.min(budget, group.bytes());
         chosen.addAll(parts(group, files));
       }
     }
@@ -210,12 +190,12 @@ public final class Selection {
   }
 
   private int[] rowsToSpread(List<List<FileScanTask>> groups) {
-    return Gain.rowsToSpread(groups.stream().mapToInt(files -> rules.expectedOutputFiles(size(files))).toArray());
+    return Gain.rowsToSpread(groups.stream().mapToInt(files -> rules.expectedOutputFiles(FileGroup.bytes(files))).toArray());
   }
 
   private void leave(List<FileScanTask> files, Reason why) {
     if (!files.isEmpty()) {
-      left.add(new Files(files, List.of(why)));
+      left.add(LeftGroup.of(table, files, why));
     }
   }
 
@@ -235,34 +215,19 @@ public final class Selection {
     return files.stream().allMatch(file -> file.file().specId() == rules.newSpecId());
   }
 
-  /** Counts the files by reason. Costs in several partitions add up: a filter reads all of them. */
-  private Map<String, Integer> leftByReason() {
-    Map<Reason, List<Files>> alike =
-        left.stream().collect(Collectors.groupingBy(files -> files.reasons.get(0).withCosts(List.of()), LinkedHashMap::new, Collectors.toList()));
-    return alike.values().stream()
-        .collect(
-            Collectors.toMap(
-                of -> Reason.text(List.of(of.get(0).reasons.get(0).withCosts(of.stream().map(files -> files.reasons.get(0)).toList()))),
-                of -> of.stream().mapToInt(files -> files.tasks.size()).sum()));
-  }
-
   private static List<FileScanTask> only(List<FileScanTask> files, Predicate<FileScanTask> kind) {
     return files.stream().filter(kind).toList();
-  }
-
-  private static long size(List<FileScanTask> files) {
-    return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
   }
 
   /**
    * Chooses among the data files of a partition that no unfinished rewrite by the same request has written. If none of these is chosen, the
    * rewrite has nothing left to do in this partition: chooses among all.
    */
-  private List<Files> judged(
+  private List<FileGroup> judged(
       List<FileScanTask> files, List<FileScanTask> written, RewriteHistory.Earlier earlier, int rows, long budget) {
     if (!written.isEmpty() && written.size() < files.size()) {
       int before = left.size();
-      List<Files> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), earlier, rows, budget);
+      List<FileGroup> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), earlier, rows, budget);
       if (!chosen.isEmpty()) {
         leave(written, Reason.of(Reason.ALREADY_WRITTEN));
         return chosen;
@@ -273,7 +238,7 @@ public final class Selection {
   }
 
   /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
-  private List<Files> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
+  private List<FileGroup> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, earlier, isLikeBuiltin);
     boolean isByGain = !isBySize && areOfNewSpec(files);
     // Of one file that is not called for there is no set to gain from.
@@ -287,10 +252,10 @@ public final class Selection {
     leave(only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
     leave(only(others, isSmall.negate()), isBySize || isAlone ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
-    return chosen.isEmpty() ? List.of() : List.of(new Files(chosen, rules.whyChosen(chosen)));
+    return chosen.isEmpty() ? List.of() : List.of(group(chosen, rules.whyChosen(chosen), 0, false, Map.of()));
   }
 
-  private List<Files> byGain(List<FileScanTask> files, Set<FileScanTask> called, int rows, long budget) {
+  private List<FileGroup> byGain(List<FileScanTask> files, Set<FileScanTask> called, int rows, long budget) {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
@@ -305,8 +270,8 @@ public final class Selection {
     String whyNot = choice.willBeWithin() ? Reason.NOT_WORTH_ADDING : Reason.GAIN_TOO_SMALL;
     leave(only(files, file -> !taken.contains(file)), costs(whyNot, choice, isByQueries));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
-    double saved = (choice.today() - choice.expected()) / Math.max(1, size(chosen));
-    return List.of(new Files(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
+    double saved = (choice.today() - choice.expected()) / Math.max(1, FileGroup.bytes(chosen));
+    return List.of(group(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at. */
@@ -341,7 +306,7 @@ public final class Selection {
   /** The options {@code max-file-group-*} that data files exceed. */
   private Map<String, Object> exceeded(List<FileScanTask> files) {
     Map<String, Object> above = new LinkedHashMap<>();
-    if (size(files) > rules.maxGroupBytes) {
+    if (FileGroup.bytes(files) > rules.maxGroupBytes) {
       above.put("max_file_group_size_bytes", rules.maxGroupBytes);
     }
     if (files.size() > rules.maxGroupFiles) {
@@ -351,22 +316,22 @@ public final class Selection {
   }
 
   /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}. */
-  private List<Files> parts(Files group, List<FileScanTask> partition) {
-    Map<String, Object> above = exceeded(group.tasks);
-    if (group.tasks.size() < 2 || above.isEmpty()) {
+  private List<FileGroup> parts(FileGroup group, List<FileScanTask> partition) {
+    Map<String, Object> above = exceeded(group.files());
+    if (group.files().size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    Set<FileScanTask> among = new HashSet<>(group.tasks);
+    Set<FileScanTask> among = new HashSet<>(group.files());
     int[] chosen = IntStream.range(0, partition.size()).filter(place -> among.contains(partition.get(place))).toArray();
     UpkeepRequest upkeep = upkeep(partition);
-    List<Files> parts = new ArrayList<>();
+    List<FileGroup> parts = new ArrayList<>();
     List<GroupCuts.Group> groups =
         GroupCuts.cut(described(partition), chosen, rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (GroupCuts.Group each : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
       List<FileScanTask> files = Arrays.stream(each.files()).mapToObj(partition::get).toList();
-      parts.add(group.cut(files, new Reason(Reason.SPLIT_GROUP, above), byName(each.extents())));
+      parts.add(part(group, files, new Reason(Reason.SPLIT_GROUP, above), byName(each.extents())));
     }
     return parts;
   }
@@ -378,48 +343,27 @@ public final class Selection {
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
-  private List<Files> limited(List<Files> chosen) {
+  private List<FileGroup> limited(List<FileGroup> chosen) {
     int limit = rules.maxFilesToRewrite;
     int room = limit;
-    if (chosen.stream().mapToLong(group -> group.tasks.size()).sum() <= room) {
+    if (chosen.stream().mapToLong(group -> group.files().size()).sum() <= room) {
       return chosen;
     }
-    Comparator<Files> dueFirst = Comparator.comparing(group -> group.tasks.stream().noneMatch(rules::mustRewrite));
-    List<Files> taken = new ArrayList<>();
-    for (Files group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte)).toList()) {
-      List<FileScanTask> files = group.tasks.stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
+    Comparator<FileGroup> dueFirst = Comparator.comparing(group -> !group.mustRewrite());
+    List<FileGroup> taken = new ArrayList<>();
+    for (FileGroup group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte())).toList()) {
+      List<FileScanTask> files = group.files().stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
       int count = Math.min(room, files.size());
       if (count == files.size()) {
         taken.add(group);
       } else if (count > 0) {
         Reason part = Reason.of(Reason.FILE_LIMIT, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
-        taken.add(group.cut(files.subList(0, count), part));
+        taken.add(part(group, files.subList(0, count), part, group.extents()));
       }
       leave(files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
       room -= count;
     }
     return taken;
-  }
-
-  /**
-   * Says why nothing is rewritten: the three most frequent reasons for skipping data files.
-   *
-   * @param counts by reason, the data files that are skipped
-   */
-  public static String whyNothing(String table, Map<String, Integer> counts) {
-    if (counts.isEmpty()) {
-      return "Nothing to rewrite in %s: no data file can hold rows that match the filter.".formatted(table);
-    }
-    List<Map.Entry<String, Integer>> most =
-        new TreeMap<>(counts).entrySet().stream().sorted(Comparator.comparing(reason -> -reason.getValue())).toList();
-    String shown =
-        most.stream()
-            .limit(REASONS_SHOWN)
-            .map(each -> "%s skipped (%s)".formatted(Reason.count(each.getValue(), "data file is", "data files are"), each.getKey()))
-            .collect(Collectors.joining(", "));
-    int others = most.stream().skip(REASONS_SHOWN).mapToInt(Map.Entry::getValue).sum();
-    return String.format(
-        Locale.ROOT, "Nothing to rewrite in %s: %s%s.", table, shown, others == 0 ? "" : String.format(Locale.ROOT, ", %,d for other reasons", others));
   }
 
   /** A reason by costs, for which columns do not count that new files get no bounds of. */

@@ -25,11 +25,9 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.RewriteDataFiles;
 
 /** Reads a plan from its JSON: only the keys that are needed to execute it. */
 public record StoredPlan(
@@ -218,21 +216,24 @@ public record StoredPlan(
   private List<FileGroup> groups(Table table, StartingPoint start, List<FileScanTask> listed) {
     List<PlannedFile> files = fileGroups.stream().flatMap(group -> group.dataFiles.stream()).toList();
     Iterator<FileScanTask> next = start.find(table, listed, files).iterator();
-    Function<List<FileScanTask>, RewriteDataFiles.FileGroupInfo> numbering = FileGroup.numbering(table);
     List<FileGroup> groups = new ArrayList<>();
     for (Group group : fileGroups) {
       List<FileScanTask> ofGroup = group.dataFiles.stream().map(each -> next.next()).toList();
       groups.add(
           new FileGroup(
-              numbering.apply(ofGroup),
+              0,
+              0,
+              FileGroup.partition(table, ofGroup.get(0)),
               ofGroup,
               group.specId,
               group.maxOutputFileSizeBytes,
               group.expectedDataFilesCount,
               group.reasons,
+              0,
+              false,
               group.extents,
               group.mustRewrite));
     }
-    return groups;
+    return FileGroup.numbered(table, groups);
   }
 }

@@ -61,7 +61,7 @@ final class RunMeasurement {
     this.sampled = sampled;
     this.extraProperties = extraProperties;
     this.since = since;
-    sampled.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
+    sampled.groups().forEach((group, each) -> byIndex.put(group.index(), each));
     // The hash takes in all boundaries: it is made while Spark writes.
     layoutProperties = CompletableFuture.supplyAsync(this::layoutProperties);
   }

@@ -22,9 +22,6 @@ import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
-import org.apache.iceberg.data.GenericRecord;
-import org.apache.iceberg.types.Types;
 import org.junit.jupiter.api.Test;
 
 /** Which file groups share a job, and how the tasks and files of one are numbered. */
@@ -127,14 +124,8 @@ class JobPlannerTest {
   }
 
   private static SampledGroup group(int files, int inputs, long bytes, int outputSpec) {
-    var info =
-        ImmutableRewriteDataFiles.FileGroupInfo.builder()
-            .globalIndex(1)
-            .partitionIndex(1)
-            .partition(GenericRecord.create(Types.StructType.of()))
-            .build();
     List<FileScanTask> tasks = Collections.nCopies(inputs, new WholeFile("f.parquet", bytes / inputs, 1));
-    FileGroup group = new FileGroup(info, tasks, outputSpec, 1_000, files, List.of(), Map.of(), false);
+    FileGroup group = new FileGroup(1, 1, null, tasks, outputSpec, 1_000, files, List.of(), 0, false, Map.of(), false);
     LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes, files);
     return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, null);
   }
