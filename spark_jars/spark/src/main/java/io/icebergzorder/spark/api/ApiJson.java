@@ -34,7 +34,7 @@ final class ApiJson {
             "snapshot_id", start.snapshotId(),
             "schema_id", start.schemaId(),
             "spec_id", start.specId(),
-            "case_sensitive", plan.tablePlan().target().isCaseSensitive(),
+            "case_sensitive", plan.isCaseSensitive(),
             "planned_at_ms", start.plannedAtMs(),
             "sort_order", plan.sortOrder(),
             "where", plan.where(),

@@ -2,6 +2,7 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
@@ -14,6 +15,7 @@ import io.icebergzorder.spark.run.Rewrite;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.Condition;
 import io.icebergzorder.spark.spec.ResolvedSpec;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -37,6 +39,7 @@ import org.slf4j.LoggerFactory;
 public final class RewritePlan {
   private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);
 
+  private final CatalogTable target;
   private final TablePlan plan;
   private final Optional<SampledPlan> sampled;
   private final List<PredicateScan> predicates;
@@ -62,14 +65,16 @@ public final class RewritePlan {
   private static RewritePlan fromJson(String table, String json, Function<String, CatalogTable> load) {
     SupportedVersions.checkIceberg();
     StoredPlan stored = StoredPlan.read(table, json);
-    return new RewritePlan(stored.on(load.apply(table)));
+    CatalogTable target = load.apply(table).byCase(stored.caseSensitive());
+    return new RewritePlan(target, stored.on(target));
   }
 
-  RewritePlan(TablePlan plan) {
-    this(plan, Optional.empty(), List.of());
+  RewritePlan(CatalogTable target, TablePlan plan) {
+    this(target, plan, Optional.empty(), List.of());
   }
 
-  private RewritePlan(TablePlan plan, Optional<SampledPlan> sampled, List<PredicateScan> predicates) {
+  private RewritePlan(CatalogTable target, TablePlan plan, Optional<SampledPlan> sampled, List<PredicateScan> predicates) {
+    this.target = target;
     this.plan = plan;
     this.sampled = sampled;
     this.predicates = List.copyOf(predicates);
@@ -77,32 +82,33 @@ public final class RewritePlan {
 
   /** The table's name. */
   public String table() {
-    return plan.target().name();
+    return target.name();
   }
 
   /** The branch that is rewritten. */
   public String branch() {
-    return plan.branch();
+    return plan.spec().branch();
   }
 
   /** The planned snapshot; empty if the table has none. */
   public OptionalLong snapshotId() {
-    return plan.snapshotId();
+    Long id = plan.start().snapshotId();
+    return id == null ? OptionalLong.empty() : OptionalLong.of(id);
   }
 
   /** The sort order, as written. */
   public String sortOrder() {
-    return plan.spec().sortOrder();
+    return plan.spec().written().sortOrder();
   }
 
   /** The options, as written. */
   public Map<String, String> options() {
-    return plan.spec().options();
+    return plan.spec().written().options();
   }
 
   /** The {@code where} condition, as written; empty without one. */
   public Optional<String> where() {
-    return Optional.ofNullable(plan.spec().where());
+    return Optional.ofNullable(plan.spec().written().where());
   }
 
   /** The file groups to rewrite, in order, each with the reason why it was chosen. */
@@ -121,7 +127,7 @@ public final class RewritePlan {
   PlannedFileGroup group(FileGroup group) {
     Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
-        FileGroup.partitionPath(target().table(), group.files()),
+        FileGroup.partitionPath(target.table(), group.files()),
         group.locations(),
         group.bytes(),
         group.rows(),
@@ -142,7 +148,7 @@ public final class RewritePlan {
     Stream<LeftGroup> notWorth =
         plan.groups().stream()
             .filter(leftAfterSampling()::containsKey)
-            .map(group -> LeftGroup.of(target().table(), group.files(), leftAfterSampling().get(group)));
+            .map(group -> LeftGroup.of(target.table(), group.files(), leftAfterSampling().get(group)));
     return Stream.concat(notChosen, notWorth).toList();
   }
 
@@ -204,12 +210,16 @@ public final class RewritePlan {
   /** The reads of the workload's queries; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     OptionalDouble no = OptionalDouble.empty();
-    return plan.workload().map(workload -> sampled.map(each -> WorkloadScan.of(each.read(workload, each.groups().values(), List.of())))
+    return plan.workload().map(workload -> sampled.map(each -> WorkloadScan.of(each, workload, each.groups().values(), List.of()))
         .orElseGet(() -> new WorkloadScan(workload.queries().size(), no, no, no)));
   }
 
   TablePlan tablePlan() {
     return plan;
+  }
+
+  boolean isCaseSensitive() {
+    return target.isCaseSensitive();
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
@@ -235,7 +245,7 @@ public final class RewritePlan {
     if (isSampled() || plan.groups().isEmpty()) {
       return this;
     }
-    plan.checkIsCurrent();
+    plan.checkIsCurrent(target.table());
     return sampledAsIs();
   }
 
@@ -252,28 +262,30 @@ public final class RewritePlan {
     if (predicates.isEmpty()) {
       return sampled();
     }
-    plan.checkIsCurrent();
-    List<Condition> conditions = ResolvedSpec.conditions(target(), predicates);
+    plan.checkIsCurrent(target.table());
+    List<Condition> conditions = ResolvedSpec.conditions(target, predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
-    return new RewritePlan(sampled.plan, sampled.sampled, sampled.measured(conditions));
+    return new RewritePlan(target, plan, sampled.sampled, sampled.measured(conditions));
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
-    List<BytesRead> read = sampled.map(layouts -> layouts.read(conditions)).orElse(List.of());
+    if (sampled.isEmpty()) {
+      return conditions.stream().map(each -> new PredicateScan(each.text(), OptionalDouble.empty(), OptionalDouble.empty())).toList();
+    }
+    Collection<SampledGroup> groups = sampled.get().groups().values();
+    ConditionReads reads = new ConditionReads(target, conditions);
+    BytesRead before = BytesRead.sum(conditions.size(), reads.today(plan, sampled.get().groups().keySet()).values().stream());
+    BytesRead predicted = BytesRead.sum(conditions.size(), groups.stream().map(each -> reads.predicted(each.group(), each.planned())));
     return IntStream.range(0, conditions.size())
-        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), share(read, 0, i), share(read, 1, i)))
+        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), before.share(i), predicted.share(i)))
         .toList();
-  }
-
-  private static OptionalDouble share(List<BytesRead> read, int place, int condition) {
-    return read.isEmpty() ? OptionalDouble.empty() : read.get(place).share(condition);
   }
 
   private RewritePlan sampledAsIs() {
     if (isSampled()) {
       return this;
     }
-    return new RewritePlan(plan, Optional.of(Rewrite.sample(plan)), List.of());
+    return new RewritePlan(target, plan, Optional.of(Rewrite.sample(target, plan)), List.of());
   }
 
   /**
@@ -287,7 +299,7 @@ public final class RewritePlan {
    *     unknown. Later queries of the session see earlier commits
    */
   public ZOrderResult execute() {
-    plan.checkIsCurrent();
+    plan.checkIsCurrent(target.table());
     return executeAsIs();
   }
 
@@ -302,20 +314,16 @@ public final class RewritePlan {
           ? sampled.nothing()
           : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
     }
-    Rewrite.RewriteResult outcome = Rewrite.execute(plan, sampled);
+    Rewrite.RewriteResult outcome = Rewrite.execute(target, plan, sampled);
     return outcome.result().isPresent()
         ? ZOrderResult.of(outcome)
-        : new RewritePlan(plan, Optional.of(outcome.sampled()), List.of()).nothing();
+        : new RewritePlan(target, plan, Optional.of(outcome.sampled()), List.of()).nothing();
   }
 
   private ZOrderResult nothing() {
     String why = message().orElseThrow();
     LOG.warn(why);
     return ZOrderResult.nothing(this, Stream.concat(Stream.of(why), warnings().stream()).collect(Collectors.joining(" ")));
-  }
-
-  private CatalogTable target() {
-    return plan.target();
   }
 
   /**

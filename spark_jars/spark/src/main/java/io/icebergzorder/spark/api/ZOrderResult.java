@@ -1,6 +1,9 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.spark.layout.SampledGroup;
+import io.icebergzorder.spark.run.GroupResult;
 import io.icebergzorder.spark.run.Rewrite;
+import io.icebergzorder.spark.spec.Workload;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
@@ -44,10 +47,15 @@ public record ZOrderResult(
         outcome.result().orElseThrow(),
         Optional.of(String.join(" ", outcome.messages())).filter(text -> !text.isEmpty()),
         ColumnScan.of(outcome.before(), outcome.predicted(), outcome.actual()),
-        outcome.workload().map(WorkloadScan::of),
+        outcome.sampled().plan().workload().filter(workload -> !outcome.groups().isEmpty()).map(workload -> workload(outcome, workload)),
         TableFiles.of(outcome.before()),
         TableFiles.of(outcome.actual()),
         Optional.empty());
+  }
+
+  private static WorkloadScan workload(Rewrite.RewriteResult outcome, Workload workload) {
+    List<SampledGroup> groups = outcome.groups().stream().map(GroupResult::group).toList();
+    return WorkloadScan.of(outcome.sampled(), workload, groups, outcome.groups().stream().map(GroupResult::read).toList());
   }
 
   /** The result of a dry run, with expected counts. */

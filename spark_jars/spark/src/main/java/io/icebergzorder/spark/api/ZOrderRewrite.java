@@ -115,7 +115,8 @@ public final class ZOrderRewrite {
   public RewritePlan plan() {
     SupportedVersions.checkIceberg();
     RewriteSpec spec = new RewriteSpec(table, sortOrder, options, where, branch, likeBuiltin);
-    return new RewritePlan(Selection.plan(ResolvedSpec.of(load.apply(table), spec)));
+    CatalogTable target = load.apply(table);
+    return new RewritePlan(target, Selection.plan(target, ResolvedSpec.of(target, spec)));
   }
 
   /**

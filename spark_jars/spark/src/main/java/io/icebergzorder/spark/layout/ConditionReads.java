@@ -7,6 +7,7 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.bounds.ValueKeys;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.Condition;
 import io.icebergzorder.spark.spec.FileCondition;
 import java.nio.ByteBuffer;
@@ -26,21 +27,19 @@ import org.apache.iceberg.types.Types;
 
 /** The bytes of files that conditions read: of today's files, of predicted files and of new files. */
 public final class ConditionReads {
-  private final TablePlan plan;
   private final Table table;
   private final List<FileCondition> conditions;
   private final Map<FileGroup, JoinedFile> joined = new HashMap<>();
   private final BytesRead others;
 
-  public ConditionReads(TablePlan plan, List<Condition> conditions) {
-    this.plan = plan;
-    this.table = plan.target().table();
-    this.conditions = conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
+  public ConditionReads(CatalogTable target, List<Condition> conditions) {
+    this.table = target.table();
+    this.conditions = conditions.stream().map(each -> new FileCondition(table, each, target.isCaseSensitive())).toList();
     this.others = new BytesRead(conditions.size());
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
-  public Map<FileGroup, BytesRead> today(Collection<FileGroup> groups) {
+  public Map<FileGroup, BytesRead> today(TablePlan plan, Collection<FileGroup> groups) {
     Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
     Map<String, FileGroup> byLocation = new HashMap<>();
     List<String> columns = FileCondition.columns(table, conditions);
@@ -53,7 +52,8 @@ public final class ConditionReads {
       group.locations().forEach(location -> byLocation.put(location, group));
     }
     if (!conditions.isEmpty()) {
-      plan.forEachFileWithBounds(columns, file -> {
+      plan.spec().scope().forEachWithBounds(table, plan.start().snapshotId(), columns, task -> {
+        DataFile file = task.file();
         FileGroup group = byLocation.get(file.location());
         add(group == null ? others : read.get(group), file);
         if (group != null) {

@@ -6,25 +6,26 @@ import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import org.apache.iceberg.Table;
 
-/** Finds the columns whose bounds are missing, or too short to distinguish values: see {@link MetricsCheck}. */
-public final class MetricsFindings {
-  private final TablePlan plan;
-  private final KeptBounds kept;
-  private final List<Finding> found = new ArrayList<>();
-
-  private MetricsFindings(TablePlan plan, KeptBounds kept) {
-    this.plan = plan;
-    this.kept = kept;
-  }
-
-  private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
+/**
+ * The columns whose bounds are missing, or too short to distinguish values: see {@link MetricsCheck}.
+ *
+ * @param parts the table's full name: catalog, namespace, table
+ * @param kept what the table kept of bounds when it was sampled
+ * @param areFixed whether the rewrite sets the metrics modes that columns need
+ */
+public record MetricsFindings(String table, List<String> parts, KeptBounds kept, List<Finding> found, boolean areFixed) {
+  /** A column, the mode that it needs, or null if none would help, and what is said of it as a warning and as an error. */
+  record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
     String unknown() {
       return "no prefix of up to %d %s is known to distinguish enough rows".formatted(MetricsCheck.MOST, unit);
@@ -38,31 +39,32 @@ public final class MetricsFindings {
 
   public record Fix(String property, String mode, String message) {}
 
-  /** Looks at the columns that rows are ordered by. */
-  public static MetricsFindings of(TablePlan plan, Collection<PlanSampler.Sampled> samples) {
-    KeptBounds kept = KeptBounds.of(plan.target().table(), plan.order().named());
-    MetricsFindings findings = new MetricsFindings(plan, kept);
+  /** Looks at the columns that rows are ordered by; refuses them if the options say so. */
+  public static MetricsFindings of(CatalogTable target, TablePlan plan, Collection<PlanSampler.Sampled> samples) {
+    KeptBounds kept = KeptBounds.of(target.table(), plan.order().named());
+    boolean areFixed = plan.options().layout().fixesMetrics();
+    MetricsFindings none = new MetricsFindings(target.name(), target.parts(), kept, List.of(), areFixed);
+    List<Finding> found = new ArrayList<>();
     List<ClusteringColumn> columns = plan.order().all();
     for (int i = plan.order().partition().size(); i < columns.size(); i++) {
       int place = i;
-      findings.look(columns.get(i), () -> samples.stream().map(each -> each.keys(place)).iterator());
+      none.look(columns.get(i), () -> samples.stream().map(each -> each.keys(place)).iterator()).ifPresent(found::add);
     }
-    if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
-      Finding first = findings.found.get(0);
+    if (!found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
+      Finding first = found.get(0);
       throw new IllegalArgumentException(
-          first.refusal() + (first.wanted() == null ? ", and " + first.unknown() : ": " + findings.command(first) + " first"));
+          first.refusal() + (first.wanted() == null ? ", and " + first.unknown() : ": " + none.command(first) + " first"));
     }
-    return findings;
+    return new MetricsFindings(target.name(), target.parts(), kept, found, areFixed);
   }
 
-  private void look(ClusteringColumn column, Iterable<GroupKeys> groups) {
+  private Optional<Finding> look(ClusteringColumn column, Iterable<GroupKeys> groups) {
     boolean areKept = kept.areKept(column);
     if (areKept && kept.length(column).isEmpty()) {
-      return;
+      return Optional.empty();
     }
     if (!KeptBounds.isCut(column)) {
-      found.add(notKept(column, "full", ""));
-      return;
+      return Optional.of(notKept(column, "full", ""));
     }
     boolean isText = KeptBounds.isText(column);
     int length = kept.length(column).orElse(0);
@@ -70,10 +72,9 @@ public final class MetricsFindings {
     String wanted = check.wanted().isPresent() ? MetricsCheck.truncate(check.wanted().getAsInt()) : null;
     String unit = isText ? "characters" : "bytes";
     if (!areKept) {
-      found.add(notKept(column, wanted, unit));
-    } else if (!check.isEnough()) {
-      found.add(cutTooShort(column, length, unit, check.share(), wanted));
+      return Optional.of(notKept(column, wanted, unit));
     }
+    return check.isEnough() ? Optional.empty() : Optional.of(cutTooShort(column, length, unit, check.share(), wanted));
   }
 
   private Finding notKept(ClusteringColumn column, String wanted, String unit) {
@@ -82,9 +83,9 @@ public final class MetricsFindings {
         column,
         wanted,
         "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): filters on it skip no file."
-            .formatted(table(), column.name(), mode),
+            .formatted(table, column.name(), mode),
         "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped"
-            .formatted(column.name(), table(), mode),
+            .formatted(column.name(), table, mode),
         unit);
   }
 
@@ -96,29 +97,21 @@ public final class MetricsFindings {
             Locale.ROOT,
             "%s cuts lower/upper bounds of clustering column %s to %d %s, which distinguish %d%% of the sampled rows: filters on it"
                 + " skip fewer files than they could.",
-            table(), column.name(), length, unit, share),
+            table, column.name(), length, unit, share),
         String.format(
             Locale.ROOT,
             "Cannot cluster by column %s, because %s cuts its lower/upper bounds to %d %s, which distinguish %d%% of the sampled rows",
-            column.name(), table(), length, unit, share),
+            column.name(), table, length, unit, share),
         unit);
-  }
-
-  private String table() {
-    return plan.target().name();
   }
 
   private String command(Finding finding) {
     String field = String.join(".", finding.column().parts());
-    return MetricsCheck.setMode(ClusteringColumn.quoted(plan.target().parts()), field, finding.wanted());
-  }
-
-  private boolean areFixed() {
-    return plan.options().layout().fixesMetrics();
+    return MetricsCheck.setMode(ClusteringColumn.quoted(parts), field, finding.wanted());
   }
 
   private List<Finding> fixable() {
-    return areFixed() ? found.stream().filter(finding -> finding.wanted() != null).toList() : List.of();
+    return areFixed ? found.stream().filter(finding -> finding.wanted() != null).toList() : List.of();
   }
 
   KeptBounds ofNewFiles() {
@@ -129,7 +122,7 @@ public final class MetricsFindings {
 
   /** What to warn of, with the commands that mend it; nothing if the rewrite itself does. */
   List<String> warnings() {
-    return areFixed()
+    return areFixed
         ? found.stream().filter(finding -> finding.wanted() == null).map(finding -> finding.futility() + ".").toList()
         : found.stream().map(this::warning).toList();
   }
@@ -146,15 +139,15 @@ public final class MetricsFindings {
   }
 
   private String sentence(String verb, Finding finding) {
-    return "%s %s = '%s' on %s: %s".formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
+    return "%s %s = '%s' on %s: %s".formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table, finding.reason());
   }
 
   /** The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. */
-  public List<Fix> fixes() {
+  public List<Fix> fixes(Table of) {
     if (fixable().isEmpty()) {
       return List.of();
     }
-    KeptBounds now = KeptBounds.of(plan.target().table(), plan.order().named());
+    KeptBounds now = KeptBounds.of(of, fixable().stream().map(Finding::column).toList());
     return fixable().stream()
         .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
         .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), sentence("Set", finding)))

@@ -10,6 +10,7 @@ import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -24,6 +25,7 @@ public final class PlanSampler {
   private static final Logger LOG = LoggerFactory.getLogger(PlanSampler.class);
 
   private final RewriteSession session;
+  private final CatalogTable target;
   private final TablePlan plan;
   private final LayoutFitter fitter;
   private final boolean failAlone;
@@ -35,8 +37,9 @@ public final class PlanSampler {
   private final FailureStreak streak = new FailureStreak();
 
   /** Takes a plan, and whether a file group that cannot be read is left out, with the reason. */
-  public PlanSampler(RewriteSession session, TablePlan plan, LayoutFitter fitter, boolean failAlone) {
+  public PlanSampler(RewriteSession session, CatalogTable target, TablePlan plan, LayoutFitter fitter, boolean failAlone) {
     this.session = session;
+    this.target = target;
     this.plan = plan;
     this.fitter = fitter;
     this.failAlone = failAlone;
@@ -44,9 +47,9 @@ public final class PlanSampler {
     expectedFiles = plan.groups().stream().mapToLong(FileGroup::expectedFiles).sum();
     wantedRows = plan.options().layout().sampleRows((int) Math.min(Integer.MAX_VALUE, expectedFiles));
     long mostRows = Math.max(1, Math.min(wantedRows, plan.groups().stream().mapToLong(FileGroup::rows).sum()));
-    KeptBounds kept = KeptBounds.of(plan.target().table(), order.named());
+    KeptBounds kept = KeptBounds.of(target.table(), order.named());
     keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows);
-    sampler = new Sampler(session, plan.target().table(), order, keyLengths);
+    sampler = new Sampler(session, target.table(), order, keyLengths);
   }
 
   /** A file group's sample, and the layout that it has as it was planned. */
@@ -105,7 +108,7 @@ public final class PlanSampler {
         String.format(
             Locale.ROOT,
             "Sampling %s for %d file groups of %s",
-            plan.order().names(", "), groups.size(), plan.target().name());
+            plan.order().names(", "), groups.size(), target.name());
     long seed = plan.options().layout().sampleSeed();
     Drawing drawing = new Drawing(groups, this::rowsOf, seed, areClusters);
     return session.describing(description, () -> sampler.draw(groups, drawing, seed));
@@ -135,7 +138,7 @@ public final class PlanSampler {
         streak.failed(e);
         return List.of();
       }
-      LOG.warn("Sampling {} file groups of {} apart, because one failed", groups.size(), plan.target().name(), e);
+      LOG.warn("Sampling {} file groups of {} apart, because one failed", groups.size(), target.name(), e);
     }
     int middle = groups.size() / 2;
     List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(groups.subList(0, middle), areClusters));

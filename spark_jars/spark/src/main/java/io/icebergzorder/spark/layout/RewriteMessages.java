@@ -5,6 +5,7 @@ import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -21,21 +22,20 @@ record RewriteMessages(List<String> first, List<String> last) {
   /** A smaller gain or loss counts as none. */
   private static final double ERROR = 0.05;
 
-  static RewriteMessages of(TablePlan plan, TableReads before, TableReads predicted, Collection<SampledGroup> groups) {
+  static RewriteMessages of(CatalogTable target, TablePlan plan, TableReads before, TableReads predicted, Collection<SampledGroup> groups) {
     List<String> messages = new ArrayList<>();
-    addLeftOut(messages, plan, groups);
+    addLeftOut(messages, target.name(), plan, groups);
     addOneFile(messages, plan, before, groups);
-    addLosers(messages, before, predicted, ScanCost.openCost(plan.target().table().properties()));
+    addLosers(messages, before, predicted, ScanCost.openCost(target.table().properties()));
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
-    return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(plan, last, files)).toList());
+    return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(target.name(), plan, last, files)).toList());
   }
 
   List<String> with(List<String> ofMetrics) {
     return Stream.of(first, ofMetrics, last).flatMap(List::stream).toList();
   }
 
-  private static void addLeftOut(List<String> messages, TablePlan plan, Collection<SampledGroup> groups) {
-    String table = plan.target().name();
+  private static void addLeftOut(List<String> messages, String table, TablePlan plan, Collection<SampledGroup> groups) {
     for (String column : plan.order().ignored()) {
       messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table));
     }
@@ -77,17 +77,17 @@ record RewriteMessages(List<String> first, List<String> last) {
     }
   }
 
-  private static Stream<String> lastLayout(TablePlan plan, SnapshotFacts last, int files) {
+  private static Stream<String> lastLayout(String table, TablePlan plan, SnapshotFacts last, int files) {
     ResolvedSortOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
-    boolean isAskedFor = files >= all && plan.resolved().isRewriteAll();
+    boolean isAskedFor = files >= all && plan.spec().isRewriteAll();
     return isAskedFor || last.isBy(order.sortOrder())
         ? Stream.empty()
         : Stream.of(
             String.format(
                 Locale.ROOT,
                 "The last layout of %s was by %s; this rewrite lays out %,d of %,d data files by %s.",
-                plan.target().name(), last.sortOrder(), files, all, order.sortOrder()));
+                table, last.sortOrder(), files, all, order.sortOrder()));
   }
 }

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.layout;
 import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 
@@ -16,7 +17,8 @@ import io.icebergzorder.spark.plan.FileGroup;
  * @param predicted the predicted reads on the planned files
  * @param readBefore the reads of a workload's queries on the current files
  * @param readPredicted the predicted reads on the planned files
- * @param costs the average cost of a filter in the group
+ * @param costBefore the average cost of a filter in the group, in bytes, today; NaN if no sampled row has a value
+ * @param costPredicted the predicted average cost
  */
 public record SampledGroup(
     FileGroup group,
@@ -27,7 +29,8 @@ public record SampledGroup(
     TableReads predicted,
     BytesRead readBefore,
     BytesRead readPredicted,
-    ScanFractions.Costs costs) {
+    double costBefore,
+    double costPredicted) {
   public Layout layout() {
     return sample.layout();
   }
@@ -37,9 +40,14 @@ public record SampledGroup(
     return layout().files() < group.expectedFiles();
   }
 
+  /** Whether filters are predicted to cost enough less; true if that is unknown. */
+  boolean gains() {
+    return Double.isNaN(costBefore) || ScanCost.isLess(costBefore, costPredicted);
+  }
+
   /** The same group with the curve that orders the rows inside its files. */
   SampledGroup tightened() {
     LaidOutSample tightened = sample.with(layout().tightened(sample.fitted()));
-    return new SampledGroup(group, tightened, today, planned, before, predicted, readBefore, readPredicted, costs);
+    return new SampledGroup(group, tightened, today, planned, before, predicted, readBefore, readPredicted, costBefore, costPredicted);
   }
 }

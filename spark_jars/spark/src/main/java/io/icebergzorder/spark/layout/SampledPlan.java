@@ -5,14 +5,10 @@ import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.spec.Condition;
-import io.icebergzorder.spark.spec.Workload;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
@@ -28,6 +24,7 @@ import java.util.stream.Stream;
  * @param messages further warnings
  * @param whyNothing why no group remains, or null
  * @param measure measures the groups before and after
+ * @param readOfRest what a workload's queries read of the files that are left
  */
 public record SampledPlan(
     TablePlan plan,
@@ -39,10 +36,8 @@ public record SampledPlan(
     MetricsFindings metrics,
     RewriteMessages messages,
     String whyNothing,
-    ScanFractions measure) {
-  /** What the queries of a workload read on average, by their weights. */
-  public record WorkloadReads(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {}
-
+    ScanFractions measure,
+    BytesRead readOfRest) {
   /** Takes copies of what is told by file group. */
   public SampledPlan {
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
@@ -52,30 +47,6 @@ public record SampledPlan(
 
   public List<Layout> layouts() {
     return groups.values().stream().map(SampledGroup::layout).toList();
-  }
-
-  /** What conditions read of the files of all groups, and of the new ones as predicted. Manifests are read again. */
-  public List<BytesRead> read(List<Condition> conditions) {
-    ConditionReads reads = new ConditionReads(plan, conditions);
-    return List.of(
-        BytesRead.sum(conditions.size(), reads.today(groups.keySet()).values().stream()),
-        BytesRead.sum(
-            conditions.size(),
-            groups.values().stream().map(each -> reads.predicted(each.group(), each.planned()))));
-  }
-
-  /** What the queries of a workload read of some groups, of what was made of each, and of the files that are left. */
-  public WorkloadReads read(Workload workload, Collection<SampledGroup> groups, Collection<BytesRead> made) {
-    return new WorkloadReads(
-        workload.queries().size(),
-        mean(workload, groups.stream().map(SampledGroup::readBefore).toList()),
-        mean(workload, groups.stream().map(SampledGroup::readPredicted).toList()),
-        mean(workload, made));
-  }
-
-  private OptionalDouble mean(Workload workload, Collection<BytesRead> read) {
-    double mean = read.isEmpty() ? Double.NaN : measure.readWithLeft(read.stream()).mean(workload.weights());
-    return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
   }
 
   /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */

@@ -58,7 +58,7 @@ public final class TableReport {
     TablePlan plan = null;
     String whyRefused = null;
     try {
-      plan = Selection.plan(request.toRewrite());
+      plan = Selection.plan(request.target(), request.toRewrite());
     } catch (IllegalArgumentException refused) {
       whyRefused = refused.getMessage();
     }

@@ -9,6 +9,7 @@ import io.icebergzorder.core.select.GroupCuts;
 import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileCondition;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
@@ -52,10 +53,10 @@ public final class Selection {
   private final List<LeftGroup> left = new ArrayList<>();
   private FileBounds bounds;
 
-  private Selection(ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
+  private Selection(CatalogTable of, ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
     this.spec = spec;
     this.start = start;
-    table = spec.target().table();
+    table = of.table();
     history = RewriteHistory.of(table, start.snapshotId());
     partitions = byPartition(table, listed);
     Map<String, String> options = spec.options().forPlanner();
@@ -64,7 +65,7 @@ public final class Selection {
     rules = new IcebergRules(table, target.addedTo(options));
     isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
-    boolean isByCase = spec.target().isCaseSensitive();
+    boolean isByCase = of.isCaseSensitive();
     conditions = spec.workload().map(Workload::conditions).orElse(List.of()).stream()
         .map(each -> new FileCondition(table, each, isByCase)).toList();
     KeptBounds now = KeptBounds.of(table, spec.order().named());
@@ -78,10 +79,10 @@ public final class Selection {
    *
    * @throws IllegalArgumentException if Iceberg refuses an option
    */
-  public static TablePlan plan(ResolvedSpec spec) {
-    StartingPoint start = StartingPoint.of(spec.target().table(), spec.branch());
-    List<FileScanTask> listed = start.list(spec);
-    Selection selection = new Selection(spec, start, listed);
+  public static TablePlan plan(CatalogTable of, ResolvedSpec spec) {
+    StartingPoint start = StartingPoint.of(of.table(), spec.branch());
+    List<FileScanTask> listed = start.list(of.table(), spec.scope());
+    Selection selection = new Selection(of, spec, start, listed);
     String nothing =
         start.snapshotId() == null
             ? "branch main has no snapshot yet"
@@ -91,7 +92,8 @@ public final class Selection {
         nothing != null
             ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
             : chosen.isEmpty() ? LeftGroup.whyNothing(selection.table.name(), selection.left) : null;
-    return new TablePlan(
+    return TablePlan.of(
+        selection.table,
         spec,
         start,
         selection.history,
@@ -149,7 +151,7 @@ public final class Selection {
   /** Chooses among the data files of each partition. */
   private List<FileGroup> chosen() {
     boolean mayLeave = spec.mayLeaveGroups();
-    String request = isMended ? null : spec.key(target.bytes());
+    String request = isMended ? null : spec.key(table, target.bytes());
     RewriteHistory.Earlier earlier =
         mayLeave
             ? history.earlier(table, request, spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
@@ -277,7 +279,7 @@ public final class Selection {
   /** Files as their manifest entries describe them. Bounds are read if they are looked at. */
   private BoundedFiles described(List<FileScanTask> files) {
     if (bounds == null) {
-      bounds = spec.bounds(start.snapshotId());
+      bounds = spec.bounds(table, start.snapshotId());
     }
     return bounds.of(files.stream().map(file -> file.file().location()).toList());
   }

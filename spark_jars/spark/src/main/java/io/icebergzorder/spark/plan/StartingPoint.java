@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.FileScope;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -62,13 +62,12 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(ResolvedSpec spec) {
+  public List<FileScanTask> list(Table table, FileScope scope) {
     if (snapshotId == null) {
       return List.of();
     }
-    Table table = spec.target().table();
     EqualityDeleteTypes.check(table, snapshotId);
-    return spec.scope().files(table, snapshotId);
+    return scope.files(table, snapshotId);
   }
 
   /** Refreshes the table and refuses a stale plan; returns the branch's current snapshot, or -1 if the plan has none. */

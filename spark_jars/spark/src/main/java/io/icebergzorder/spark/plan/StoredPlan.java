@@ -133,12 +133,11 @@ public record StoredPlan(
   }
 
   /**
-   * Resolves the plan's files on the table.
+   * Resolves the plan's files on the table, whose column names are {@link #caseSensitive} as the plan's.
    *
    * @throws IllegalStateException if the plan is stale, or for another table
    */
-  public TablePlan on(CatalogTable loaded) {
-    CatalogTable target = loaded.byCase(caseSensitive);
+  public TablePlan on(CatalogTable target) {
     Table table = target.table();
     StartingPoint start = new StartingPoint(tableUuid, branch, snapshotId, schemaId, specId, plannedAtMs);
     long head = start.check(table);
@@ -146,23 +145,23 @@ public record StoredPlan(
     long bytes = targetFileSizeBytes == null ? 0 : targetFileSizeBytes;
     if (fileGroups.isEmpty()) {
       TargetSize size = new TargetSize(bytes, targetFileSizeFrom, targetFileSizeFrom);
-      return new TablePlan(spec, start, RewriteHistory.of(table, null), size, List.of(), left, message, Optional.empty());
+      return TablePlan.of(table, spec, start, RewriteHistory.of(table, null), size, List.of(), left, message, Optional.empty());
     }
-    List<FileScanTask> listed = listed(spec, head);
+    List<FileScanTask> listed = listed(table, spec, head);
     if (where != null && !hasAll(listed)) {
       // The filter may select other files here: timestamps as text use the session's time zone.
       spec = ResolvedSpec.ofPlanned(target, spec(target.name()), null);
-      listed = listed(spec, head);
+      listed = listed(table, spec, head);
     }
     List<FileGroup> groups = groups(table, start, listed);
     // Files of the plan's snapshot are listed again only if they may differ.
-    int inQuestion = head == snapshotId ? listed.size() : start.list(spec).size();
+    int inQuestion = head == snapshotId ? listed.size() : start.list(table, spec.scope()).size();
     long counted = left.stream().mapToLong(LeftGroup::dataFilesCount).sum();
     int planned = groups.stream().mapToInt(group -> group.files().size()).sum();
     if (where != null && inQuestion < planned + counted) {
       // The filter may select fewer files here.
       spec = ResolvedSpec.ofPlanned(target, spec(target.name()), null);
-      inQuestion = start.list(spec).size();
+      inQuestion = start.list(table, spec.scope()).size();
     }
     if (inQuestion < planned + counted) {
       throw refused(
@@ -175,7 +174,7 @@ public record StoredPlan(
     }
     RewriteHistory history = RewriteHistory.of(table, snapshotId);
     TargetSize size = TargetSize.stored(bytes, targetFileSizeFrom, history);
-    return new TablePlan(spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message, Optional.empty());
+    return TablePlan.of(table, spec, start, history, size, groups, leftOf(inQuestion - planned - (int) counted), message, Optional.empty());
   }
 
   /** The files that are left, including files missing from the plan: if groups were removed from it, a later rewrite must find their files. */
@@ -200,8 +199,7 @@ public record StoredPlan(
   }
 
   /** The data files that may be rewritten, after a check of the plan's partition specs. */
-  private List<FileScanTask> listed(ResolvedSpec spec, long head) {
-    Table table = spec.target().table();
+  private List<FileScanTask> listed(Table table, ResolvedSpec spec, long head) {
     int outputSpec = ResolvedSpec.outputSpec(table, spec.options()).specId();
     for (Group group : fileGroups) {
       if (group.specId != outputSpec) {

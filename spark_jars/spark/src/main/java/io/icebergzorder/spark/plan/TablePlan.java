@@ -6,19 +6,14 @@ import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.plan.StartingPoint.PlannedFile;
-import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.PartitionColumn;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import io.icebergzorder.spark.spec.RewriteOptions;
-import io.icebergzorder.spark.spec.RewriteSpec;
 import io.icebergzorder.spark.spec.Workload;
-import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.OptionalLong;
-import java.util.function.Consumer;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
@@ -27,7 +22,7 @@ import org.apache.iceberg.util.PropertyUtil;
 /**
  * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
  *
- * @param resolved the spec, resolved on the table
+ * @param spec the spec, as it was resolved
  * @param start the state of the table that the plan was made from
  * @param history the branch's snapshots; empty in a stored plan without file groups
  * @param targetSize the size of new files
@@ -38,7 +33,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param bounds of the data files that the filter selects, if the plan has been made from them
  */
 public record TablePlan(
-    ResolvedSpec resolved,
+    ResolvedSpec spec,
     StartingPoint start,
     RewriteHistory history,
     TargetSize targetSize,
@@ -47,9 +42,16 @@ public record TablePlan(
     List<LeftGroup> left,
     String whyNothing,
     Optional<FileBounds> bounds) {
+  /** Takes copies of the lists. */
+  public TablePlan {
+    groups = List.copyOf(groups);
+    left = List.copyOf(left);
+  }
+
   /** Takes what was planned. Where rows may change their partition, they are cut and sorted by that before all else. */
-  TablePlan(
-      ResolvedSpec resolved,
+  static TablePlan of(
+      Table table,
+      ResolvedSpec spec,
       StartingPoint start,
       RewriteHistory history,
       TargetSize targetSize,
@@ -57,57 +59,25 @@ public record TablePlan(
       List<LeftGroup> left,
       String whyNothing,
       Optional<FileBounds> bounds) {
-    this(resolved, start, history, targetSize, order(resolved, groups), groups, left, whyNothing, bounds);
-  }
-
-  private static ResolvedSortOrder order(ResolvedSpec resolved, List<FileGroup> groups) {
-    Table table = resolved.target().table();
-    return groups.stream().anyMatch(FileGroup::spansPartitions)
-        ? resolved.order().partitionedBy(PartitionColumn.of(table, ResolvedSpec.outputSpec(table, resolved.options())))
-        : resolved.order();
-  }
-
-  /** Takes copies of the lists. */
-  public TablePlan {
-    groups = List.copyOf(groups);
-    left = List.copyOf(left);
-  }
-
-  public CatalogTable target() {
-    return resolved.target();
-  }
-
-  /** The spec, as written. */
-  public RewriteSpec spec() {
-    return resolved.written();
+    ResolvedSortOrder order =
+        groups.stream().anyMatch(FileGroup::spansPartitions)
+            ? spec.order().partitionedBy(PartitionColumn.of(table, ResolvedSpec.outputSpec(table, spec.options())))
+            : spec.order();
+    return new TablePlan(spec, start, history, targetSize, order, groups, left, whyNothing, bounds);
   }
 
   public RewriteOptions options() {
-    return resolved.options();
+    return spec.options();
   }
 
   /** The queries that files are cut for, if there are any. */
   public Optional<Workload> workload() {
-    return resolved.workload();
-  }
-
-  public String branch() {
-    return resolved.branch();
-  }
-
-  /** The snapshot that the plan was made from; empty if the table has none. */
-  public OptionalLong snapshotId() {
-    return start.snapshotId() == null ? OptionalLong.empty() : OptionalLong.of(start.snapshotId());
+    return spec.workload();
   }
 
   /** The data files of all groups. */
   public List<DataFile> inputFiles() {
     return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
-  }
-
-  /** The request's key. */
-  public String requestKey() {
-    return resolved.key(targetSize.bytes());
   }
 
   /** A hint at {@code max-files-to-rewrite} for plans that rewrite nothing; may be empty. */
@@ -134,8 +104,8 @@ public record TablePlan(
 
   /** Whether a file group is left as it is if its rewrite is not predicted to gain. */
   public boolean mayLeave(FileGroup group) {
-    return resolved.mayLeaveGroups() && !group.mustRewrite() && !Double.isInfinite(
-        PropertyUtil.propertyAsDouble(resolved.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
+    return spec.mayLeaveGroups() && !group.mustRewrite() && !Double.isInfinite(
+        PropertyUtil.propertyAsDouble(spec.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */
@@ -145,13 +115,8 @@ public record TablePlan(
   }
 
   /** The bounds of the columns that rows are ordered by, of the data files that the filter selects; reads manifests unless the plan has them. */
-  public FileBounds boundsOrRead() {
-    return bounds.orElseGet(() -> resolved.bounds(start.snapshotId()));
-  }
-
-  /** Visits the data files that the filter selects with the bounds of some columns, which are named as in the schema. */
-  public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
-    resolved.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, task -> visitor.accept(task.file()));
+  public FileBounds boundsOrRead(Table table) {
+    return bounds.orElseGet(() -> spec.bounds(table, start.snapshotId()));
   }
 
   /**
@@ -160,15 +125,14 @@ public record TablePlan(
    * @throws IllegalStateException if a planned file was removed or has other deletes, the schema or the partition spec has changed, or the
    *     branch or the table was replaced
    */
-  public void checkIsCurrent() {
+  public void checkIsCurrent(Table table) {
     if (groups.isEmpty()) {
       return;
     }
-    Table table = target().table();
     long head = start.check(table);
     if (head != start.snapshotId()) {
       List<PlannedFile> planned = groups.stream().flatMap(group -> group.files().stream()).map(PlannedFile::of).toList();
-      start.find(table, resolved.scope().files(table, head), planned);
+      start.find(table, spec.scope().files(table, head), planned);
     }
   }
 }

@@ -12,6 +12,7 @@ import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.LinkedHashMap;
@@ -32,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * A whole rewrite, list → select → sample → fit → write → commit:
  *
  * <ul>
- *   <li>a {@link ResolvedSpec} holds what a user asks for, resolved against a table;
+ *   <li>a {@link ResolvedSpec} holds what a user asks for, as it was resolved on a {@link CatalogTable};
  *   <li>a {@link TablePlan} holds the file groups, and the reasons why they were chosen;
  *   <li>a {@link SampledPlan} adds a layout and predictions for each file group;
  *   <li>a {@link RewriteResult} holds the outcome.
@@ -43,45 +44,45 @@ public final class Rewrite {
 
   private Rewrite() {}
 
-  /** What a rewrite did. The result is empty if sampling showed that no file group would gain. */
+  /** What a rewrite did, with the committed file groups. The result is empty if sampling showed that no file group would gain. */
   public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
       TableReads before,
       TableReads predicted,
       TableReads actual,
-      Optional<SampledPlan.WorkloadReads> workload,
+      List<GroupResult> groups,
       List<String> messages) {}
 
   /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */
-  public static SampledPlan sample(TablePlan plan) {
-    try (RewriteSession session = new RewriteSession(plan.target().session())) {
-      SampledPlan sampled = sampleAndFit(session, plan, false, "Cannot sample %s, because %s. Nothing was written.");
+  public static SampledPlan sample(CatalogTable target, TablePlan plan) {
+    try (RewriteSession session = new RewriteSession(target.session())) {
+      SampledPlan sampled = sampleAndFit(session, target, plan, false, "Cannot sample %s, because %s. Nothing was written.");
       sampled.warningsOfPlan().forEach(LOG::warn);
       return sampled;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(plan.target().name()), e);
+      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(target.name()), e);
     }
   }
 
   /** Writes the new files of a plan, and commits them. Samples the plan first if {@code sampled} is empty. */
-  public static RewriteResult execute(TablePlan plan, Optional<SampledPlan> sampled) {
+  public static RewriteResult execute(CatalogTable target, TablePlan plan, Optional<SampledPlan> sampled) {
     long since = System.nanoTime();
     boolean interrupted = false;
-    try (RewriteSession session = new RewriteSession(plan.target().session())) {
-      SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, sampled.get()) : sampleToWrite(session, plan);
+    try (RewriteSession session = new RewriteSession(target.session())) {
+      SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, target, sampled.get()) : sampleToWrite(session, target, plan);
       return toWrite.isNothing()
           ? new RewriteResult(
-              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, Optional.empty(), List.of())
-          : rewrite(session, toWrite, since);
+              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, List.of(), List.of())
+          : rewrite(session, target, toWrite, since);
     } catch (InterruptedException e) {
       interrupted = true;
-      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(plan.target().name());
+      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(target.name());
       throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
     } finally {
       // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
-      plan.target().refreshCaches();
+      target.refreshCaches();
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
@@ -89,32 +90,32 @@ public final class Rewrite {
   }
 
   /** Checks the files' Parquet types again, because the plan may have been sampled in another session. */
-  private static SampledPlan recheckTypes(RewriteSession session, SampledPlan sampled) {
-    PhysicalTypeCheck.check(session, sampled.plan().target().table(), sampled.plan().inputFiles());
+  private static SampledPlan recheckTypes(RewriteSession session, CatalogTable target, SampledPlan sampled) {
+    PhysicalTypeCheck.check(session, target.table(), sampled.plan().inputFiles());
     return sampled;
   }
 
-  private static SampledPlan sampleToWrite(RewriteSession session, TablePlan plan) throws InterruptedException {
+  private static SampledPlan sampleToWrite(RewriteSession session, CatalogTable target, TablePlan plan) throws InterruptedException {
     boolean failAlone = plan.options().partialProgress().isPresent();
     String failureMessage = "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.";
-    SampledPlan sampled = sampleAndFit(session, plan, failAlone, failureMessage);
+    SampledPlan sampled = sampleAndFit(session, target, plan, failAlone, failureMessage);
     sampled.warnings(List.of()).forEach(LOG::warn);
     return sampled;
   }
 
   /** Samples, checks bounds, and chooses layouts. Exceptions of the two checks pass unchanged; others get {@code failureMessage}. */
-  private static SampledPlan sampleAndFit(RewriteSession session, TablePlan plan, boolean failAlone, String failureMessage)
-      throws InterruptedException {
-    PhysicalTypeCheck.check(session, plan.target().table(), plan.inputFiles());
-    LayoutFitter fitter = new LayoutFitter(plan);
-    PlanSampler sampler = new PlanSampler(session, plan, fitter, failAlone);
-    Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(plan, failureMessage, sampler::sample);
-    MetricsFindings metrics = MetricsFindings.of(plan, samples.values());
-    return namingFailure(plan, failureMessage, () -> fitter.choose(sampler, samples, metrics));
+  private static SampledPlan sampleAndFit(
+      RewriteSession session, CatalogTable target, TablePlan plan, boolean failAlone, String failureMessage) throws InterruptedException {
+    PhysicalTypeCheck.check(session, target.table(), plan.inputFiles());
+    LayoutFitter fitter = new LayoutFitter(target, plan);
+    PlanSampler sampler = new PlanSampler(session, target, plan, fitter, failAlone);
+    Map<FileGroup, PlanSampler.Sampled> samples = namingFailure(target, failureMessage, sampler::sample);
+    MetricsFindings metrics = MetricsFindings.of(target, plan, samples.values());
+    return namingFailure(target, failureMessage, () -> fitter.choose(sampler, samples, metrics));
   }
 
   /** Runs {@code work}; wraps its exception in one whose message has the table's name and the reason. */
-  private static <T> T namingFailure(TablePlan plan, String message, Supplier<T> work) throws InterruptedException {
+  private static <T> T namingFailure(CatalogTable target, String message, Supplier<T> work) throws InterruptedException {
     try {
       return work.get();
     } catch (Throwable e) {
@@ -122,37 +123,38 @@ public final class Rewrite {
       if (e instanceof InterruptedException interruption) {
         throw interruption;
       }
-      throw new RuntimeException(String.format(message, plan.target().name(), Failures.rootMessage(e)), e);
+      throw new RuntimeException(String.format(message, target.name(), Failures.rootMessage(e)), e);
     }
   }
 
-  private static RewriteResult rewrite(RewriteSession session, SampledPlan sampled, long since) throws InterruptedException {
+  private static RewriteResult rewrite(RewriteSession session, CatalogTable target, SampledPlan sampled, long since)
+      throws InterruptedException {
     TablePlan plan = sampled.plan();
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
-        sampled.groups().size(), plan.target().name(), plan.order().curve().label(), plan.order().names(", "));
-    List<MetricsFindings.Fix> fixes = setMetricsModes(sampled);
+        sampled.groups().size(), target.name(), plan.order().curve().label(), plan.order().names(", "));
+    List<MetricsFindings.Fix> fixes = setMetricsModes(target.table(), sampled);
     try {
-      return writeAndCommit(session, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
+      return writeAndCommit(session, target, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties = fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
-        LOG.warn("The failed rewrite of {} has set properties: {}", plan.target().name(), properties);
+        LOG.warn("The failed rewrite of {} has set properties: {}", target.name(), properties);
       }
       throw e;
     }
   }
 
   /** Writes and commits the file groups. A Spark job has several file groups, and several jobs run at a time. */
-  private static RewriteResult writeAndCommit(RewriteSession session, SampledPlan sampled, long since, List<String> messages)
-      throws InterruptedException {
+  private static RewriteResult writeAndCommit(
+      RewriteSession session, CatalogTable target, SampledPlan sampled, long since, List<String> messages) throws InterruptedException {
     TablePlan plan = sampled.plan();
-    Table table = plan.target().table();
+    Table table = target.table();
     SparkWriteConf settings =
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
-    RunMeasurement measurement = new RunMeasurement(sampled, settings.extraSnapshotMetadata(), since);
-    RewriteCommit commit = new RewriteCommit(table, plan.branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
+    RunMeasurement measurement = new RunMeasurement(target, sampled, settings.extraSnapshotMetadata(), since);
+    RewriteCommit commit = new RewriteCommit(table, plan.spec().branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     // Smaller groups are no reason to run fewer of them.
     long mostBytes = Math.max(plan.options().maxFileGroupSizeBytes(), RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
@@ -160,19 +162,19 @@ public final class Rewrite {
     // Made before anything is written: an Iceberg that cannot do it is refused.
     Optional<RemoveDanglingDeleteFiles> removal =
         plan.options().removeDanglingDeletes()
-            ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.branch(), measurement.commonSummary()))
+            ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.spec().branch(), measurement.commonSummary()))
             : Optional.empty();
     RewriteDataFiles.Result result = new GroupExecution(table, plan.options(), commit, removal).run(pool);
     return measurement.outcome(result, messages);
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */
-  private static List<MetricsFindings.Fix> setMetricsModes(SampledPlan sampled) {
-    List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes();
+  private static List<MetricsFindings.Fix> setMetricsModes(Table table, SampledPlan sampled) {
+    List<MetricsFindings.Fix> fixes = sampled.groups().isEmpty() ? List.of() : sampled.metrics().fixes(table);
     if (!fixes.isEmpty()) {
       Map<String, String> properties = new LinkedHashMap<>();
       fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
-      RewriteCommit.setProperties(sampled.plan().target().table(), properties);
+      RewriteCommit.setProperties(table, properties);
     }
     fixes.forEach(fix -> LOG.info(fix.message()));
     return fixes;

@@ -3,16 +3,17 @@ package io.icebergzorder.spark.run;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.select.UnchangedSince;
-import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.layout.TableReads;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.spec.CatalogTable;
+import io.icebergzorder.spark.spec.Workload;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
@@ -26,6 +27,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
@@ -37,8 +39,10 @@ final class RunMeasurement {
   private static final int ID_DIGITS = 16;
   private static final long NANOS_PER_MILLI = 1_000_000;
 
+  private final Table table;
   private final TablePlan plan;
   private final SampledPlan sampled;
+  private final ConditionReads queries;
   private final Map<String, String> extraProperties;
   private final Map<Integer, SampledGroup> byIndex = new HashMap<>();
   private final Map<Integer, GroupResult> results = new HashMap<>();
@@ -48,17 +52,16 @@ final class RunMeasurement {
   private int summarized;
   private Reads measured = new Reads(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
 
-  /** The result of a file group: its new files, and the reads of a workload's queries. */
-  private record GroupResult(SampledGroup group, BoundedFiles files, BytesRead read) {}
-
   /** The reads of filters on some groups and on the files that are left. */
   private record Reads(List<GroupResult> of, TableReads before, TableReads predicted, TableReads actual) {}
 
   /** Takes extra summary properties, and the start of the rewrite by {@link System#nanoTime}. */
-  RunMeasurement(SampledPlan sampled, Map<String, String> extraProperties, long since) {
+  RunMeasurement(CatalogTable target, SampledPlan sampled, Map<String, String> extraProperties, long since) {
     this.id = extraProperties.getOrDefault(UnchangedSince.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
+    this.table = target.table();
     this.plan = sampled.plan();
     this.sampled = sampled;
+    this.queries = new ConditionReads(target, plan.workload().map(Workload::conditions).orElse(List.of()));
     this.extraProperties = extraProperties;
     this.since = since;
     sampled.groups().forEach((group, each) -> byIndex.put(group.index(), each));
@@ -77,9 +80,9 @@ final class RunMeasurement {
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
     summary.putAll(layoutProperties.join());
-    if (!plan.spec().likeBuiltin()) {
+    if (!plan.spec().written().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
-      summary.put(UnchangedSince.REQUEST, plan.requestKey());
+      summary.put(UnchangedSince.REQUEST, plan.spec().key(table, plan.targetSize().bytes()));
       summary.put(UnchangedSince.REWRITE_ID, id);
       summarized += groups.size();
       if (sampled.failures().isEmpty() && summarized == sampled.groups().size()) {
@@ -114,7 +117,7 @@ final class RunMeasurement {
         group.info().globalIndex(),
         index -> {
           Set<DataFile> files = group.addedFiles();
-          return new GroupResult(byIndex.get(index), sampled.measure().written(files), sampled.measure().read(files));
+          return new GroupResult(byIndex.get(index), sampled.measure().written(table, files), queries.made(files));
         });
   }
 
@@ -134,18 +137,9 @@ final class RunMeasurement {
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
-    List<SampledGroup> groups = committed.stream().map(GroupResult::group).toList();
     Reads reads = reads(committed);
     return new Rewrite.RewriteResult(
-        sampled,
-        Optional.of(result),
-        reads.before,
-        reads.predicted,
-        reads.actual,
-        plan.workload()
-            .filter(workload -> !groups.isEmpty())
-            .map(workload -> sampled.read(workload, groups, committed.stream().map(GroupResult::read).toList())),
-        messages);
+        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages);
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {

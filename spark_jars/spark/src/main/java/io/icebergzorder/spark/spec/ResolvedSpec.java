@@ -24,9 +24,8 @@ import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
-/** A spec, resolved on a table. Invalid specs are refused here, before data is read or written. */
+/** A spec, as it was resolved on a table. Invalid specs are refused here, before data is read or written. */
 public record ResolvedSpec(
-    CatalogTable target,
     RewriteSpec written,
     RewriteOptions options,
     String branch,
@@ -54,7 +53,7 @@ public record ResolvedSpec(
     Optional<Workload> workload =
         options.layout().workload()
             .map(text -> Workload.of(text, share, table, target.isCaseSensitive(), each -> filter(target, each)));
-    return new ResolvedSpec(target, spec, options, branch, order, scope, workload);
+    return new ResolvedSpec(spec, options, branch, order, scope, workload);
   }
 
   /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
@@ -80,11 +79,11 @@ public record ResolvedSpec(
   }
 
   /** The data files of a snapshot that the filter selects, with the bounds of the columns that rows are ordered by. Reads manifests. */
-  public FileBounds bounds(long snapshotId) {
+  public FileBounds bounds(Table table, long snapshotId) {
     List<String> names = order.named().stream().map(column -> String.join(".", column.parts())).toList();
     Consumer<Consumer<DataFile>> forEach =
-        visitor -> scope.forEachWithBounds(target.table(), snapshotId, names, task -> visitor.accept(task.file()));
-    return new FileBounds(order.named(), target.table(), forEach);
+        visitor -> scope.forEachWithBounds(table, snapshotId, names, task -> visitor.accept(task.file()));
+    return new FileBounds(order.named(), table, forEach);
   }
 
   /** Whether all files are rewritten, regardless of the gain. */
@@ -98,8 +97,7 @@ public record ResolvedSpec(
   }
 
   /** The key of this spec for new files of a size. */
-  public String key(long targetFileSizeBytes) {
-    Table table = target.table();
+  public String key(Table table, long targetFileSizeBytes) {
     String key =
         RequestKey.of(
             order.sortOrder(),
