@@ -1,8 +1,10 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
@@ -14,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -27,6 +28,8 @@ final class FileGroupPool {
   private static final Logger LOG = LoggerFactory.getLogger(FileGroupPool.class);
 
   private final GroupRewriter rewriter;
+  private final RewriteCommit commit;
+  private final RewriteOptions options;
   private final List<GroupJob> jobs;
   private final Map<FileGroup, Throwable> samplingFailures;
   private final int groups;
@@ -37,21 +40,21 @@ final class FileGroupPool {
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /**
-   * Takes jobs with each file group that has a layout once, and why others have none.
-   *
-   * @param mostBytes the bytes of jobs that run together; a larger job runs alone
-   */
-  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<FileGroup, Throwable> samplingFailures, long mostBytes) {
-    this.room = new Room(mostBytes);
+  /** Takes jobs with each file group that has a layout once, and why others have none. */
+  FileGroupPool(
+      GroupRewriter rewriter, RewriteCommit commit, RewriteOptions options, List<GroupJob> jobs, Map<FileGroup, Throwable> samplingFailures) {
+    // Smaller groups are no reason to run fewer of them.
+    this.room = new Room(Math.max(options.maxFileGroupSizeBytes(), RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT));
     this.rewriter = rewriter;
+    this.commit = commit;
+    this.options = options;
     this.jobs = jobs;
     this.samplingFailures = samplingFailures;
     this.groups = samplingFailures.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.session().spark().sparkContext();
   }
 
-  /** Lets jobs run together while local disk has room for their shuffles. */
+  /** Lets jobs run together while local disk has room for their shuffles; a larger job runs alone. */
   static final class Room {
     private final long most;
     private long taken;
@@ -73,23 +76,25 @@ final class FileGroupPool {
     }
   }
 
-  /** What becomes of file groups: {@code abort} deletes the new files of those that {@code done} does not take, because it throws. */
-  // Either the first failure leaves the groups that are not begun, or those that shared a job with it are tried apart.
-  record Outcomes(
-      Consumer<RewriteFileGroup> done,
-      BiConsumer<FileGroup, Throwable> failed,
-      Consumer<Collection<RewriteFileGroup>> abort,
-      boolean stopOnFailure) {
-    void take(List<RewriteFileGroup> groups) {
-      int taken = 0;
-      try {
-        for (; taken < groups.size(); taken++) {
-          done.accept(groups.get(taken));
-        }
-      } catch (Throwable e) {
-        abort.accept(groups.subList(taken, groups.size()));
-        throw e;
+  /** Takes file groups as they are finished. */
+  interface Outcomes {
+    /** Takes a rewritten group; if this throws, its new files are deleted. */
+    void done(RewriteFileGroup group);
+
+    /** Takes note of a group that could not be sampled or rewritten, and leaves the others alone. */
+    default void failed(FileGroup group, Throwable failure) {}
+  }
+
+  /** Hands on groups; aborts those that are not taken. */
+  static void handOn(List<RewriteFileGroup> groups, Outcomes outcomes, Consumer<Collection<RewriteFileGroup>> abort) {
+    int taken = 0;
+    try {
+      for (; taken < groups.size(); taken++) {
+        outcomes.done(groups.get(taken));
       }
+    } catch (Throwable e) {
+      abort.accept(groups.subList(taken, groups.size()));
+      throw e;
     }
   }
 
@@ -98,11 +103,12 @@ final class FileGroupPool {
   }
 
   /** Rewrites every group that has a layout; returns or throws only when no job of the rewrite runs any more. */
-  void run(int threads, Outcomes outcomes) throws ExecutionException, InterruptedException {
-    samplingFailures.forEach(outcomes.failed);
+  // Without partial progress the first failure leaves the groups that are not begun; else those that shared a job with it are tried apart.
+  void run(Outcomes outcomes) throws ExecutionException, InterruptedException {
+    samplingFailures.forEach(outcomes::failed);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
-    ExecutorService pool = Executors.newFixedThreadPool(threads);
+    ExecutorService pool = Executors.newFixedThreadPool(options.maxConcurrentFileGroupRewrites());
     try {
       jobs.forEach(job -> pool.execute(() -> attempt(job, outcomes)));
     } finally {
@@ -137,7 +143,7 @@ final class FileGroupPool {
       return;
     }
     if (streak.isOver()) {
-      job.groups().forEach(each -> outcomes.failed.accept(each.group(), streak.why()));
+      job.groups().forEach(each -> outcomes.failed(each.group(), streak.why()));
       return;
     }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
@@ -146,7 +152,7 @@ final class FileGroupPool {
     try {
       rewritten = rewriter.session().describing(describe(job), () -> rewriter.rewrite(job));
     } catch (Throwable e) {
-      if (outcomes.stopOnFailure || Failures.isCancellation(e)) {
+      if (options.partialProgress().isEmpty() || Failures.isCancellation(e)) {
         throw e;
       }
       afterFailure(job, e, outcomes);
@@ -154,14 +160,14 @@ final class FileGroupPool {
     }
     LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(rewritten.size()), groups, rewriter.table().name());
     streak.done();
-    outcomes.take(rewritten);
+    handOn(rewritten, outcomes, commit::abort);
   }
 
   /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
   private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
     if (!job.isShared()) {
       streak.failed(failure);
-      outcomes.failed.accept(job.groups().get(0).group(), failure);
+      outcomes.failed(job.groups().get(0).group(), failure);
       return;
     }
     LOG.warn("Rewriting {} file groups of {} apart, because one failed", job.groups().size(), rewriter.table().name(), failure);

@@ -3,26 +3,20 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Rewrites file groups, several at a time, and commits them: in one snapshot, or as they are finished (partial progress). */
 final class GroupExecution {
-  private static final Logger LOG = LoggerFactory.getLogger(GroupExecution.class);
-
   private final Table table;
   private final RewriteOptions options;
   private final RewriteCommit commit;
@@ -47,9 +41,7 @@ final class GroupExecution {
   private RewriteDataFiles.Result atOnce(FileGroupPool groups) throws InterruptedException {
     Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
     try {
-      groups.run(
-          options.maxConcurrentFileGroupRewrites(),
-          new FileGroupPool.Outcomes(done::add, (group, failure) -> {}, commit::abort, true));
+      groups.run(done::add);
     } catch (Throwable e) {
       commit.abort(done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
@@ -60,26 +52,18 @@ final class GroupExecution {
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
-    PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
-    Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
-    Collection<FileGroup> failed = new ConcurrentLinkedQueue<>();
+    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()));
     try {
-      groups.run(
-          options.maxConcurrentFileGroupRewrites(),
-          new FileGroupPool.Outcomes(commits::offer, (group, failure) -> {
-            LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
-            reasons.add(failure);
-            failed.add(group);
-          }, commit::abort, false));
+      groups.run(commits);
       commits.finish();
     } catch (Throwable e) {
       commits.abort();
       throw stopped(e, account(commits, groups.size()));
     }
-    check(commits, groups.size(), reasons, progress.maxFailedCommits());
+    check(commits, groups.size(), progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
-        .addAllRewriteFailures(failed.stream().map(group -> failure(group.info(), group.files().size())).toList())
+        .addAllRewriteFailures(commits.notRewritten.keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())
         .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
         .build();
   }
@@ -89,7 +73,7 @@ final class GroupExecution {
   }
 
   /** Fails where a result would hide what became of the commits. */
-  private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures, int maxFailedCommits) {
+  private void check(PartialCommits commits, int groups, int maxFailedCommits) {
     List<RuntimeException> unknown = commits.unknown;
     if (!unknown.isEmpty()) {
       throw new UnknownCommitException(
@@ -101,8 +85,8 @@ final class GroupExecution {
           unknown.get(0));
     }
     int failed = commits.failures.size();
-    if (commits.committed.isEmpty() && failed + groupFailures.size() > 0) {
-      Throwable first = failed > 0 ? commits.failures.get(0) : groupFailures.element();
+    if (commits.committed.isEmpty() && failed + commits.notRewritten.size() > 0) {
+      Throwable first = failed > 0 ? commits.failures.get(0) : commits.notRewritten.values().iterator().next();
       String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(
           "Cannot complete the rewrite of %s, because no file group could be rewritten: %s. %s"

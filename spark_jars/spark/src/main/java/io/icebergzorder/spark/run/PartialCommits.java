@@ -2,8 +2,12 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
+import io.icebergzorder.spark.plan.FileGroup;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -12,34 +16,45 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Commits file groups in batches, in a thread of its own, so that others are rewritten while the catalog is slow. */
-final class PartialCommits {
+final class PartialCommits implements FileGroupPool.Outcomes {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);
 
   private final RewriteCommit commit;
+  private final String table;
   private final int groupsPerCommit;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
-  // What became of file groups, to be looked at after finish or abort: those committed for certain, in how many commits;
-  // those whose commits failed for certain, with one failure a commit; and one failure for each commit in doubt.
+  // What became of file groups, to be looked at after finish or abort: those that could not be sampled or rewritten, and why; those
+  // committed for certain, in how many commits; those whose commits failed for certain, with one failure a commit; and one failure for
+  // each commit in doubt.
+  final Map<FileGroup, Throwable> notRewritten = Collections.synchronizedMap(new LinkedHashMap<>());
   final List<RewriteFileGroup> committed = new ArrayList<>();
   final List<RewriteFileGroup> notCommitted = new ArrayList<>();
   final List<Throwable> failures = new ArrayList<>();
   final List<RuntimeException> unknown = new ArrayList<>();
   int succeeded;
 
-  PartialCommits(RewriteCommit commit, int groupsPerCommit) {
+  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit) {
     this.commit = commit;
+    this.table = table;
     this.groupsPerCommit = groupsPerCommit;
   }
 
   /** Takes a file group over, and has a batch committed if that is full. */
-  synchronized void offer(RewriteFileGroup group) {
+  @Override
+  public synchronized void done(RewriteFileGroup group) {
     pending.add(group);
     if (pending.size() == groupsPerCommit) {
       commitPending();
     }
+  }
+
+  @Override
+  public void failed(FileGroup group, Throwable failure) {
+    LOG.error("Cannot rewrite file group {} of {}", group.info(), table, failure);
+    notRewritten.put(group, failure);
   }
 
   /** Has what is left committed, and waits for all commits. */

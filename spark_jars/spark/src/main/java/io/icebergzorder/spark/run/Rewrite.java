@@ -14,7 +14,6 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
-import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -156,9 +155,7 @@ public final class Rewrite {
     RunMeasurement measurement = new RunMeasurement(target, sampled, settings.extraSnapshotMetadata(), since);
     RewriteCommit commit = new RewriteCommit(table, plan.spec().branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
-    // Smaller groups are no reason to run fewer of them.
-    long mostBytes = Math.max(plan.options().maxFileGroupSizeBytes(), RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
-    FileGroupPool pool = new FileGroupPool(rewriter, planJobs(session, sampled), sampled.failures(), mostBytes);
+    FileGroupPool pool = new FileGroupPool(rewriter, commit, plan.options(), planJobs(session, sampled), sampled.failures());
     // Made before anything is written: an Iceberg that cannot do it is refused.
     Optional<RemoveDanglingDeleteFiles> removal =
         plan.options().removeDanglingDeletes()

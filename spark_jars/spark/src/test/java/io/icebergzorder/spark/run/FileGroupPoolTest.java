@@ -22,8 +22,7 @@ class FileGroupPoolTest {
   void groupsThatAreNotTakenAreAborted() {
     List<RewriteFileGroup> groups = IntStream.rangeClosed(1, 4).mapToObj(FileGroupPoolTest::group).toList();
     List<RewriteFileGroup> aborted = new ArrayList<>();
-    var outcomes = new FileGroupPool.Outcomes(FileGroupPoolTest::takeTheFirst, (group, failure) -> {}, aborted::addAll, true);
-    assertThrows(IllegalStateException.class, () -> outcomes.take(groups));
+    assertThrows(IllegalStateException.class, () -> FileGroupPool.handOn(groups, FileGroupPoolTest::takeTheFirst, aborted::addAll));
     assertEquals(groups.subList(1, 4), aborted);
   }
 
