@@ -1,12 +1,12 @@
 package io.icebergzorder.spark35;
 
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.sql.CallArguments;
 import io.icebergzorder.spark.sql.Procedures;
 import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchProcedureException;
@@ -136,8 +136,7 @@ final class CallRule extends Rule<LogicalPlan> {
 
     @Override
     public InternalRow[] call(InternalRow input) {
-      CallArguments arguments = new CallArguments(procedure.parameters(), input);
-      return rows(procedure.body().call(SparkSession.active(), catalog, arguments));
+      return rows(Procedures.call(procedure, catalog, input));
     }
   }
 
@@ -160,12 +159,9 @@ final class CallRule extends Rule<LogicalPlan> {
 
     @Override
     public InternalRow[] call(InternalRow input) {
-      StructField[] fields =
-          Arrays.stream(parameters())
-              .map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()))
-              .toArray(StructField[]::new);
-      CallArguments arguments = new CallArguments(new StructType(fields), input);
-      return RewriteDataFilesProcedure.call(SparkSession.active(), catalog, arguments)
+      Stream<StructField> fields =
+          Arrays.stream(parameters()).map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()));
+      return RewriteDataFilesProcedure.call(catalog, fields, input)
           .map(CallRule::rows)
           .orElseGet(() -> iceberg.call(input));
     }

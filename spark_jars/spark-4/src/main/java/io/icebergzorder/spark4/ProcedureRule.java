@@ -1,11 +1,11 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.sql.CallArguments;
 import io.icebergzorder.spark.sql.Procedures;
 import io.icebergzorder.spark.sql.RewriteDataFilesProcedure;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
@@ -87,8 +87,7 @@ final class ProcedureRule extends Rule<LogicalPlan> {
 
     @Override
     public Iterator<Scan> call(InternalRow input) {
-      CallArguments arguments = new CallArguments(procedure.parameters(), input);
-      return rows(procedure.output(), procedure.body().call(SparkSession.active(), catalog, arguments));
+      return rows(procedure.output(), Procedures.call(procedure, catalog, input));
     }
   }
 
@@ -111,12 +110,9 @@ final class ProcedureRule extends Rule<LogicalPlan> {
 
     @Override
     public Iterator<Scan> call(InternalRow input) {
-      StructField[] fields =
-          Arrays.stream(parameters())
-              .map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()))
-              .toArray(StructField[]::new);
-      CallArguments arguments = new CallArguments(new StructType(fields), input);
-      return RewriteDataFilesProcedure.call(SparkSession.active(), catalog, arguments)
+      Stream<StructField> fields =
+          Arrays.stream(parameters()).map(each -> new StructField(each.name(), each.dataType(), true, Metadata.empty()));
+      return RewriteDataFilesProcedure.call(catalog, fields, input)
           .map(rows -> rows(RewriteDataFilesProcedure.OUTPUT, rows))
           .orElseGet(() -> iceberg.call(input));
     }

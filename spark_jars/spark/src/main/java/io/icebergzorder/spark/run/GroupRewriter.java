@@ -33,7 +33,7 @@ record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder orde
     try (FunctionScope scope = new FunctionScope(session);
         StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
       RowArrangement.Arranged arranged = new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
-      List<List<DataFile>> files = StagedWrite.write(session, table, scan, arranged, options(job, scan.id()));
+      List<List<DataFile>> files = new StagedWrite(table, scan, arranged).write(session, options(job, scan.id()));
       List<RewriteFileGroup> rewritten = rewritten(job, files);
       try {
         rewritten.forEach(group -> RowCounts.check(table, group));

@@ -29,6 +29,7 @@ final class RowArrangement {
   private final FunctionScope scope;
   private final int[] groupsOfPartitions;
   private final Shared<int[]> tasksOfFiles;
+  private final List<Destination> destinations;
 
   RowArrangement(ResolvedSortOrder order, GroupJob job, int[] groupsOfPartitions, FunctionScope scope) {
     this.order = order;
@@ -36,6 +37,7 @@ final class RowArrangement {
     this.scope = scope;
     this.groupsOfPartitions = groupsOfPartitions;
     this.tasksOfFiles = scope.share(job.tasksOfFiles());
+    this.destinations = Destination.of(job);
   }
 
   /**
@@ -47,49 +49,76 @@ final class RowArrangement {
   record Arranged(Dataset<Row> rows, int columns, boolean hasFiles, int placesOfFile, Shared<int[]> tasksOfFiles) {}
 
   Arranged of(Dataset<Row> rows) {
-    List<Destination> destinations = Destination.of(job);
-    Shared<Destination> destination = scope.share(destinations, groupsOfPartitions);
-    boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
-    Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
-    Column found = scope.call(new PositionFunctions.RowDestination(destination), packed(), tieBreaker(hasTies));
-    int placesOfFile = destinations.get(0).placesOfFile();
-    // Within one partition of the table its fields have one value each.
-    boolean spansPartitions = job.groups().stream().anyMatch(group -> group.group().spansPartitions());
-    int leading = spansPartitions ? 0 : order.partition().size();
-    boolean areOneFile = job.isInPlace() && job.filesPerTask() == 1;
-    if (areOneFile && leading == order.leadingOrders().size()) {
+    return job.isInPlace() ? inPlace(rows) : routed(rows);
+  }
+
+  /** Each task reads a group of one partition of the table, whose fields have one value each, and writes all of its files. */
+  private Arranged inPlace(Dataset<Row> rows) {
+    int leading = order.partition().size();
+    if (job.filesPerTask() == 1 && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
-      return new Arranged(rows.sortWithinPartitions(found), rows.columns().length, false, placesOfFile, tasksOfFiles);
+      return arranged(rows.sortWithinPartitions(destination(false)), rows, false);
     }
-    List<Column> columns = new ArrayList<>();
-    Arrays.stream(rows.columns()).map(name -> rows.col(SparkInternals.quoted(name))).forEach(columns::add);
-    Column known = added(columns, found);
-    List<Column> key = new ArrayList<>();
-    if (job.filesPerTask() > 1 && leading < order.leadingOrders().size()) {
-      key.add(functions.shiftright(known, placesOfFile));
-    }
-    for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
-      Column value = order.value(ordinal, scope);
-      // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      Column leadingValue = ordinal < order.partition().size() ? added(columns, value) : value;
-      key.add(directed(leadingValue, order.leadingOrders().get(ordinal)));
-    }
-    key.add(known);
-    Dataset<Row> selected = located.select(columns.toArray(Column[]::new));
-    Dataset<Row> routed = job.isInPlace() ? selected : routed(selected, known, placesOfFile);
-    Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    return new Arranged(sorted, rows.columns().length, !areOneFile, placesOfFile, tasksOfFiles);
+    Keyed keyed = new Keyed(rows, leading);
+    return arranged(keyed.rows.sortWithinPartitions(keyed.key.toArray(Column[]::new)), rows, job.filesPerTask() > 1);
   }
 
-  /** Rows that are alike in every clustering column are told apart by where they came from. */
-  private static Column tieBreaker(boolean hasTies) {
-    return hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
-  }
-
-  private Dataset<Row> routed(Dataset<Row> rows, Column destination, int placesOfFile) {
+  /** Each row goes to the task that writes its file. */
+  private Arranged routed(Dataset<Row> rows) {
+    boolean spansPartitions = job.groups().stream().anyMatch(group -> group.group().spansPartitions());
+    Keyed keyed = new Keyed(rows, spansPartitions ? 0 : order.partition().size());
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
-    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(tasksOfFiles, hashedTo(partitions), placesOfFile), destination));
+    PositionFunctions.Route route = new PositionFunctions.Route(tasksOfFiles, hashedTo(partitions), placesOfFile());
+    Dataset<Row> routed = keyed.rows.repartition(partitions, scope.call(route, keyed.destination));
+    return arranged(routed.sortWithinPartitions(keyed.key.toArray(Column[]::new)), rows, true);
+  }
+
+  private Arranged arranged(Dataset<Row> sorted, Dataset<Row> rows, boolean hasFiles) {
+    return new Arranged(sorted, rows.columns().length, hasFiles, placesOfFile(), tasksOfFiles);
+  }
+
+  private int placesOfFile() {
+    return destinations.get(0).placesOfFile();
+  }
+
+  /** Rows with the columns that they are routed and sorted by, which no column of the table has the names of. */
+  private final class Keyed {
+    private final List<Column> columns = new ArrayList<>();
+    private final List<Column> key = new ArrayList<>();
+    private final Column destination;
+    private final Dataset<Row> rows;
+
+    /** Adds the destination, and the columns before the curve that rows are sorted by, from one of them on. */
+    Keyed(Dataset<Row> of, int leading) {
+      boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
+      Arrays.stream(of.columns()).map(name -> of.col(SparkInternals.quoted(name))).forEach(columns::add);
+      destination = added(destination(hasTies));
+      if (job.filesPerTask() > 1 && leading < order.leadingOrders().size()) {
+        key.add(functions.shiftright(destination, placesOfFile()));
+      }
+      for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
+        Column value = order.value(ordinal, scope);
+        // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
+        key.add(directed(ordinal < order.partition().size() ? added(value) : value, order.leadingOrders().get(ordinal)));
+      }
+      key.add(destination);
+      rows = (hasTies ? SparkInternals.withFileAndPosition(of) : of).select(columns.toArray(Column[]::new));
+    }
+
+    /** Adds a column under a name that no other has; returns a reference to it. */
+    private Column added(Column column) {
+      String name = SessionCatalog.uniqueName();
+      columns.add(column.as(name));
+      return functions.col(name);
+    }
+  }
+
+  /** The destination of a row. Rows that are alike in every clustering column are told apart by where they came from. */
+  private Column destination(boolean hasTies) {
+    Column tieBreaker = hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
+    Shared<Destination> shared = scope.share(destinations, groupsOfPartitions);
+    return scope.call(new PositionFunctions.RowDestination(shared), packed(), tieBreaker);
   }
 
   /** By partition, a number that Spark's hash partitioning sends there: {@code floorMod(murmur3(number, 42), n)} on every line. */
@@ -107,13 +136,6 @@ final class RowArrangement {
       }
     }
     return numbers;
-  }
-
-  /** Adds a column under a name that no other has; returns a reference to it. */
-  private static Column added(List<Column> columns, Column column) {
-    String name = SessionCatalog.uniqueName();
-    columns.add(column.as(name));
-    return functions.col(name);
   }
 
   private static Column directed(Column column, PrefixOrder order) {

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SessionCatalog;
-import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import java.util.Arrays;
@@ -11,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.DataFile;
@@ -36,37 +34,28 @@ import org.apache.spark.sql.types.StructType;
 final class StagedWrite {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
-  private StagedWrite() {}
+  private final Table table;
+  private final StagedScan scan;
+  private final RowArrangement.Arranged arranged;
+  private final List<StructField> furtherColumns;
+  private List<List<DataFile>> written;
 
-  /** The shared state of a write; written files are kept by task. */
-  private record Job(
-      Table table,
-      StagedScan scan,
-      int columns,
-      List<StructField> furtherColumns,
-      int fileField,
-      int placesOfFile,
-      Shared<int[]> tasksOfFiles,
-      AtomicReference<List<List<DataFile>>> written) {}
+  /** Takes rows, which may come from the staged scan only. */
+  StagedWrite(Table table, StagedScan scan, RowArrangement.Arranged arranged) {
+    this.table = table;
+    this.scan = scan;
+    this.arranged = arranged;
+    StructField[] fields = arranged.rows().schema().fields();
+    this.furtherColumns = Arrays.asList(fields).subList(arranged.columns(), fields.length);
+  }
 
-  /** Writes rows, which may come from the staged scan only, and returns the new files by task. */
-  static List<List<DataFile>> write(
-      RewriteSession session,
-      Table table,
-      StagedScan scan,
-      RowArrangement.Arranged arranged,
-      Map<String, String> options)
-      throws NoSuchTableException {
-    List<StructField> fields = Arrays.asList(arranged.rows().schema().fields());
-    List<StructField> furtherColumns = fields.subList(arranged.columns(), fields.size());
-    int fileField = arranged.hasFiles() ? arranged.columns() : -1;
-    AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
-    Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, arranged.placesOfFile(), arranged.tasksOfFiles(), written);
+  /** Writes the rows, and returns the new files by task. */
+  List<List<DataFile>> write(RewriteSession session, Map<String, String> options) throws NoSuchTableException {
     SupportsWrite staged = (SupportsWrite) SparkInternals.stagedTable(table, scan.id());
-    String name = SessionCatalog.register(new GroupTable(staged, job));
+    String name = SessionCatalog.register(new GroupTable(staged, this));
     try {
       arranged.rows().writeTo(session.nameOf(name)).options(options).append();
-      return written.get();
+      return written;
     } finally {
       SessionCatalog.forget(name);
     }
@@ -78,7 +67,7 @@ final class StagedWrite {
   }
 
   /** Iceberg's table, with the extra columns of the rows. */
-  private record GroupTable(SupportsWrite staged, Job job) implements SupportsWrite {
+  private record GroupTable(SupportsWrite staged, StagedWrite job) implements SupportsWrite {
     @Override
     public String name() {
       return staged.name();
@@ -108,7 +97,7 @@ final class StagedWrite {
     /** Shows Iceberg only the columns that it writes. */
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-      StructType written = new StructType(Arrays.copyOf(info.schema().fields(), job.columns));
+      StructType written = new StructType(Arrays.copyOf(info.schema().fields(), job.arranged.columns()));
       WriteBuilder builder =
           staged.newWriteBuilder(
               new LogicalWriteInfoImpl(
@@ -122,7 +111,7 @@ final class StagedWrite {
     }
   }
 
-  private record GroupWrite(Write staged, Job job, StructType schema) implements Write {
+  private record GroupWrite(Write staged, StagedWrite job, StructType schema) implements Write {
     @Override
     public String description() {
       return staged.description();
@@ -141,12 +130,14 @@ final class StagedWrite {
     }
   }
 
-  private record GroupBatchWrite(BatchWrite staged, Job job, StructType schema) implements BatchWrite {
+  private record GroupBatchWrite(BatchWrite staged, StagedWrite job, StructType schema) implements BatchWrite {
     /** Makes the writers, once Spark has planned the write, and before any task runs. */
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
       job.scan.checkIsAllThatIsRead();
-      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.fileField, job.placesOfFile, job.tasksOfFiles);
+      RowArrangement.Arranged rows = job.arranged;
+      int fileField = rows.hasFiles() ? rows.columns() : -1;
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, fileField, rows.placesOfFile(), rows.tasksOfFiles());
     }
 
     @Override
@@ -157,7 +148,7 @@ final class StagedWrite {
     /** Takes the written files of each task, in task order. */
     @Override
     public void commit(WriterCommitMessage[] messages) {
-      job.written.set(files(messages));
+      job.written = files(messages);
     }
 
     /** Deletes the files of completed tasks; Iceberg deletes none for a rewrite. */

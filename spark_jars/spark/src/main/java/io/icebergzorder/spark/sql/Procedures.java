@@ -31,6 +31,7 @@ import org.apache.iceberg.io.InputFile;
 import org.apache.iceberg.io.SeekableInputStream;
 import org.apache.iceberg.spark.source.HasIcebergCatalog;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
@@ -49,14 +50,12 @@ public final class Procedures {
           new AddedProcedure(
               "zorder_metadata",
               "`table` STRING NOT NULL, snapshot_id BIGINT",
-              "location STRING NOT NULL, content BINARY NOT NULL",
-              Procedures::metadata),
+              "location STRING NOT NULL, content BINARY NOT NULL"),
           new AddedProcedure(
               "zorder_plan",
               RewriteDataFilesProcedure.REQUEST + ", sampled BOOLEAN, predicates ARRAY<STRING>",
               "data_files_count INT NOT NULL, selected_data_files_count INT NOT NULL, file_groups_count INT NOT NULL,"
-                  + " expected_data_files_count INT NOT NULL, reason STRING, plan STRING NOT NULL",
-              Procedures::plan),
+                  + " expected_data_files_count INT NOT NULL, reason STRING, plan STRING NOT NULL"),
           new AddedProcedure(
               "zorder_report",
               "`table` STRING NOT NULL, columns STRING, `where` STRING, branch STRING",
@@ -65,26 +64,31 @@ public final class Procedures {
                   + " average_file_count MAP<STRING, DOUBLE> NOT NULL, cost DOUBLE, attainable_cost DOUBLE,"
                   + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
                   + " largest_bytes BIGINT NOT NULL, files_after_rewrite INT NOT NULL,"
-                  + " planned_files INT NOT NULL, planned_because STRING NOT NULL, findings STRING NOT NULL",
-              Procedures::report),
+                  + " planned_files INT NOT NULL, planned_because STRING NOT NULL, findings STRING NOT NULL"),
           new AddedProcedure(
               "zorder_rewrite",
               RewriteDataFilesProcedure.REQUEST + ", plan STRING",
-              RewriteDataFilesProcedure.COUNTS + ", message STRING, result STRING NOT NULL",
-              Procedures::rewrite));
+              RewriteDataFilesProcedure.COUNTS + ", message STRING, result STRING NOT NULL"));
 
   private Procedures() {}
 
   /** A procedure that Iceberg does not have: parameters that may be left out are nullable. */
-  public record AddedProcedure(String name, StructType parameters, StructType output, Body body) {
-    AddedProcedure(String name, String parameters, String output, Body body) {
-      this(name, StructType.fromDDL(parameters), StructType.fromDDL(output), body);
+  public record AddedProcedure(String name, StructType parameters, StructType output) {
+    AddedProcedure(String name, String parameters, String output) {
+      this(name, StructType.fromDDL(parameters), StructType.fromDDL(output));
     }
+  }
 
-    /** From the arguments of a CALL in a catalog to rows of the output, as Spark holds values inside. */
-    public interface Body {
-      List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments);
-    }
+  /** Calls an added procedure in a catalog; returns rows of its output, as Spark holds values inside. */
+  public static List<Object[]> call(AddedProcedure procedure, TableCatalog catalog, InternalRow input) {
+    SparkSession session = SparkSession.active();
+    CallArguments arguments = new CallArguments(procedure.parameters(), input);
+    return switch (procedure.name()) {
+      case "zorder_metadata" -> metadata(session, catalog, arguments);
+      case "zorder_plan" -> plan(session, catalog, arguments);
+      case "zorder_report" -> report(session, catalog, arguments);
+      default -> rewrite(session, catalog, arguments);
+    };
   }
 
   /** A procedure, as a CALL names it in an Iceberg catalog: one that is added, or null for Iceberg's {@code rewrite_data_files}. */

@@ -9,11 +9,14 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,8 +50,10 @@ public final class RewriteDataFilesProcedure {
 
   private RewriteDataFilesProcedure() {}
 
-  /** Calls it; empty if the CALL is for Iceberg's own procedure. */
-  public static Optional<List<Object[]>> call(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+  /** Calls it with the parameters of Iceberg's, without their nullability; empty if the CALL is for Iceberg's own procedure. */
+  public static Optional<List<Object[]>> call(TableCatalog catalog, Stream<StructField> parameters, InternalRow input) {
+    SparkSession session = SparkSession.active();
+    CallArguments arguments = new CallArguments(new StructType(parameters.toArray(StructField[]::new)), input);
     String strategy = arguments.text("strategy");
     ZOrderRewrite rewrite;
     if (isReplaced(session, strategy, arguments.text("sort_order"))) {
