@@ -81,7 +81,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     ResolvedSortOrder order = plan.order();
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
-    boolean isAskedFor = files >= all && plan.spec().isRewriteAll();
+    boolean isAskedFor = files >= all && plan.options().isRewriteAll();
     return isAskedFor || last.isBy(order.sortOrder())
         ? Stream.empty()
         : Stream.of(

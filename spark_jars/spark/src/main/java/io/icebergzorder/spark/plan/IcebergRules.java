@@ -24,6 +24,7 @@ import org.apache.iceberg.util.PropertyUtil;
 // would overlap each other. Selection cuts them where they lie apart.
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private final Map<String, String> options;
+  private final boolean choosesLikeBuiltin;
   final double maxScanRatio;
   final boolean rewriteAll;
   final int maxFilesToRewrite;
@@ -39,8 +40,13 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   private IcebergRules ofAnySize;
 
   /** Takes the options, or refuses one as Iceberg does. */
-  IcebergRules(Table table, Map<String, String> options) {
+  IcebergRules(Table table, RewriteOptions options, TargetSize size) {
+    this(table, size.addedTo(options.forPlanner()), options.choosesLikeBuiltin());
+  }
+
+  private IcebergRules(Table table, Map<String, String> options, boolean choosesLikeBuiltin) {
     super(table);
+    this.choosesLikeBuiltin = choosesLikeBuiltin;
     try {
       init(options);
       this.options = options;
@@ -100,18 +106,16 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
       Map<String, String> with = new HashMap<>(options);
       with.put(MIN_FILE_SIZE_BYTES, "0");
       with.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
-      ofAnySize = new IcebergRules(table(), with);
+      ofAnySize = new IcebergRules(table(), with, choosesLikeBuiltin);
     }
     return ofAnySize.filterFiles(List.of(file)).iterator().hasNext();
   }
 
   /**
-   * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, and those of earlier
-   * rewrites wait, see {@link SmallFileCompaction#toMerge}.
-   *
-   * @param isLikeBuiltin whether small files are rewritten to as many, too
+   * The data files of a partition that are rewritten, as Iceberg does. But small files are not rewritten to as many, unless the options say
+   * so, and those of earlier rewrites wait, see {@link SmallFileCompaction#toMerge}.
    */
-  Set<FileScanTask> calledFor(List<FileScanTask> files, RewriteHistory.Earlier earlier, boolean isLikeBuiltin) {
+  Set<FileScanTask> calledFor(List<FileScanTask> files, RewriteHistory.Earlier earlier) {
     if (rewriteAll) {
       return new HashSet<>(files);
     }
@@ -124,7 +128,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
     boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > target);
-    boolean areFewer = isLikeBuiltin || expectedOutputFiles(size) < called.size();
+    boolean areFewer = choosesLikeBuiltin || expectedOutputFiles(size) < called.size();
     return isAnyElse || areEnough && areFewer ? called : Set.of();
   }
 

@@ -14,7 +14,6 @@ import io.icebergzorder.spark.spec.FileCondition;
 import io.icebergzorder.spark.spec.FileScope;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.ResolvedSpec;
-import io.icebergzorder.spark.spec.RewriteOptions;
 import io.icebergzorder.spark.spec.Workload;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -49,7 +48,6 @@ public final class Selection {
   private final KeptBounds kept;
   private final boolean isMended;
   private final boolean isBySize;
-  private final boolean isLikeBuiltin;
   private final List<LeftGroup> left = new ArrayList<>();
   private FileBounds bounds;
 
@@ -59,12 +57,10 @@ public final class Selection {
     table = of.table();
     history = RewriteHistory.of(table, start.snapshotId());
     partitions = byPartition(table, listed);
-    Map<String, String> options = spec.options().forPlanner();
     long[] sizes = partitions.stream().mapToLong(FileGroup::bytes).toArray();
-    target = TargetSize.of(table, spec.written().likeBuiltin(), options, history, sizes, spec.order().named().size(), spec.written().where() != null);
-    rules = new IcebergRules(table, target.addedTo(options));
-    isLikeBuiltin = spec.written().likeBuiltin() && !spec.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    isBySize = rules.rewriteAll || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio);
+    target = TargetSize.of(table, spec.options(), history, sizes, spec.order().named().size(), spec.written().where() != null);
+    rules = new IcebergRules(table, spec.options(), target);
+    isBySize = spec.options().choosesBySize();
     boolean isByCase = of.isCaseSensitive();
     conditions = spec.workload().map(Workload::conditions).orElse(List.of()).stream()
         .map(each -> new FileCondition(table, each, isByCase)).toList();
@@ -150,7 +146,7 @@ public final class Selection {
 
   /** Chooses among the data files of each partition. */
   private List<FileGroup> chosen() {
-    boolean mayLeave = spec.mayLeaveGroups();
+    boolean mayLeave = spec.options().mayLeaveGroups();
     String request = isMended ? null : spec.key(table, target.bytes());
     RewriteHistory.Earlier earlier =
         mayLeave
@@ -241,7 +237,7 @@ public final class Selection {
 
   /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
   private List<FileGroup> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
-    Set<FileScanTask> called = rules.calledFor(files, earlier, isLikeBuiltin);
+    Set<FileScanTask> called = rules.calledFor(files, earlier);
     boolean isByGain = !isBySize && areOfNewSpec(files);
     // Of one file that is not called for there is no set to gain from.
     boolean isAlone = isByGain && called.isEmpty() && files.size() == 1;

@@ -17,7 +17,6 @@ import java.util.Optional;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.util.PropertyUtil;
 
 /**
  * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
@@ -104,8 +103,7 @@ public record TablePlan(
 
   /** Whether a file group is left as it is if its rewrite is not predicted to gain. */
   public boolean mayLeave(FileGroup group) {
-    return spec.mayLeaveGroups() && !group.mustRewrite() && !Double.isInfinite(
-        PropertyUtil.propertyAsDouble(spec.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
+    return options().mayLeaveGroups() && !group.mustRewrite() && !Double.isInfinite(options().maxScanRatio());
   }
 
   /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */

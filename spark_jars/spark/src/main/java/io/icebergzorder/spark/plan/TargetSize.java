@@ -54,19 +54,13 @@ public record TargetSize(long bytes, String from, String origin) {
    */
   public static IcebergRules rules(Table table, RewriteOptions options, Long snapshotId, long[] partitions, int columns, boolean isFiltered) {
     RewriteHistory history = RewriteHistory.of(table, snapshotId);
-    Map<String, String> planning = options.forPlanner();
-    return new IcebergRules(table, of(table, false, planning, history, partitions, columns, isFiltered).addedTo(planning));
+    return new IcebergRules(table, options, of(table, options, history, partitions, columns, isFiltered));
   }
 
-  /** The size that a user has set, if {@code likeBuiltin} Iceberg's own else, or the one that is found; see {@link #rules}. */
+  /** The size that a user has set, else Iceberg's own or the one that is found; see {@link #rules}. */
   static TargetSize of(
-      Table table,
-      boolean likeBuiltin,
-      Map<String, String> options,
-      RewriteHistory history,
-      long[] partitions,
-      int columns,
-      boolean isFiltered) {
+      Table table, RewriteOptions all, RewriteHistory history, long[] partitions, int columns, boolean isFiltered) {
+    Map<String, String> options = all.all();
     Map<String, String> properties = table.properties();
     long property =
         PropertyUtil.propertyAsLong(
@@ -74,7 +68,7 @@ public record TargetSize(long bytes, String from, String origin) {
     if (options.containsKey(RewriteDataFiles.TARGET_FILE_SIZE_BYTES)) {
       return new TargetSize(PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION);
     }
-    return likeBuiltin || properties.containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
+    return all.isLikeBuiltin() || properties.containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
         ? new TargetSize(property, PROPERTY)
         : found(options, history, ofData(partitions, columns, ScanCost.openCost(properties)), isFiltered);
   }

@@ -80,7 +80,7 @@ final class RunMeasurement {
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(extraProperties);
     summary.putAll(layoutProperties.join());
-    if (!plan.spec().written().likeBuiltin()) {
+    if (!plan.options().isLikeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(UnchangedSince.REQUEST, plan.spec().key(table, plan.targetSize().bytes()));
       summary.put(UnchangedSince.REWRITE_ID, id);

@@ -34,7 +34,7 @@ public record ResolvedReport(
     List<SnapshotFacts> snapshots = head == null ? List.of() : snapshotsTo(table, head.snapshotId());
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
-    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
+    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()), false);
     ResolvedSortOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
     FileScope scope = new FileScope(ResolvedSpec.filter(target, where), target.isCaseSensitive());
     // What is rewritten whatever comes of it is not recommended.

@@ -18,7 +18,6 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.types.Types;
@@ -44,7 +43,7 @@ public record ResolvedSpec(
   public static ResolvedSpec ofPlanned(CatalogTable target, RewriteSpec spec, String where) {
     Table table = target.table();
     checkColumns(table);
-    RewriteOptions options = RewriteOptions.of(spec.options());
+    RewriteOptions options = RewriteOptions.of(spec.options(), spec.likeBuiltin());
     SortOrder sortOrder = sortOrder(target, spec);
     String branch = branchToRewrite(target, spec);
     ResolvedSortOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
@@ -84,16 +83,6 @@ public record ResolvedSpec(
     Consumer<Consumer<DataFile>> forEach =
         visitor -> scope.forEachWithBounds(table, snapshotId, names, task -> visitor.accept(task.file()));
     return new FileBounds(order.named(), table, forEach);
-  }
-
-  /** Whether all files are rewritten, regardless of the gain. */
-  public boolean isRewriteAll() {
-    return Boolean.parseBoolean(options.all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
-  }
-
-  /** Whether file groups without predicted gain are left. */
-  public boolean mayLeaveGroups() {
-    return !isRewriteAll() && !written.likeBuiltin();
   }
 
   /** The key of this spec for new files of a size. */

@@ -19,6 +19,9 @@ import org.apache.iceberg.util.PropertyUtil;
  * <p>What Iceberg's planner reads stays in {@link #all} and is checked there; here every value is only checked to be of
  * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when
  * a number cannot be read.
+ *
+ * @param isLikeBuiltin whether it stands for Iceberg's own sort: file sizes are Iceberg's, no file is left for the sake of other rewrites,
+ *     and nothing is recorded for later ones
  */
 public record RewriteOptions(
     Map<String, String> all,
@@ -26,7 +29,8 @@ public record RewriteOptions(
     int maxConcurrentFileGroupRewrites,
     Optional<PartialProgress> partialProgress,
     boolean useStartingSequenceNumber,
-    boolean removeDanglingDeletes) {
+    boolean removeDanglingDeletes,
+    boolean isLikeBuiltin) {
   /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
   public static final String COMPRESSION_FACTOR = "compression-factor";
 
@@ -89,7 +93,8 @@ public record RewriteOptions(
           Map.entry(MIN_AGE_SECONDS, LONG),
           Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
-  public static RewriteOptions of(Map<String, String> options) {
+  /** Reads the options of a rewrite, which may stand for Iceberg's own sort. */
+  public static RewriteOptions of(Map<String, String> options, boolean isLikeBuiltin) {
     Set<String> unknown = new TreeSet<>(options.keySet());
     unknown.removeAll(TYPES.keySet());
     unknown.removeAll(ZOrderOptions.NAMES);
@@ -119,7 +124,32 @@ public record RewriteOptions(
             RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
             RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
         PropertyUtil.propertyAsBoolean(
-            options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
+            options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT),
+        isLikeBuiltin);
+  }
+
+  /** Whether all files are rewritten, regardless of the gain. */
+  public boolean isRewriteAll() {
+    return Boolean.parseBoolean(all.get(SizeBasedFileRewritePlanner.REWRITE_ALL));
+  }
+
+  /** Whether files are chosen as Iceberg's own sort does, to as many files, too. */
+  public boolean choosesLikeBuiltin() {
+    return isLikeBuiltin && !all.containsKey(MAX_SCAN_RATIO);
+  }
+
+  /** Whether files are chosen by sizes, deletes and partition specs alone. */
+  public boolean choosesBySize() {
+    return isRewriteAll() || choosesLikeBuiltin() || Double.isInfinite(maxScanRatio());
+  }
+
+  /** Whether files are left that earlier rewrites have written, and file groups without predicted gain. */
+  public boolean mayLeaveGroups() {
+    return !isRewriteAll() && !isLikeBuiltin;
+  }
+
+  public double maxScanRatio() {
+    return PropertyUtil.propertyAsDouble(all, MAX_SCAN_RATIO, MAX_SCAN_RATIO_DEFAULT);
   }
 
   /** The bytes of a file group, and of the file groups that are rewritten at a time. */

@@ -44,6 +44,6 @@ class TargetSizeTest {
 
   private static IcebergRules rules(Table table, boolean isFiltered) {
     Long snapshotId = table.currentSnapshot() == null ? null : (Long) table.currentSnapshot().snapshotId();
-    return TargetSize.rules(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, 2, isFiltered);
+    return TargetSize.rules(table, RewriteOptions.of(Map.of("min-input-files", "3"), false), snapshotId, PARTITIONS, 2, isFiltered);
   }
 }
