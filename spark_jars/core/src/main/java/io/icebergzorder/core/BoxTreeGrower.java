@@ -15,7 +15,7 @@ final class BoxTreeGrower {
   private final char[][] positions;
 
   private final int bits;
-  private final FileSizes sizes;
+  private final RowsPerFile sizes;
   private final int leading;
 
   /** By column: the rows in the order of their positions. A node is the same interval in each. */
@@ -31,7 +31,7 @@ final class BoxTreeGrower {
     this.positions = new char[positions.length][rows];
     this.bits = bits;
     this.leading = leading;
-    this.sizes = new FileSizes((double) rows / files, tolerance);
+    this.sizes = new RowsPerFile((double) rows / files, tolerance);
     this.ordered = new int[positions.length][];
     this.scratch = new int[rows];
     for (int column = 0; column < positions.length; column++) {
@@ -166,7 +166,7 @@ final class BoxTreeGrower {
       SplitBoxes boxes = new SplitBoxes(positions, leading, column, ordered[column], from, to, edges);
       for (int i = 0; i < cuts.length; i++) {
         for (int cut : cuts[i]) {
-          int share = i < shares.length ? shares[i] : FileSizes.nearestShare(cut, to - from, files);
+          int share = i < shares.length ? shares[i] : RowsPerFile.nearestShare(cut, to - from, files);
           double bound = best == null ? Double.POSITIVE_INFINITY : best.cost();
           double cost = boxes.cost(costs, cut, share, files, bound);
           if (best == null || cost < bound) {
@@ -220,7 +220,7 @@ final class BoxTreeGrower {
     int bestOffCentre = 0;
     int rows = to - from;
     for (int cut : starts(column, from, to)) {
-      int share = FileSizes.nearestShare(cut, rows, files);
+      int share = RowsPerFile.nearestShare(cut, rows, files);
       if (sizes.isTolerated(cut, share) && sizes.isTolerated(rows - cut, files - share)) {
         double left = Math.abs((double) cut / share - sizes.mean());
         double right = Math.abs((double) (rows - cut) / (files - share) - sizes.mean());
@@ -241,7 +241,7 @@ final class BoxTreeGrower {
     long rows = to - from;
     for (int column = 0; column < positions.length; column++) {
       for (int cut : starts(column, from, to)) {
-        int share = FileSizes.nearestShare(cut, rows, files);
+        int share = RowsPerFile.nearestShare(cut, rows, files);
         double uneven = (double) Math.abs((long) cut * files - share * rows) / Math.min(share, files - share);
         if (best == null || uneven < best.cost()) {
           best = new Candidate(uneven, column, position(column, from + cut), share);

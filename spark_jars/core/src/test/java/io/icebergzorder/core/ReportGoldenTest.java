@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.FileSizes;
 import io.icebergzorder.core.metrics.ClusteringReport;
 import io.icebergzorder.core.metrics.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.metrics.ClusteringReport.SizeReport;
@@ -95,8 +96,7 @@ class ReportGoldenTest {
     return new TableFacts(
         files,
         metrics,
-        target,
-        size -> (int) Math.max(1, (size + target - 1) / target),
+        new FileSizes(target, 0, target, 1),
         layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),

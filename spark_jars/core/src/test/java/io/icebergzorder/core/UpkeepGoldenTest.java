@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.FileSizes;
 import io.icebergzorder.core.select.Gain;
 import io.icebergzorder.core.select.UpkeepRequest;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
@@ -59,7 +60,7 @@ class UpkeepGoldenTest {
     return new UpkeepRequest(
         golden.get("max_scan_ratio").doubleValue(),
         golden.get("spare_files").intValue(),
-        size -> (int) Math.max(1, (size + target - 1) / target),
+        new FileSizes(target, 0, target, 1),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class),

@@ -32,7 +32,7 @@ final class Measurement {
     this.facts = facts;
     this.files = facts.files();
     long[] sizes = files.partitionBytes();
-    long expected = Arrays.stream(sizes).map(size -> facts.expectedFiles().applyAsInt(size)).sum();
+    long expected = Arrays.stream(sizes).map(size -> facts.sizes().expectedFiles(size)).sum();
     int wanted = SpreadRows.rowsFor(expected);
     SpreadRows rows = SpreadRows.of(files, (int) wanted);
     this.sample = rows.sample();
@@ -55,7 +55,7 @@ final class Measurement {
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
       Sample fitted = sample.take(everyOther(rowsOf[number], 0));
       Sample heldOut = sample.take(everyOther(rowsOf[number], 1));
-      int count = facts.expectedFiles().applyAsInt(sizes[number]);
+      int count = facts.sizes().expectedFiles(sizes[number]);
       int coarse = LaidOutSample.coarse(count, rowsOf[number].length);
       Layout layout = coarse > 1 ? Layout.fit(columns, fitted, wanted.of(coarse)) : oneFile;
       found.put(number, new LaidOutSample(layout, fitted, heldOut, rows[number], sizes[number], count));
@@ -90,7 +90,7 @@ final class Measurement {
     int count = sorted.length;
     double median = count == 0 ? 0 : ((double) sorted[(count - 1) / 2] + (double) sorted[count / 2]) / 2;
     return new SizeReport(
-        facts.targetFileSize(),
+        facts.sizes().target(),
         count == 0 ? 0 : sorted[0],
         (long) median,
         count == 0 ? 0 : sorted[count - 1],

@@ -3,14 +3,12 @@ package io.icebergzorder.core.metrics;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.metrics.ClusteringReport.Recommendation;
 import java.util.List;
-import java.util.function.LongToIntFunction;
 
 /**
  * The input of a report: files with bounds, snapshots, options. The arrays are kept, not copied: do not change them.
  *
  * @param metrics of each clustering column, its metrics mode
- * @param targetFileSize the bytes of new files
- * @param expectedFiles into how many files a rewrite writes a partition of so many bytes
+ * @param sizes the size limits of a rewrite
  * @param layout what a rewrite asks of a layout, but for the number of files
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
@@ -22,8 +20,7 @@ import java.util.function.LongToIntFunction;
 public record TableFacts(
     BoundedFiles files,
     List<String> metrics,
-    long targetFileSize,
-    LongToIntFunction expectedFiles,
+    FileSizes sizes,
     LayoutRequest layout,
     boolean[] ofOldSpecs,
     boolean[] withDeletes,

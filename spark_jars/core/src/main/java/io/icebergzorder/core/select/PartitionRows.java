@@ -303,7 +303,7 @@ final class PartitionRows {
       return new Rewritten(new double[weights.length], new double[0], 0);
     }
     long size = bytes(of);
-    int count = request.expectedFiles().applyAsInt(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
+    int count = request.sizes().expectedFiles(forGain && usesSmallerTarget(of) ? UpkeepRequest.sizeForSmallerTarget(size) : size);
     int coarse = LaidOutSample.coarse(count, rows.length);
     int[] file = newFiles(rows, coarse, extents(of));
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];

@@ -5,10 +5,10 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.QueryBoxes;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.FileSizes;
 import io.icebergzorder.core.workload.PositionBoxes;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.LongToIntFunction;
 import java.util.function.UnaryOperator;
 
 /**
@@ -16,7 +16,7 @@ import java.util.function.UnaryOperator;
  *
  * @param maxScanRatio up to this multiple of the attainable cost, nothing is rewritten for gain; at least 1
  * @param spareFiles nor up to this many open costs above the attainable cost; at least 0
- * @param expectedFiles maps bytes to a number of files
+ * @param sizes the size limits of the rewrite
  * @param layout the request for layouts; its number of files is not used
  * @param kept by column, truncates a key of bytes as new lower/upper bounds do; not called for longs
  * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds
@@ -26,7 +26,7 @@ import java.util.function.UnaryOperator;
 public record UpkeepRequest(
     double maxScanRatio,
     int spareFiles,
-    LongToIntFunction expectedFiles,
+    FileSizes sizes,
     LayoutRequest layout,
     List<UnaryOperator<byte[]>> kept,
     double[] weights,

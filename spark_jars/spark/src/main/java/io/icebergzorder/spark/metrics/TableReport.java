@@ -65,8 +65,7 @@ public final class TableReport {
     return new TableFacts(
         files,
         columns.stream().map(column -> metrics.columnMode(column).toString()).toList(),
-        rules.target,
-        rules::expectedOutputFiles,
+        rules.sizes,
         request.order().layoutRequest(request.options().layout(), 1, Map.of()),
         FileScope.flags(tasks, task -> task.file().specId() != table.spec().specId()),
         FileScope.flags(tasks, task -> !task.deletes().isEmpty()),

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.core.metrics.FileSizes;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.ArrayList;
@@ -31,11 +32,10 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   final long maxGroupBytes;
   final long maxGroupFiles;
   private final boolean rewriteOldSpecs;
-  private final double compressionFactor;
   final long minAgeSeconds;
-  public final long target;
-  private final long least;
-  private final long most;
+  /** The size limits, and how many files are written. */
+  public final FileSizes sizes;
+
   final int minInputFiles;
   private IcebergRules ofAnySize;
 
@@ -50,7 +50,14 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     try {
       init(options);
       this.options = options;
-      compressionFactor = number(RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT, Double.MIN_VALUE, "> 0");
+      double compressionFactor = number(RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT, Double.MIN_VALUE, "> 0");
+      long target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
+      sizes =
+          new FileSizes(
+              target,
+              PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO)),
+              PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO)),
+              compressionFactor);
       maxScanRatio = number(RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT, 1, ">= 1");
       minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
       check(minAgeSeconds >= 0, RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds, ">= 0");
@@ -63,9 +70,6 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     maxGroupBytes =
         PropertyUtil.propertyAsLong(options, RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, RewriteOptions.MAX_FILE_GROUP_SIZE_BYTES_DEFAULT);
     maxGroupFiles = PropertyUtil.propertyAsLong(options, MAX_FILE_GROUP_INPUT_FILES, Long.MAX_VALUE);
-    target = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
-    least = PropertyUtil.propertyAsLong(options, MIN_FILE_SIZE_BYTES, (long) (target * MIN_FILE_SIZE_DEFAULT_RATIO));
-    most = PropertyUtil.propertyAsLong(options, MAX_FILE_SIZE_BYTES, (long) (target * MAX_FILE_SIZE_DEFAULT_RATIO));
     minInputFiles = PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT);
   }
 
@@ -81,15 +85,9 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     }
   }
 
-  /** Into how many files so many bytes are written, at least 1. */
-  @Override
-  public int expectedOutputFiles(long inputSize) {
-    return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
-  }
-
   /** Whether a data file is to be rewritten for its size, its deletes or its partition spec. */
   boolean wants(FileScanTask file) {
-    return file.length() < least || file.length() > most || mustRewrite(file);
+    return file.length() < sizes.least() || file.length() > sizes.most() || mustRewrite(file);
   }
 
   /** Whether a data file is to be rewritten for its deletes or its partition spec, whatever its size. */
@@ -120,15 +118,15 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
       return new HashSet<>(files);
     }
     Set<FileScanTask> called =
-        files.stream().filter(file -> file.length() > most || mustRewrite(file)).collect(Collectors.toCollection(HashSet::new));
+        files.stream().filter(file -> file.length() > sizes.most() || mustRewrite(file)).collect(Collectors.toCollection(HashSet::new));
     boolean isAnyElse = !called.isEmpty();
     List<FileScanTask> small = files.stream().filter(file -> wants(file) && !called.contains(file)).toList();
     boolean[] isTaken =
         SmallFileCompaction.toMerge(small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().map(earlier::rewriteOf).toList());
     IntStream.range(0, isTaken.length).filter(place -> isTaken[place]).forEach(place -> called.add(small.get(place)));
     long size = called.stream().mapToLong(FileScanTask::length).sum();
-    boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > target);
-    boolean areFewer = choosesLikeBuiltin || expectedOutputFiles(size) < called.size();
+    boolean areEnough = called.size() > 1 && (called.size() >= minInputFiles || size > sizes.target());
+    boolean areFewer = choosesLikeBuiltin || sizes.expectedFiles(size) < called.size();
     return isAnyElse || areEnough && areFewer ? called : Set.of();
   }
 
@@ -142,11 +140,11 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
             .filter(this::isOfOldSpec)
             .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
     List<FileScanTask> rest = files.stream().filter(file -> !isOfOldSpec(file)).toList();
-    long small = rest.stream().filter(file -> file.length() < least).count();
-    long large = rest.stream().filter(file -> file.length() > most).count();
+    long small = rest.stream().filter(file -> file.length() < sizes.least()).count();
+    long large = rest.stream().filter(file -> file.length() > sizes.most()).count();
     List<Reason> reasons = new ArrayList<>();
-    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", least));
-    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", most));
+    reasons.add(Reason.of(Reason.SMALL, "files", small, "min_file_size_bytes", sizes.least()));
+    reasons.add(Reason.of(Reason.LARGE, "files", large, "max_file_size_bytes", sizes.most()));
     reasons.add(Reason.of(Reason.DELETES, "files", rest.size() - small - large));
     others.forEach((spec, count) ->
         reasons.add(Reason.of(Reason.OTHER_SPEC, "files", count, "spec_id", spec, "new_spec_id", outputSpecId())));
@@ -158,12 +156,12 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   Reason whySmall() {
     return Reason.of(
         Reason.TOO_FEW_SMALL,
-        "min_file_size_bytes", least, "min_input_files", minInputFiles, "target_file_size_bytes", target);
+        "min_file_size_bytes", sizes.least(), "min_input_files", minInputFiles, "target_file_size_bytes", sizes.target());
   }
 
   /** Why other files are left. */
   Reason whyInOrder() {
-    return Reason.of(Reason.SIZE_IN_RANGE, "min_file_size_bytes", least, "max_file_size_bytes", most);
+    return Reason.of(Reason.SIZE_IN_RANGE, "min_file_size_bytes", sizes.least(), "max_file_size_bytes", sizes.most());
   }
 
   /** The bytes at which a new file ends. */

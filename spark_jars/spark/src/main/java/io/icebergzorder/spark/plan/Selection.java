@@ -130,7 +130,7 @@ public final class Selection {
         files,
         rules.newSpecId(),
         rules.maxOutputFileSize(),
-        rules.expectedOutputFiles(usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(size) : size),
+        rules.sizes.expectedFiles(usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(size) : size),
         reasons,
         savedBytesPerByte,
         usesSmallerTarget,
@@ -188,7 +188,7 @@ public final class Selection {
   }
 
   private int[] rowsToSpread(List<List<FileScanTask>> groups) {
-    return Gain.rowsToSpread(groups.stream().mapToInt(files -> rules.expectedOutputFiles(FileGroup.bytes(files))).toArray());
+    return Gain.rowsToSpread(groups.stream().mapToInt(files -> rules.sizes.expectedFiles(FileGroup.bytes(files))).toArray());
   }
 
   private void leave(List<FileScanTask> files, Reason why) {
@@ -293,7 +293,7 @@ public final class Selection {
     return new UpkeepRequest(
         rules.maxScanRatio,
         Math.max(0, rules.minInputFiles),
-        rules::expectedOutputFiles,
+        rules.sizes,
         order.layoutRequest(spec.options().layout(), 1, Map.of()),
         columns.stream().map(kept::kept).toList(),
         IntStream.range(0, columns.size()).mapToDouble(i -> kept.areKept(columns.get(i)) ? order.weight(i) : 0).toArray(),

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.SortedMap;
 
 /** How many sampled rows a file may have: the mean, and how far it may lie from that, as a share of it in [0, 1). */
-record FileSizes(double mean, double tolerance) {
+record RowsPerFile(double mean, double tolerance) {
   /** Split points tried for each share of the files. */
   private static final int POINTS = 9;
 
