@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.SortOrder.PrefixOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -28,6 +29,15 @@ import java.util.stream.IntStream;
  * @param curve the curve that orders the rows
  */
 public record Layout(List<LayoutColumn> columns, int leading, List<String> leftOut, int bits, Curve curve, Cuts cuts) {
+  /**
+   * A column that takes part in a layout.
+   *
+   * @param ordinal its place in the list given to {@link Layout#fit}
+   * @param positions the position of every bucket of the boundaries
+   * @param packed the same at the column's place in a row's packed positions, see {@link Placement}
+   */
+  public record LayoutColumn(int ordinal, ClusteringColumn column, Boundaries boundaries, int[] positions, long[] packed) {}
+
   /** The most boundaries that may be wanted per column, one for each of 2^16 positions. */
   public static final int MAX_BOUNDARIES = 65_536;
 

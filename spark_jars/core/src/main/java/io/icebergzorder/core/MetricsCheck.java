@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Layout.LayoutColumn;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -13,6 +13,26 @@ import java.util.stream.Stream;
  * @param prefix the columns to sort by first
  */
 public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColumn> prefix) {
+  /** A column, by the parts of its name, to sort by before the curve. */
+  public record PrefixColumn(List<String> parts, PrefixOrder order) {
+    public PrefixColumn {
+      parts = List.copyOf(parts);
+    }
+
+    /** The column as a sort order writes it, in full. */
+    public String text() {
+      return "%s %s NULLS %s"
+          .formatted(
+              ClusteringColumn.quoted(parts), order.descending() ? "DESC" : "ASC", order.nullsFirst() ? "FIRST" : "LAST");
+    }
+  }
+
+  /** How a column of the prefix is sorted: whether larger values, and whether NULL, come first. */
+  public record PrefixOrder(boolean descending, boolean nullsFirst) {
+    /** The order of keys, and of every clustering column: ascending, NULL last. */
+    public static final PrefixOrder OF_KEYS = new PrefixOrder(false, false);
+  }
+
   public SortOrder {
     columns = columns.stream().map(List::copyOf).toList();
     prefix = List.copyOf(prefix);

@@ -1,5 +1,8 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.SortOrder.PrefixColumn;
+import io.icebergzorder.core.SortOrder.PrefixOrder;
+import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

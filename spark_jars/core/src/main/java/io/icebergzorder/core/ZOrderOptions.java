@@ -26,6 +26,18 @@ public record ZOrderOptions(
     boolean dryRun,
     Optional<String> workload,
     double workloadShare) {
+  /** The weight of a clustering column, in (0, 1000000]: how much its filters count against the others'. */
+  public record ColumnWeight(List<String> parts, double weight) {
+    public ColumnWeight {
+      parts = List.copyOf(parts);
+    }
+
+    /** Reads weights, such as {@code a=3, b=0.5}. */
+    public static List<ColumnWeight> parse(String text) {
+      return new SortOrderParser(text, "set column-weights to").columnWeights();
+    }
+  }
+
   public static final String CUTS = "cuts";
   public static final String CUTS_DEFAULT = BoxTree.KIND;
   public static final String COLUMN_WEIGHTS = "column-weights";

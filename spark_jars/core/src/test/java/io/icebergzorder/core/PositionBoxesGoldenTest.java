@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.icebergzorder.core.SortOrder.PrefixOrder;
 import io.icebergzorder.core.workload.KeyBox;
 import io.icebergzorder.core.workload.KeyEdge;
 import io.icebergzorder.core.workload.KeyRange;

@@ -3,9 +3,9 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.icebergzorder.core.metrics.NewFiles;
-import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
+import io.icebergzorder.core.metrics.ScanMeasurement;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -25,7 +25,7 @@ class ScanMeasurementTest {
 
   private static ScanMeasurement.FilterRead predicted(LaidOutSample... groups) {
     List<MeasuredFiles> files =
-        Arrays.stream(groups).map(each -> new MeasuredFiles(NewFiles.of(each, COLUMNS), each)).toList();
+        Arrays.stream(groups).map(each -> new MeasuredFiles(each.newFiles(COLUMNS), each)).toList();
     return ScanMeasurement.of(files, 0, UnaryOperator.identity());
   }
 

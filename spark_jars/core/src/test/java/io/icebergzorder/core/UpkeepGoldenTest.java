@@ -54,7 +54,7 @@ class UpkeepGoldenTest {
     for (int place = 0; place < golden.get("kept").size(); place++) {
       JsonNode length = golden.get("kept").get(place);
       boolean isText = golden.get("columns").get(place).get("type").textValue().equals("string");
-      kept.add(length.isNull() ? UnaryOperator.identity() : key -> Beginning.of(key, length.intValue(), isText));
+      kept.add(length.isNull() ? UnaryOperator.identity() : key -> Keys.beginning(key, length.intValue(), isText));
     }
     long target = golden.get("target").longValue();
     return new UpkeepRequest(

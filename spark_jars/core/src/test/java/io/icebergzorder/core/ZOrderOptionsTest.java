@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

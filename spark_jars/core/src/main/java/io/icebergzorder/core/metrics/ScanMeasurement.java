@@ -2,7 +2,6 @@ package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
@@ -44,7 +43,7 @@ public final class ScanMeasurement {
       Layout layout = group.layout();
       double share = ScanCost.root((double) layout.files() / group.files(), layout.columns().size());
       double stoodFor = (double) group.files() / layout.files();
-      return new MeasuredFiles(NewFiles.of(group, columns), group.lookedFor(), group.rows(), stoodFor, share);
+      return new MeasuredFiles(group.newFiles(columns), group.lookedFor(), group.rows(), stoodFor, share);
     }
   }
 

@@ -2,13 +2,13 @@ package io.icebergzorder.core.select;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
+import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.SpreadRows;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;

@@ -2,7 +2,7 @@ package io.icebergzorder.core.workload;
 
 import io.icebergzorder.core.Boundaries;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.LayoutColumn;
+import io.icebergzorder.core.Layout.LayoutColumn;
 import io.icebergzorder.core.QueryBoxes;
 import java.util.ArrayList;
 import java.util.Arrays;

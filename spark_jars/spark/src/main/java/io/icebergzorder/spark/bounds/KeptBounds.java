@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.bounds;
 
-import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.MetricsCheck;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -92,6 +92,6 @@ public final class KeptBounds {
   /** What is kept of the keys of a column of bytes. */
   public UnaryOperator<byte[]> kept(ClusteringColumn column) {
     OptionalInt length = length(column);
-    return length.isEmpty() ? UnaryOperator.identity() : key -> Beginning.of(key, length.getAsInt(), isText(column));
+    return length.isEmpty() ? UnaryOperator.identity() : key -> Keys.beginning(key, length.getAsInt(), isText(column));
   }
 }

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.internals;
 
+import io.icebergzorder.spark.internals.UnsplitTask.PlacedTask;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;

@@ -41,26 +41,27 @@ public final class ConditionReads {
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
   public Map<FileGroup, BytesRead> today(TablePlan plan, Collection<FileGroup> groups) {
     Map<FileGroup, BytesRead> read = new LinkedHashMap<>();
+    groups.forEach(group -> read.put(group, new BytesRead(conditions.size())));
+    if (conditions.isEmpty()) {
+      return read;
+    }
     Map<String, FileGroup> byLocation = new HashMap<>();
     List<String> columns = FileCondition.columns(table, conditions);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     List<Types.NestedField> kept =
         columns.stream().filter(name -> KeptBounds.areKept(metrics.columnMode(name))).map(table.schema()::findField).toList();
     for (FileGroup group : groups) {
-      read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
       group.locations().forEach(location -> byLocation.put(location, group));
     }
-    if (!conditions.isEmpty()) {
-      plan.spec().scope().forEachWithBounds(table, plan.start().snapshotId(), columns, task -> {
-        DataFile file = task.file();
-        FileGroup group = byLocation.get(file.location());
-        add(group == null ? others : read.get(group), file);
-        if (group != null) {
-          joined.get(group).add(file);
-        }
-      });
-    }
+    plan.spec().scope().forEachWithBounds(table, plan.start().snapshotId(), columns, task -> {
+      DataFile file = task.file();
+      FileGroup group = byLocation.get(file.location());
+      add(group == null ? others : read.get(group), file);
+      if (group != null) {
+        joined.get(group).add(file);
+      }
+    });
     return read;
   }
 

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.spark.bounds.BoundKeys;
+import io.icebergzorder.spark.bounds.FileBounds;
 import java.nio.ByteBuffer;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -41,8 +41,8 @@ final class JoinedFile {
       join(nulls, field, count == null ? null : empty, Long::sum);
       if (count == null || !count.equals(empty)) {
         Comparator<Object> order = Comparators.forType(field.type().asPrimitiveType());
-        join(lower, field, BoundKeys.decoded(field.type(), of(file.lowerBounds(), field)), BinaryOperator.minBy(order));
-        join(upper, field, BoundKeys.decoded(field.type(), of(file.upperBounds(), field)), BinaryOperator.maxBy(order));
+        join(lower, field, FileBounds.decoded(field.type(), of(file.lowerBounds(), field)), BinaryOperator.minBy(order));
+        join(upper, field, FileBounds.decoded(field.type(), of(file.upperBounds(), field)), BinaryOperator.maxBy(order));
       }
     }
   }

@@ -1,11 +1,11 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.metrics.SpreadRows;
@@ -101,7 +101,8 @@ public final class LayoutFitter {
 
   private Reason whyLeft(SampledGroup group) {
     String over = plan.workload().isPresent() ? "queries" : "columns";
-    return Reason.of(Reason.NO_GAIN, "before", (long) Math.rint(group.costBefore()), "predicted", (long) Math.rint(group.costPredicted()), "over", over);
+    return Reason.of(
+        Reason.NO_GAIN, "before", (long) Math.rint(group.costBefore()), "predicted", (long) Math.rint(group.costPredicted()), "over", over);
   }
 
   private String whyNothing(Map<FileGroup, Reason> left) {

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.BoundedFiles;
+import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.plan.FileGroup;

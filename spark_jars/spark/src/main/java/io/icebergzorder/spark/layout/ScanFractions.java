@@ -1,13 +1,12 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.LaidOutSample;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
-import io.icebergzorder.core.metrics.NewFiles;
-import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
+import io.icebergzorder.core.metrics.ScanMeasurement;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
@@ -31,7 +30,7 @@ import org.apache.iceberg.Table;
 public record ScanFractions(ResolvedSortOrder order, KeptBounds kept, int[] keyLengths, List<MeasuredFiles> rest) {
   /** The files that a layout is predicted to make, with what will be kept of bounds. A partition field has no bounds of its own. */
   BoundedFiles planned(LaidOutSample sample) {
-    BoundedFiles made = NewFiles.of(sample, order.all());
+    BoundedFiles made = sample.newFiles(order.all());
     List<ColumnBounds> named = made.columns().stream().skip(order.partition().size())
         .map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList();
     return new BoundedFiles(made.partitions(), made.rows(), made.sizes(), named);

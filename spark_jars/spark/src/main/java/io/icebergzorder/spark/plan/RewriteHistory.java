@@ -3,7 +3,7 @@ package io.icebergzorder.spark.plan;
 import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.core.select.SmallFileCompaction;
 import io.icebergzorder.core.select.UnchangedSince;
-import io.icebergzorder.spark.spec.ResolvedReport;
+import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.HashMap;
 import java.util.List;
@@ -37,7 +37,7 @@ public record RewriteHistory(List<SnapshotFacts> snapshots) {
 
   /** Reads a table's metadata; {@code snapshotId} is null if the branch has no snapshot. */
   static RewriteHistory of(Table table, Long snapshotId) {
-    return new RewriteHistory(snapshotId == null ? List.of() : ResolvedReport.snapshotsTo(table, snapshotId));
+    return new RewriteHistory(snapshotId == null ? List.of() : CatalogTable.snapshotsTo(table, snapshotId));
   }
 
   private Stream<SnapshotFacts> newestFirst() {

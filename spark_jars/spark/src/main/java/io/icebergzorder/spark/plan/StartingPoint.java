@@ -1,18 +1,28 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.spark.spec.FileScope;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.ManifestReader;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -27,6 +37,11 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param plannedAtMs when it was made, in milliseconds since 1970
  */
 public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schemaId, int specId, long plannedAtMs) {
+  /** Types by which Iceberg (1.12 and before) does not apply equality deletes as specified: deleted rows would come back, and stay. */
+  // Of deletes by a uuid some are ruled out by bounds, which are compared as signed numbers; of several values of a fixed in one delete file
+  // only the last is found.
+  private static final Set<Type.TypeID> UNRELIABLE = Set.of(Type.TypeID.UUID, Type.TypeID.FIXED);
+
   /** The current state of a table. */
   public static StartingPoint of(Table table, String branch) {
     Snapshot head = table.snapshot(branch);
@@ -62,12 +77,48 @@ public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schem
   }
 
   /** Lists the data files that a rewrite may take, from the manifests. */
-  public List<FileScanTask> list(Table table, FileScope scope) {
-    if (snapshotId == null) {
-      return List.of();
-    }
-    EqualityDeleteTypes.check(table, snapshotId);
+  List<FileScanTask> list(Table table, FileScope scope) {
+    return snapshotId == null ? List.of() : list(table, scope, snapshotId);
+  }
+
+  /** Lists those of another snapshot. */
+  static List<FileScanTask> list(Table table, FileScope scope, long snapshotId) {
+    checkEqualityDeletes(table, snapshotId);
     return scope.files(table, snapshotId);
+  }
+
+  /** Refuses equality deletes of types in {@link #UNRELIABLE}; manifests are read only if a column has such a type. */
+  private static void checkEqualityDeletes(Table table, long snapshotId) {
+    boolean mayHave =
+        TypeUtil.indexById(table.schema().asStruct()).values().stream()
+            .anyMatch(field -> UNRELIABLE.contains(field.type().typeId()));
+    if (!mayHave) {
+      return;
+    }
+    for (ManifestFile manifest : table.snapshot(snapshotId).deleteManifests(table.io())) {
+      try (ManifestReader<DeleteFile> files = ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs())) {
+        files.forEach(file -> checkEqualityDelete(table, file));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+
+  private static void checkEqualityDelete(Table table, DeleteFile file) {
+    if (file.content() != FileContent.EQUALITY_DELETES) {
+      return;
+    }
+    for (int id : file.equalityFieldIds()) {
+      Types.NestedField field = table.schema().findField(id);
+      if (field != null && UNRELIABLE.contains(field.type().typeId())) {
+        throw new IllegalArgumentException(
+            String.format(
+                "Cannot rewrite data files of %s on Spark, because its equality delete file %s is by column %s of type %s, which"
+                    + " Iceberg does not apply as it should: deleted rows could come back. Use the PyIceberg engine"
+                    + " (iceberg_zorder.pyiceberg.rewrite_data_files)",
+                table.name(), file.location(), table.schema().findColumnName(id), field.type()));
+      }
+    }
   }
 
   /** Refreshes the table and refuses a stale plan; returns the branch's current snapshot, or -1 if the plan has none. */

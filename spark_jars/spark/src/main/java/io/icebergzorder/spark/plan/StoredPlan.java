@@ -207,8 +207,7 @@ public record StoredPlan(
             table.name(), "a file group has partition spec %d, but its options have %d".formatted(group.specId, outputSpec), null);
       }
     }
-    EqualityDeleteTypes.check(table, head);
-    return spec.scope().files(table, head);
+    return StartingPoint.list(table, spec.scope(), head);
   }
 
   private List<FileGroup> groups(Table table, StartingPoint start, List<FileScanTask> listed) {

@@ -5,12 +5,14 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
-import io.icebergzorder.core.LayoutColumn;
+import io.icebergzorder.core.Layout.LayoutColumn;
+import io.icebergzorder.core.Placement;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.layout.KeyFunctions;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -169,6 +171,34 @@ public final class PositionFunctions {
     /** Of a column that is never NULL Spark asks on the driver, and does not use the answer. */
     public long invoke(boolean isNull) {
       return isNull ? positions.value().ofNull() : 0;
+    }
+  }
+
+  /**
+   * The destination of the rows of a file group: the file of the job, and the place in the file.
+   *
+   * @param placesOfFile bits of a place in a file; those of the index that do not fit beside the file's number are dropped
+   */
+  public record Destination(Placement placement, int firstFile, int placesOfFile, int dropped) implements Serializable {
+    private static final int BITS_OF_LONG = 63;
+
+    public static List<Destination> of(GroupJob job) {
+      int indexBits = job.groups().stream().mapToInt(each -> each.layout().bits() * each.layout().columns().size()).max().orElse(0);
+      int fileBits = Integer.SIZE - Integer.numberOfLeadingZeros(job.tasksOfFiles().length - 1);
+      int placesOfFile = Math.min(indexBits, BITS_OF_LONG - fileBits);
+      int[] firstFiles = job.firstFiles();
+      List<Destination> destinations = new ArrayList<>();
+      for (int group = 0; group < firstFiles.length; group++) {
+        Placement placement = job.groups().get(group).layout().placement();
+        destinations.add(new Destination(placement, firstFiles[group], placesOfFile, indexBits - placesOfFile));
+      }
+      return destinations;
+    }
+
+    /** The number of a row's file in the job, and in the lower bits its place there. */
+    public long of(long packed, long tieBreaker) {
+      int file = placement.file(packed, tieBreaker);
+      return (long) (firstFile + file) << placesOfFile | placement.index(packed, file) >>> dropped;
     }
   }
 

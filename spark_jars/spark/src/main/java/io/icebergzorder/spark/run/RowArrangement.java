@@ -1,12 +1,13 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.Layout.LayoutColumn;
+import io.icebergzorder.core.SortOrder.PrefixOrder;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.run.PositionFunctions.Destination;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Arrays;

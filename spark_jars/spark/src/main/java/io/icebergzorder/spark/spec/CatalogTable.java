@@ -1,11 +1,16 @@
 package io.icebergzorder.spark.spec;
 
+import io.icebergzorder.core.metrics.SnapshotFacts;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -126,5 +131,19 @@ public record CatalogTable(
     } catch (Throwable e) {
       LOG.warn("Cannot refresh the cache of {}: run REFRESH TABLE", name(), e);
     }
+  }
+
+  /** A snapshot and its unexpired ancestors, oldest first. */
+  public static List<SnapshotFacts> snapshotsTo(Table table, long snapshotId) {
+    List<SnapshotFacts> found = new ArrayList<>();
+    SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).forEach(each -> found.add(facts(each)));
+    Collections.reverse(found);
+    return found;
+  }
+
+  private static SnapshotFacts facts(Snapshot snapshot) {
+    Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
+    String operation = snapshot.operation() == null ? "append" : snapshot.operation();
+    return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 }

@@ -1,13 +1,13 @@
 package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.ColumnWeight;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.MetricsCheck;
-import io.icebergzorder.core.PrefixColumn;
-import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder.PrefixColumn;
+import io.icebergzorder.core.SortOrder.PrefixOrder;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.SpelledAlike;
+import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import java.util.ArrayList;

@@ -2,8 +2,6 @@ package io.icebergzorder.spark.spec;
 
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.metrics.SnapshotFacts;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.Schema;
@@ -11,7 +9,6 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.types.Types;
-import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * The request for a report, resolved on a table. Invalid requests are refused here.
@@ -31,7 +28,7 @@ public record ResolvedReport(
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
     Snapshot head = table.snapshot(ResolvedSpec.branch(target, branchArgument, "report on"));
-    List<SnapshotFacts> snapshots = head == null ? List.of() : snapshotsTo(table, head.snapshotId());
+    List<SnapshotFacts> snapshots = head == null ? List.of() : CatalogTable.snapshotsTo(table, head.snapshotId());
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()), false);
@@ -46,20 +43,6 @@ public record ResolvedReport(
   /** Resolves the rewrite on the same state of the table, or refuses it as a CALL would. */
   public ResolvedSpec toRewrite() {
     return ResolvedSpec.ofPlanned(target, TableDefaults.complete(target, rewrite), rewrite.where());
-  }
-
-  /** A snapshot and its unexpired ancestors, oldest first. */
-  public static List<SnapshotFacts> snapshotsTo(Table table, long snapshotId) {
-    List<SnapshotFacts> found = new ArrayList<>();
-    SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).forEach(each -> found.add(facts(each)));
-    Collections.reverse(found);
-    return found;
-  }
-
-  public static SnapshotFacts facts(Snapshot snapshot) {
-    Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
-    String operation = snapshot.operation() == null ? "append" : snapshot.operation();
-    return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
   /** The sort order of the table's property, else of our newest rewrite. */

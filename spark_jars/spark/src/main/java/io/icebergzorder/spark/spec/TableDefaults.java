@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.spec;
 
-import io.icebergzorder.core.ColumnWeight;
 import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.icebergzorder.spark.internals.Failures.FailureStreak;
 import java.io.IOException;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.icebergzorder.spark.WholeFile;
+import io.icebergzorder.spark.internals.UnsplitTask.PlacedTask;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
