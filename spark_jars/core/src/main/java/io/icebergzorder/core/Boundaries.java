@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.SortOrder.PrefixOrder;
 import java.io.Serializable;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.BoxCosts.ExtentCosts;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Keys.KeyDomain;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;

@@ -37,6 +37,14 @@ public final class Keys {
   private static final Pattern DECIMAL = Pattern.compile("decimal\\((\\d{1,2}), ?\\d+\\)");
   private static final Pattern FIXED = Pattern.compile("fixed\\[\\d+]");
 
+  /** The two kinds of keys; {@link Keys} says which Iceberg type has which. */
+  public enum KeyDomain {
+    /** Signed 64-bit integers in numeric order. */
+    LONG,
+    /** Byte strings in unsigned lexicographic order; what begins another sorts before it. */
+    BYTES
+  }
+
   private Keys() {}
 
   /** The domain of the keys of a type, which is named as Iceberg's {@code Type.toString()} does; refused if it has none. */

@@ -1,5 +1,7 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Curve.ZOrderCurve;
+import io.icebergzorder.core.Cuts.EvenCuts;
 import io.icebergzorder.core.SortOrder.PrefixOrder;
 import java.util.Arrays;
 import java.util.List;

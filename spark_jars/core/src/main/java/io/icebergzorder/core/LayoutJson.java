@@ -5,6 +5,8 @@ import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.icebergzorder.core.Cuts.EvenCuts;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.Layout.LayoutColumn;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Cuts.EvenCuts;
 import io.icebergzorder.core.SortOrder.PrefixOrder;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -1,5 +1,8 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Curve.HilbertCurve;
+import io.icebergzorder.core.Curve.ZOrderCurve;
+import io.icebergzorder.core.Cuts.EvenCuts;
 import java.io.Serializable;
 
 /**

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.BoxCosts.ExtentCosts;
 import java.util.Arrays;
 
 /** The cost of boxes for the queries of a workload, bit for bit as Python's {@code QueryCosts}. */

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Keys.KeyDomain;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Curve.HilbertCurve;
 import io.icebergzorder.core.SortOrder.PrefixColumn;
 import io.icebergzorder.core.SortOrder.PrefixOrder;
 import io.icebergzorder.core.ZOrderOptions.ColumnWeight;

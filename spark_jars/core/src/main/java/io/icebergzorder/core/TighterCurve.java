@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Curve.HilbertCurve;
 import java.util.Arrays;
 import java.util.function.ToLongFunction;
 

@@ -1,5 +1,6 @@
 package io.icebergzorder.core;
 
+import io.icebergzorder.core.Cuts.EvenCuts;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.Locale;

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.Layout.LayoutColumn;
 import io.icebergzorder.core.SortOrder.PrefixColumn;
 import io.icebergzorder.core.SortOrder.PrefixOrder;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.icebergzorder.core.metrics.LaidOutSample;
-import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.metrics.ScanMeasurement;
+import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;

@@ -2,7 +2,7 @@ package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Keys.KeyDomain;
 import java.util.Arrays;
 
 /**

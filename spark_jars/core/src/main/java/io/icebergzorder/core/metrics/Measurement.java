@@ -2,7 +2,7 @@ package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
-import io.icebergzorder.core.EvenCuts;
+import io.icebergzorder.core.Cuts.EvenCuts;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;

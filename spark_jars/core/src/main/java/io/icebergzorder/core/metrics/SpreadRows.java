@@ -1,8 +1,8 @@
 package io.icebergzorder.core.metrics;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.Sample;
 import java.util.ArrayList;
 import java.util.Arrays;

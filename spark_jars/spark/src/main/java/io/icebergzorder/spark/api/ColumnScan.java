@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.function.ToDoubleFunction;

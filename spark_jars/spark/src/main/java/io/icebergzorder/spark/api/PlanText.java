@@ -2,7 +2,7 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.Reason;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

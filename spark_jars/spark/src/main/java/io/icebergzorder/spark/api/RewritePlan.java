@@ -6,7 +6,7 @@ import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.StoredPlan;

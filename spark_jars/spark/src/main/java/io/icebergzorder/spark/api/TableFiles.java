@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import java.util.Optional;
 
 /**

@@ -2,7 +2,7 @@ package io.icebergzorder.spark.bounds;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import java.nio.ByteBuffer;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.bounds;
 
 import io.icebergzorder.core.KeyColumn;
-import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.Keys.KeyDomain;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.layout;
 
-import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import io.icebergzorder.core.SampledRowGroups;
+import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import io.icebergzorder.spark.internals.UnsplitTask.FilePart;
 import io.icebergzorder.spark.plan.FileGroup;
 import java.io.Serializable;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import java.util.UUID;
 import org.apache.spark.sql.types.DataType;

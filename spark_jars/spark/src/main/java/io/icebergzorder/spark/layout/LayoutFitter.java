@@ -13,6 +13,7 @@ import io.icebergzorder.core.select.Gain;
 import io.icebergzorder.core.select.UpkeepRequest.AskedQueries;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;

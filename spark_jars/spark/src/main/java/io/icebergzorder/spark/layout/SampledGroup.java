@@ -5,6 +5,7 @@ import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.core.metrics.ScanCost;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 
 /**

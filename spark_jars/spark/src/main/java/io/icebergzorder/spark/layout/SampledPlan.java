@@ -3,6 +3,7 @@ package io.icebergzorder.spark.layout;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.util.Collections;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
-import io.icebergzorder.spark.internals.Failures.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.internals.Failures.FailureStreak;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;

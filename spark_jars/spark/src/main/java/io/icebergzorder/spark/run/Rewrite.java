@@ -9,7 +9,7 @@ import io.icebergzorder.spark.layout.LayoutFitter;
 import io.icebergzorder.spark.layout.MetricsFindings;
 import io.icebergzorder.spark.layout.PlanSampler;
 import io.icebergzorder.spark.layout.SampledPlan;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;

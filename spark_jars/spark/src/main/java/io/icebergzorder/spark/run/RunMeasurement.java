@@ -9,7 +9,7 @@ import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.layout.ScanFractions;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.spec;
 
-import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.Keys.KeyDomain;
 import io.icebergzorder.core.workload.KeyBox;
 import io.icebergzorder.core.workload.KeyEdge;
 import io.icebergzorder.core.workload.KeyRange;

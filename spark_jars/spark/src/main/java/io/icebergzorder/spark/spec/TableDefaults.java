@@ -1,9 +1,9 @@
 package io.icebergzorder.spark.spec;
 
-import io.icebergzorder.core.EvenCuts;
+import io.icebergzorder.core.Cuts.EvenCuts;
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.core.ZOrderOptions.ColumnWeight;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -14,7 +14,7 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.metrics.LaidOutSample;
 import io.icebergzorder.spark.WholeFile;
 import io.icebergzorder.spark.layout.SampledGroup;
-import io.icebergzorder.spark.layout.TableReads;
+import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
 import java.util.Collections;
 import java.util.List;
