@@ -3,7 +3,6 @@ package io.icebergzorder.core;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -140,21 +139,5 @@ public final class Keys {
 
   public static byte[] ofUuid(UUID value) {
     return ByteBuffer.allocate(2 * Long.BYTES).putLong(value.getMostSignificantBits()).putLong(value.getLeastSignificantBits()).array();
-  }
-
-  /**
-   * What truncated lower/upper bounds keep of a key of bytes: so many characters of a text, or bytes of a binary. Where a sampled key ends
-   * inside a character, that becomes U+FFFD, as in Python.
-   */
-  public static byte[] beginning(byte[] key, int length, boolean isText) {
-    if (key.length <= length && !isText) {
-      return key;
-    }
-    if (!isText) {
-      return Arrays.copyOf(key, length);
-    }
-    String text = new String(key, StandardCharsets.UTF_8);
-    int characters = Math.min(length, text.codePointCount(0, text.length()));
-    return text.substring(0, text.offsetByCodePoints(0, characters)).getBytes(StandardCharsets.UTF_8);
   }
 }

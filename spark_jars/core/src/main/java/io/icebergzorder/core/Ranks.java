@@ -3,18 +3,17 @@ package io.icebergzorder.core;
 import io.icebergzorder.core.Keys.KeyDomain;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** The ranks of the values of columns of one type together: equal values have one rank, from 0 without gaps. */
 public final class Ranks {
-  private final UnaryOperator<byte[]> kept;
+  private final Beginning kept;
   private AscendingLongs longs = new AscendingLongs(new long[0]);
   private byte[][] texts = new byte[0][];
 
   /** Ranks the values of columns of one domain, of whose keys of bytes so much is kept. */
-  public Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
+  public Ranks(List<KeyColumn> columns, Beginning kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
       long[] all = columns.stream().flatMapToLong(column -> rowsWithValue(column).mapToLong(column::longKey)).sorted().toArray();
@@ -22,18 +21,18 @@ public final class Ranks {
       IntStream firsts = IntStream.range(0, all.length).filter(i -> i == 0 || all[i] != all[i - 1]);
       longs = new AscendingLongs(firsts.mapToLong(i -> all[i]).toArray());
     } else {
-      Stream<byte[]> all = columns.stream().flatMap(column -> rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row))));
+      Stream<byte[]> all = columns.stream().flatMap(column -> rowsWithValue(column).mapToObj(row -> kept.of(column.bytesKey(row))));
       texts = distinct(all.sorted(Arrays::compareUnsigned).toArray(byte[][]::new));
     }
   }
 
   /** Ranks the values of columns, of which all is kept. */
   public static Ranks among(KeyColumn... columns) {
-    return among(UnaryOperator.identity(), columns);
+    return among(Beginning.WHOLE, columns);
   }
 
   /** Ranks the values of columns, of whose keys of bytes so much is kept. */
-  public static Ranks among(UnaryOperator<byte[]> kept, KeyColumn... columns) {
+  public static Ranks among(Beginning kept, KeyColumn... columns) {
     return new Ranks(List.of(columns), kept);
   }
 
@@ -91,7 +90,7 @@ public final class Ranks {
   /** As of a binary search: below 0 for a key that has no rank. */
   private int place(KeyColumn column, int row) {
     if (column.domain() == KeyDomain.BYTES) {
-      return Arrays.binarySearch(texts, kept.apply(column.bytesKey(row)), Arrays::compareUnsigned);
+      return Arrays.binarySearch(texts, kept.of(column.bytesKey(row)), Arrays::compareUnsigned);
     }
     int notAbove = longs.countNotAbove(column.longKey(row));
     return notAbove > 0 && longs.values()[notAbove - 1] == column.longKey(row) ? notAbove - 1 : -notAbove - 1;

@@ -29,12 +29,12 @@ class BeginningTest {
     "f0808080, 9, efbfbdefbfbdefbfbdefbfbd",
   })
   void ofText(String key, int length, String kept) {
-    assertEquals(kept, HEX.formatHex(Keys.beginning(HEX.parseHex(key), length, true)));
+    assertEquals(kept, HEX.formatHex(new Beginning(length, true).of(HEX.parseHex(key))));
   }
 
   @ParameterizedTest
   @CsvSource({"ff00e4bd, 3, ff00e4", "ff, 3, ff"})
   void ofBytes(String key, int length, String kept) {
-    assertEquals(kept, HEX.formatHex(Keys.beginning(HEX.parseHex(key), length, false)));
+    assertEquals(kept, HEX.formatHex(new Beginning(length, false).of(HEX.parseHex(key))));
   }
 }

@@ -8,7 +8,6 @@ import io.icebergzorder.core.metrics.ScanMeasurement;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
@@ -26,7 +25,7 @@ class ScanMeasurementTest {
   private static ScanMeasurement.FilterRead predicted(LaidOutSample... groups) {
     List<MeasuredFiles> files =
         Arrays.stream(groups).map(each -> new MeasuredFiles(each.newFiles(COLUMNS), each)).toList();
-    return ScanMeasurement.of(files, 0, UnaryOperator.identity());
+    return ScanMeasurement.of(files, 0, Beginning.WHOLE);
   }
 
   private static LaidOutSample group(Sample sample, long rows, long bytes) {

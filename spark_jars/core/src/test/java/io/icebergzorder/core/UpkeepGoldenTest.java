@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -50,11 +49,11 @@ class UpkeepGoldenTest {
   }
 
   static UpkeepRequest request(JsonNode golden) {
-    List<UnaryOperator<byte[]>> kept = new ArrayList<>();
+    List<Beginning> kept = new ArrayList<>();
     for (int place = 0; place < golden.get("kept").size(); place++) {
       JsonNode length = golden.get("kept").get(place);
       boolean isText = golden.get("columns").get(place).get("type").textValue().equals("string");
-      kept.add(length.isNull() ? UnaryOperator.identity() : key -> Keys.beginning(key, length.intValue(), isText));
+      kept.add(length.isNull() ? Beginning.WHOLE : new Beginning(length.intValue(), isText));
     }
     long target = golden.get("target").longValue();
     return new UpkeepRequest(

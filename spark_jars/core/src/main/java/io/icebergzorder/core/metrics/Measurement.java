@@ -1,5 +1,6 @@
 package io.icebergzorder.core.metrics;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Cuts.EvenCuts;
@@ -15,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /** Computes the figures of a report from the bounds of a table's files. */
@@ -101,14 +101,14 @@ final class Measurement {
     if (bounds.isAnyBounded()) {
       Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
       BoundedFiles ofColumn = new BoundedFiles(files.partitions(), files.rows(), files.sizes(), List.of(bounds));
-      return ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0, UnaryOperator.identity());
+      return ScanMeasurement.of(List.of(new MeasuredFiles(ofColumn, lookedFor, sample.rows())), 0, Beginning.WHOLE);
     }
     long read = IntStream.range(0, files.count()).filter(bounds::hasValues).count();
     return read > 0 && files.bytes() > 0 ? new FilterRead(1, read) : null;
   }
 
   private FilterRead prediction(int place) {
-    return planned.isEmpty() ? null : ScanMeasurement.of(planned, place, UnaryOperator.identity());
+    return planned.isEmpty() ? null : ScanMeasurement.of(planned, place, Beginning.WHOLE);
   }
 
   /** Averages what filters cost among so many files over the columns of which both are known by weight; those of a prefix count 1. */

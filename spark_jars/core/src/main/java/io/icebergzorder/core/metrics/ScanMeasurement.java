@@ -1,5 +1,6 @@
 package io.icebergzorder.core.metrics;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
@@ -7,7 +8,6 @@ import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.UnaryOperator;
 
 /**
  * Measures the average reads of {@code column = value} over values of rows, after pruning by lower/upper bounds.
@@ -51,7 +51,7 @@ public final class ScanMeasurement {
   public record FilterRead(double fraction, double files) {}
 
   /** Measures one column, of whose keys bounds will keep so much; null if no sampled row has a value, or there is no byte. */
-  public static FilterRead of(List<MeasuredFiles> groups, int ordinal, UnaryOperator<byte[]> kept) {
+  public static FilterRead of(List<MeasuredFiles> groups, int ordinal, Beginning kept) {
     Ranks ranks = new Ranks(groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), kept);
     // By bytes, and by parts of files.
     long[][] steps = new long[2][ranks.size() + 1];

@@ -1,5 +1,6 @@
 package io.icebergzorder.core.select;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
@@ -9,7 +10,6 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -44,7 +44,7 @@ public final class GroupCuts {
    * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
    */
   public static List<Group> cut(
-      BoundedFiles files, int[] chosen, long mostBytes, long mostFiles, List<UnaryOperator<byte[]>> kept, double[] weights) {
+      BoundedFiles files, int[] chosen, long mostBytes, long mostFiles, List<Beginning> kept, double[] weights) {
     long[] sizes = files.sizes();
     List<Extents> columns = IntStream.range(0, weights.length).mapToObj(i -> Extents.of(files.columns().get(i), kept.get(i))).toList();
     List<Extents> counting = new ArrayList<>(IntStream.range(0, weights.length).filter(i -> weights[i] > 0).mapToObj(columns::get).toList());
@@ -81,7 +81,7 @@ public final class GroupCuts {
 
   /** The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything. */
   private record Extents(long[] lower, long[] upper) {
-    static Extents of(ColumnBounds bounds, UnaryOperator<byte[]> kept) {
+    static Extents of(ColumnBounds bounds, Beginning kept) {
       Ranks ranks = Ranks.among(kept, bounds.lower(), bounds.upper());
       long[] lower = Arrays.stream(ranks.of(bounds.lower())).asLongStream().toArray();
       long[] upper = Arrays.stream(ranks.of(bounds.upper())).asLongStream().toArray();

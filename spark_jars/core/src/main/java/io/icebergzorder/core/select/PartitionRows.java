@@ -1,5 +1,6 @@
 package io.icebergzorder.core.select;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
@@ -20,7 +21,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /** The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite. */
@@ -65,7 +65,7 @@ final class PartitionRows {
    * @param wanted of each box of the queries, and whether it wants rows without a value
    */
   private record Column(double weight, int[] ranks, int[] below, Extents today, Extents wanted) {
-    static Column of(ColumnBounds bounds, KeyColumn keys, UnaryOperator<byte[]> kept, double weight, List<KeyRange> boxes) {
+    static Column of(ColumnBounds bounds, KeyColumn keys, Beginning kept, double weight, List<KeyRange> boxes) {
       Ranks values = Ranks.among(kept, bounds.lower(), bounds.upper(), keys);
       int count = Math.max(1, values.size());
       int[] ranks = values.of(keys);
@@ -85,16 +85,16 @@ final class PartitionRows {
       for (int box = 0; box < boxes.size(); box++) {
         // A value is wanted if anything is that begins like what is kept of it.
         wanted.low[box] = before(boxes.get(box).start(), values, kept);
-        wanted.high[box] = before(boxes.get(box).stop(), values, UnaryOperator.identity()) - 1;
+        wanted.high[box] = before(boxes.get(box).stop(), values, Beginning.WHOLE) - 1;
         wanted.lacks[box] = boxes.get(box).stop().equals(KeyEdge.END);
       }
       return new Column(below[count] > 0 ? weight : 0, ranks, below, today, wanted);
     }
 
     /** The number of values before an edge. */
-    private static int before(KeyEdge edge, Ranks values, UnaryOperator<byte[]> kept) {
+    private static int before(KeyEdge edge, Ranks values, Beginning kept) {
       if (edge.hasKey()) {
-        return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.apply(edge.bytes()));
+        return edge.number() != null ? values.countBelow(edge.number()) : values.countBelow(kept.of(edge.bytes()));
       }
       return edge.state() == KeyColumn.VALUE ? 0 : values.size();
     }

@@ -1,5 +1,6 @@
 package io.icebergzorder.core.select;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.QueryBoxes;
@@ -9,7 +10,6 @@ import io.icebergzorder.core.metrics.FileSizes;
 import io.icebergzorder.core.workload.PositionBoxes;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 
 /**
  * The rules for choosing the files of a partition. The array is not copied.
@@ -18,7 +18,7 @@ import java.util.function.UnaryOperator;
  * @param spareFiles nor up to this many open costs above the attainable cost; at least 0
  * @param sizes the size limits of the rewrite
  * @param layout the request for layouts; its number of files is not used
- * @param kept by column, truncates a key of bytes as new lower/upper bounds do; not called for longs
+ * @param kept by column, what new lower/upper bounds keep of a key of bytes; not used for longs
  * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds
  * @param openCost the cost of opening a file, in bytes
  * @param workload the queries that files are judged by; null for filters {@code column = value}
@@ -28,7 +28,7 @@ public record UpkeepRequest(
     int spareFiles,
     FileSizes sizes,
     LayoutRequest layout,
-    List<UnaryOperator<byte[]>> kept,
+    List<Beginning> kept,
     double[] weights,
     long openCost,
     Optional<AskedQueries> workload) {

@@ -1,13 +1,12 @@
 package io.icebergzorder.spark.bounds;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.MetricsCheck;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.function.UnaryOperator;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.Table;
@@ -90,8 +89,8 @@ public final class KeptBounds {
   }
 
   /** What is kept of the keys of a column of bytes. */
-  public UnaryOperator<byte[]> kept(ClusteringColumn column) {
+  public Beginning kept(ClusteringColumn column) {
     OptionalInt length = length(column);
-    return length.isEmpty() ? UnaryOperator.identity() : key -> Keys.beginning(key, length.getAsInt(), isText(column));
+    return length.isEmpty() ? Beginning.WHOLE : new Beginning(length.getAsInt(), isText(column));
   }
 }

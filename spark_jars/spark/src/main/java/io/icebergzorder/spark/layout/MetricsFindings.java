@@ -19,11 +19,12 @@ import org.apache.iceberg.Table;
 /**
  * The columns whose bounds are missing, or too short to distinguish values: see {@link MetricsCheck}.
  *
- * @param parts the table's full name: catalog, namespace, table
+ * @param name the table's name
+ * @param parts its full name: catalog, namespace, table
  * @param kept what the table kept of bounds when it was sampled
  * @param areFixed whether the rewrite sets the metrics modes that columns need
  */
-public record MetricsFindings(String table, List<String> parts, KeptBounds kept, List<Finding> found, boolean areFixed) {
+public record MetricsFindings(String name, List<String> parts, KeptBounds kept, List<Finding> found, boolean areFixed) {
   /** A column, the mode that it needs, or null if none would help, and what is said of it as a warning and as an error. */
   record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
@@ -83,9 +84,9 @@ public record MetricsFindings(String table, List<String> parts, KeptBounds kept,
         column,
         wanted,
         "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): filters on it skip no file."
-            .formatted(table, column.name(), mode),
+            .formatted(name, column.name(), mode),
         "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped"
-            .formatted(column.name(), table, mode),
+            .formatted(column.name(), name, mode),
         unit);
   }
 
@@ -97,11 +98,11 @@ public record MetricsFindings(String table, List<String> parts, KeptBounds kept,
             Locale.ROOT,
             "%s cuts lower/upper bounds of clustering column %s to %d %s, which distinguish %d%% of the sampled rows: filters on it"
                 + " skip fewer files than they could.",
-            table, column.name(), length, unit, share),
+            name, column.name(), length, unit, share),
         String.format(
             Locale.ROOT,
             "Cannot cluster by column %s, because %s cuts its lower/upper bounds to %d %s, which distinguish %d%% of the sampled rows",
-            column.name(), table, length, unit, share),
+            column.name(), name, length, unit, share),
         unit);
   }
 
@@ -139,15 +140,15 @@ public record MetricsFindings(String table, List<String> parts, KeptBounds kept,
   }
 
   private String sentence(String verb, Finding finding) {
-    return "%s %s = '%s' on %s: %s".formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), table, finding.reason());
+    return "%s %s = '%s' on %s: %s".formatted(verb, KeptBounds.property(finding.column()), finding.wanted(), name, finding.reason());
   }
 
   /** The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. */
-  public List<Fix> fixes(Table of) {
+  public List<Fix> fixes(Table table) {
     if (fixable().isEmpty()) {
       return List.of();
     }
-    KeptBounds now = KeptBounds.of(of, fixable().stream().map(Finding::column).toList());
+    KeptBounds now = KeptBounds.of(table, fixable().stream().map(Finding::column).toList());
     return fixable().stream()
         .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
         .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), sentence("Set", finding)))

@@ -1,13 +1,14 @@
 package io.icebergzorder.spark.layout;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.core.metrics.BoundedFiles;
 import io.icebergzorder.core.metrics.ColumnBounds;
 import io.icebergzorder.core.metrics.LaidOutSample;
-import io.icebergzorder.core.metrics.ScanMeasurement;
 import io.icebergzorder.core.metrics.ScanMeasurement.FilterRead;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
+import io.icebergzorder.core.metrics.ScanMeasurement;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
@@ -17,7 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
@@ -114,7 +114,7 @@ public record ScanFractions(ResolvedSortOrder order, KeptBounds kept, int[] keyL
     FilterRead[] reads =
         IntStream.range(0, columns.size())
             .parallel()
-            .mapToObj(i -> ScanMeasurement.of(all, i, arePlanned ? kept.kept(columns.get(i)) : UnaryOperator.identity()))
+            .mapToObj(i -> ScanMeasurement.of(all, i, arePlanned ? kept.kept(columns.get(i)) : Beginning.WHOLE))
             .toArray(FilterRead[]::new);
     Map<String, FilterRead> found = new LinkedHashMap<>();
     for (int i = 0; i < reads.length; i++) {

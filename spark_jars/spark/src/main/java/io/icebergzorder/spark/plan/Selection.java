@@ -41,7 +41,7 @@ public final class Selection {
   private final StartingPoint start;
   private final Table table;
   private final RewriteHistory history;
-  private final TargetSize target;
+  private final TargetSize targetSize;
   private final IcebergRules rules;
   private final List<List<FileScanTask>> partitions;
   private final List<FileCondition> conditions;
@@ -51,17 +51,17 @@ public final class Selection {
   private final List<LeftGroup> left = new ArrayList<>();
   private FileBounds bounds;
 
-  private Selection(CatalogTable of, ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
+  private Selection(CatalogTable target, ResolvedSpec spec, StartingPoint start, List<FileScanTask> listed) {
     this.spec = spec;
     this.start = start;
-    table = of.table();
+    table = target.table();
     history = RewriteHistory.of(table, start.snapshotId());
     partitions = byPartition(table, listed);
     long[] sizes = partitions.stream().mapToLong(FileGroup::bytes).toArray();
-    target = TargetSize.of(table, spec.options(), history, sizes, spec.order().named().size(), spec.written().where() != null);
-    rules = new IcebergRules(table, spec.options(), target);
+    targetSize = TargetSize.of(table, spec.options(), history, sizes, spec.order().named().size(), spec.written().where() != null);
+    rules = new IcebergRules(table, spec.options(), targetSize);
     isBySize = spec.options().choosesBySize();
-    boolean isByCase = of.isCaseSensitive();
+    boolean isByCase = target.isCaseSensitive();
     conditions = spec.workload().map(Workload::conditions).orElse(List.of()).stream()
         .map(each -> new FileCondition(table, each, isByCase)).toList();
     KeptBounds now = KeptBounds.of(table, spec.order().named());
@@ -75,10 +75,10 @@ public final class Selection {
    *
    * @throws IllegalArgumentException if Iceberg refuses an option
    */
-  public static TablePlan plan(CatalogTable of, ResolvedSpec spec) {
-    StartingPoint start = StartingPoint.of(of.table(), spec.branch());
-    List<FileScanTask> listed = start.list(of.table(), spec.scope());
-    Selection selection = new Selection(of, spec, start, listed);
+  public static TablePlan plan(CatalogTable target, ResolvedSpec spec) {
+    StartingPoint start = StartingPoint.of(target.table(), spec.branch());
+    List<FileScanTask> listed = start.list(target.table(), spec.scope());
+    Selection selection = new Selection(target, spec, start, listed);
     String nothing =
         start.snapshotId() == null
             ? "branch main has no snapshot yet"
@@ -93,7 +93,7 @@ public final class Selection {
         spec,
         start,
         selection.history,
-        selection.target,
+        selection.targetSize,
         selection.inOrder(chosen),
         selection.left,
         whyNothing,
@@ -147,10 +147,10 @@ public final class Selection {
   /** Chooses among the data files of each partition. */
   private List<FileGroup> chosen() {
     boolean mayLeave = spec.options().mayLeaveGroups();
-    String request = isMended ? null : spec.key(table, target.bytes());
+    String request = isMended ? null : spec.key(table, targetSize.bytes());
     RewriteHistory.Earlier earlier =
         mayLeave
-            ? history.earlier(table, request, spec.order(), spec.workload().map(Workload::key).orElse(""), target.bytes())
+            ? history.earlier(table, request, spec.order(), spec.workload().map(Workload::key).orElse(""), targetSize.bytes())
             : RewriteHistory.Earlier.NONE;
     Predicate<FileScanTask> isYounger = FileScope.younger(table, rules.minAgeSeconds, start.plannedAtMs());
     Reason whyYoung = Reason.of(Reason.YOUNG, "min_age_seconds", rules.minAgeSeconds);
