@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -13,17 +14,19 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.JavaConverters;
 
 /** Spark 3.5, see {@link SparkLine}. */
 public final class Spark35Line implements SparkLine {
@@ -72,8 +75,17 @@ public final class Spark35Line implements SparkLine {
   }
 
   @Override
-  public LogicalPlan withTable(DataSourceV2Relation relation, Table table) {
-    return relation.copy(table, relation.output(), relation.catalog(), relation.identifier(), relation.options());
+  public LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan) {
+    return relation.copy(relation.relation(), scan, relation.output(), relation.keyGroupedPartitioning(), relation.ordering());
+  }
+
+  @Override
+  public void addLastRule(ExperimentalMethods methods, Rule<LogicalPlan> rule) {
+    List<Rule<LogicalPlan>> rules = new ArrayList<>(JavaConverters.seqAsJavaList(methods.extraOptimizations()));
+    if (!rules.contains(rule)) {
+      rules.add(rule);
+      methods.extraOptimizations_$eq(SparkInternals.seq(rules));
+    }
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.icebergzorder.spark.sql.ParsedPlans;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
+import scala.runtime.BoxedUnit;
 
 /**
  * Adds the rule of Spark 4.
@@ -22,7 +23,13 @@ public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
         hasHiveSupport(session)
             ? ParsedPlans.around(parser, new ProcedureRule(session)::apply, text -> null)
             : parser);
-    extensions.injectOptimizerRule(JoinPruning::new);
+    // Each query is analyzed before the optimizer looks up its rules.
+    extensions.injectCheckRule(
+        session ->
+            plan -> {
+              JoinPruning.addTo(session);
+              return BoxedUnit.UNIT;
+            });
   }
 
   private static boolean hasHiveSupport(SparkSession session) {

@@ -9,8 +9,8 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
@@ -35,13 +35,14 @@ import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -128,9 +129,14 @@ public final class SparkInternals {
     return line().withColumns(staged, columns);
   }
 
-  /** A relation that reads another table in the same way. */
-  public static LogicalPlan withTable(DataSourceV2Relation relation, org.apache.spark.sql.connector.catalog.Table table) {
-    return line().withTable(relation, table);
+  /** A relation with another scan of the same table. */
+  public static LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan) {
+    return line().withScan(relation, scan);
+  }
+
+  /** Adds a rule that a session's optimizer applies after Spark's own, unless the session has it. */
+  public static void addLastRule(SparkSession session, Rule<LogicalPlan> rule) {
+    line().addLastRule(session.sessionState().experimentalMethods(), rule);
   }
 
   /** Iceberg's Spark table that writes a staged file group. */
@@ -195,38 +201,40 @@ public final class SparkInternals {
   }
 
   private static Stream<LogicalPlan> plansIn(LogicalPlan plan, Predicate<Expression> isOfKind) {
-    if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION())) {
-      return Stream.empty();
-    }
     List<LogicalPlan> found = new ArrayList<>();
-    plan.transformExpressions(
-        visitor(
-            each -> {
-              if (each instanceof PlanExpression<?> subquery && subquery.plan() instanceof LogicalPlan of && isOfKind.test(each)) {
-                found.add(of);
-              }
-            }));
+    withExpressions(
+        plan,
+        each -> {
+          if (each instanceof PlanExpression<?> subquery && subquery.plan() instanceof LogicalPlan of && isOfKind.test(each)) {
+            found.add(of);
+          }
+          return each;
+        });
     return found.stream();
   }
 
-  /** Shows expressions to a visitor, in the place of a function that changes some. */
-  public static PartialFunction<Expression, Expression> visitor(Consumer<Expression> visit) {
-    return new AbstractPartialFunction<>() {
-      @Override
-      public boolean isDefinedAt(Expression each) {
-        visit.accept(each);
-        return false;
-      }
-
-      @Override
-      public Expression apply(Expression each) {
-        throw new IllegalStateException("Nothing is changed");
-      }
-    };
+  /** A plan with other nodes in the place of its own, from the leaves up. */
+  public static LogicalPlan changed(LogicalPlan plan, UnaryOperator<LogicalPlan> change) {
+    return (LogicalPlan) plan.transformUp(function(change));
   }
 
-  public static List<Attribute> output(LogicalPlan plan) {
-    return line().output(plan);
+  /** A node with other expressions in the place of its own; its children remain. */
+  public static LogicalPlan withExpressions(LogicalPlan node, UnaryOperator<Expression> change) {
+    return node.containsPattern(TreePattern.PLAN_EXPRESSION()) ? (LogicalPlan) node.transformExpressions(function(change)) : node;
+  }
+
+  private static <T> PartialFunction<T, T> function(UnaryOperator<T> change) {
+    return new AbstractPartialFunction<>() {
+      @Override
+      public boolean isDefinedAt(T each) {
+        return true;
+      }
+
+      @Override
+      public T apply(T each) {
+        return change.apply(each);
+      }
+    };
   }
 
   /** Which staged tasks Iceberg's staged scan reads. */

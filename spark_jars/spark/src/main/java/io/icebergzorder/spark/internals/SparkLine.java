@@ -3,16 +3,17 @@ package io.icebergzorder.spark.internals;
 import java.util.List;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -39,8 +40,11 @@ public interface SparkLine {
   /** A data frame of one relation, with further columns that are not null. */
   Dataset<Row> withColumns(Dataset<Row> relation, StructType columns);
 
-  /** A relation that reads another table in the same way. */
-  LogicalPlan withTable(DataSourceV2Relation relation, Table table);
+  /** A relation with another scan of the same table. */
+  LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan);
+
+  /** Adds a rule to those that are applied last, unless it is there. */
+  void addLastRule(ExperimentalMethods methods, Rule<LogicalPlan> rule);
 
   /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
   List<Scan> scans(QueryExecution query);

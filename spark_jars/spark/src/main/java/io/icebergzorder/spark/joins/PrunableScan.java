@@ -10,12 +10,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.PropertyUtil;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -25,12 +32,16 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns.
+ * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns. While {@link JoinKeys} has Spark add
+ * keys, it names columns of both kinds, otherwise those of partitions alone.
  *
  * <p>Keys of partition columns go to Iceberg's own filter. Keys of tight columns drop planned files by the files' own bounds. They do not
  * filter row groups or rows.
@@ -47,34 +58,99 @@ final class PrunableScan extends StandIn {
   private static final long BYTES_OF_A_ROW = 16;
 
   private final SupportsRuntimeV2Filtering icebergScan;
+  private final DataSourceV2ScanRelation relation;
   private final Table table;
-  private volatile Set<String> compared;
+  private final BatchScan batchScan;
+  private final Scan forSpark;
+
+  /** The columns of which Spark may be told; those that are found not to be tight are taken out. */
+  private final Map<String, Types.NestedField> offered;
+
+  private volatile boolean isOffering;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = ThreadLocal.withInitial(Map::of);
 
-  private PrunableScan(SupportsRuntimeV2Filtering icebergScan, Table table, Set<String> compared) {
-    super(icebergScan);
-    this.icebergScan = icebergScan;
+  private PrunableScan(DataSourceV2ScanRelation relation, Table table, BatchScan batchScan) {
+    super(relation.scan());
+    this.icebergScan = (SupportsRuntimeV2Filtering) relation.scan();
+    this.relation = relation;
     this.table = table;
-    this.compared = compared;
+    this.batchScan = batchScan;
+    this.forSpark = as(Scan.class);
+    Set<String> ofPartitions = names(icebergScan.filterAttributes());
+    this.offered =
+        batchScan.schema().columns().stream()
+            .filter(each -> TrustedBounds.serves(each) && !ofPartitions.contains(SparkInternals.quoted(each.name())))
+            .collect(Collectors.toMap(Types.NestedField::name, each -> each, (one, other) -> one, PrunableScan::byName));
   }
 
-  static Scan wrap(Scan scan, Table table, Set<String> compared) {
-    return new PrunableScan((SupportsRuntimeV2Filtering) scan, table, compared).as(Scan.class);
+  /** A proxy for a scan of Iceberg's; nothing if the scan is of another kind, is one of those already, or may be broadcast. */
+  static Optional<PrunableScan> of(DataSourceV2ScanRelation relation) {
+    Scan scan = relation.scan();
+    // Subclasses of Iceberg's table (those of staged rewrites among them) read in ways of their own. Spark relies on what is grouped by key.
+    boolean isServed =
+        relation.relation().table().getClass() == SparkTable.class
+            && !(((SparkTable) relation.relation().table()).table() instanceof BaseMetadataTable)
+            && !(scan instanceof Marker)
+            && scan instanceof SupportsRuntimeV2Filtering
+            && scan instanceof SupportsReportStatistics statistics
+            && scan instanceof SupportsReportPartitioning partitioned
+            && !(partitioned.outputPartitioning() instanceof KeyGroupedPartitioning)
+            && !mayBeBroadcast(statistics.estimateStatistics());
+    BatchScan batchScan = isServed ? PlannedTasks.scan(scan) : null;
+    if (batchScan == null || batchScan.snapshot() == null) { // An incremental read, an empty table.
+      return Optional.empty();
+    }
+    return Optional.of(new PrunableScan(relation, ((SparkTable) relation.relation().table()).table(), batchScan));
   }
 
-  /** The table that such a scan reads. */
-  static Table table(Scan scan) {
-    return of(scan).table;
+  /**
+   * Whether Spark may broadcast the rows of a scan. Spark prunes one side of each join, the left one if possible: if a small table on the
+   * left took keys, the large one would not.
+   */
+  private static boolean mayBeBroadcast(Statistics found) {
+    long threshold = SQLConf.get().autoBroadcastJoinThreshold();
+    return found.sizeInBytes().orElse(Long.MAX_VALUE) <= threshold || found.numRows().orElse(Long.MAX_VALUE) <= threshold / BYTES_OF_A_ROW;
   }
 
-  /** Has such a scan take no keys from now on but those of partition columns; it keeps those that Spark has added. */
-  static void takeNoMoreKeys(Scan scan) {
-    of(scan).compared = Set.of();
+  /** What stands behind a scan of a plan; null if it is no proxy. */
+  static PrunableScan behind(Scan scan) {
+    return scan instanceof Marker ? (PrunableScan) Proxy.getInvocationHandler(scan) : null;
   }
 
-  private static PrunableScan of(Scan scan) {
-    return (PrunableScan) Proxy.getInvocationHandler(scan);
+  /** What reads Iceberg's own scan. */
+  DataSourceV2ScanRelation relation() {
+    return relation;
+  }
+
+  /** The same for this scan; a new one, because Spark keeps which columns the scan of a relation names. */
+  LogicalPlan forSpark() {
+    return SparkInternals.withScan(relation, forSpark);
+  }
+
+  long tableBytes() {
+    return PropertyUtil.propertyAsLong(table.currentSnapshot().summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
+  }
+
+  /** Begins or ends to name columns that are not of partitions. */
+  void offer(boolean isOffering) {
+    this.isOffering = isOffering;
+  }
+
+  boolean offers(String column) {
+    return offered.containsKey(column);
+  }
+
+  /** Takes those of some offered columns that are not tight out of what is offered; tells whether there were any. */
+  boolean dropsLoose(Set<String> columns) {
+    List<Types.NestedField> fields = columns.stream().map(offered::get).toList();
+    Set<Integer> tight = TightColumns.of(table, fields, () -> PlannedTasks.tasks(icebergScan).size());
+    return offered.values().removeIf(each -> fields.contains(each) && !tight.contains(each.fieldId()));
+  }
+
+  /** Whether keys of a column are for Iceberg's own filter. */
+  boolean isOfPartitions(Attribute column) {
+    return names(icebergScan.filterAttributes()).contains(SparkInternals.quoted(column.name()));
   }
 
   /** Synchronized, because {@code PlannedTasks.batch} replaces the scan's tasks for a moment. */
@@ -116,41 +192,21 @@ final class PrunableScan extends StandIn {
 
   private NamedReference[] filterAttributes() {
     NamedReference[] partitionColumns = icebergScan.filterAttributes();
-    try {
-      BatchScan scan = PlannedTasks.scan(icebergScan);
-      if (scan == null || scan.snapshot() == null || mayBeBroadcast()) { // null: an incremental read, an empty table
-        return partitionColumns;
-      }
-      Set<Integer> tight = TightColumns.of(table, scan.schema(), compared, () -> PlannedTasks.tasks(icebergScan).size());
-      Set<String> ofPartitions = names(partitionColumns);
-      Stream<NamedReference> others =
-          scan.schema().columns().stream()
-              .filter(each -> tight.contains(each.fieldId()) && compared.contains(each.name()))
-              .map(each -> Expressions.column(SparkInternals.quoted(each.name())))
-              .filter(each -> !ofPartitions.contains(each.toString()));
-      return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
-    } catch (RuntimeException | LinkageError e) {
-      warn(e);
-      return partitionColumns;
-    }
-  }
-
-  /**
-   * Whether Spark may broadcast the rows of this scan. Spark prunes one side of each join, the left one if possible: if a small table on
-   * the left took keys, the large one would not.
-   */
-  private boolean mayBeBroadcast() {
-    Statistics found = ((SupportsReportStatistics) icebergScan).estimateStatistics();
-    long threshold = SQLConf.get().autoBroadcastJoinThreshold();
-    return found.sizeInBytes().orElse(Long.MAX_VALUE) <= threshold || found.numRows().orElse(Long.MAX_VALUE) <= threshold / BYTES_OF_A_ROW;
+    Stream<NamedReference> others =
+        isOffering ? offered.keySet().stream().map(each -> Expressions.column(SparkInternals.quoted(each))) : Stream.empty();
+    return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
   }
 
   /** Quoted names; they are in the case that the query has. */
   private static Set<String> names(NamedReference[] columns) {
-    boolean isCaseSensitive = SQLConf.get().caseSensitiveAnalysis();
-    Set<String> names = new TreeSet<>(isCaseSensitive ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
-    Arrays.stream(columns).map(Object::toString).forEach(names::add);
-    return names;
+    Map<String, Boolean> names = byName();
+    Arrays.stream(columns).forEach(each -> names.put(each.toString(), true));
+    return names.keySet();
+  }
+
+  /** A map by names of columns, compared as the session compares them. */
+  private static <T> Map<String, T> byName() {
+    return new TreeMap<>(SQLConf.get().caseSensitiveAnalysis() ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
   }
 
   private void warn(Throwable cause) {
@@ -194,13 +250,15 @@ final class PrunableScan extends StandIn {
 
   /** Files that may hold a key of each predicate. */
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
-    BatchScan scan = PlannedTasks.scan(icebergScan);
     List<ColumnKeys> found =
-        predicates.stream().map(each -> ColumnKeys.from(each, scan.schema(), scan.isCaseSensitive())).flatMap(Optional::stream).toList();
+        predicates.stream()
+            .map(each -> ColumnKeys.from(each, batchScan.schema(), batchScan.isCaseSensitive()))
+            .flatMap(Optional::stream)
+            .toList();
     if (found.isEmpty() || files.isEmpty()) {
       return files;
     }
-    Set<String> dropped = BoundsReader.filesWithout(table, scan, files, found);
+    Set<String> dropped = BoundsReader.filesWithout(table, batchScan, files, found);
     return files.stream().filter(each -> !dropped.contains(each.file().location())).toList();
   }
 

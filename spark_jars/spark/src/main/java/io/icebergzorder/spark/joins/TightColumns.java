@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.joins;
 
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -13,10 +14,8 @@ import java.util.function.Function;
 import java.util.function.IntSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.ManifestFile;
-import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
@@ -69,19 +68,14 @@ final class TightColumns {
   private TightColumns() {}
 
   /**
-   * The field ids of the named columns that are tight in the table's current snapshot, even for time travel. Columns are not measured for
-   * a scan of so few files that reading these takes less time.
+   * The field ids of those columns that are tight in the table's current snapshot, even for time travel. Columns are not measured for a
+   * scan of so few files that reading these takes less time.
    */
-  static Set<Integer> of(Table table, Schema scanned, Set<String> names, IntSupplier planned) {
+  static Set<Integer> of(Table table, Collection<Types.NestedField> columns, IntSupplier planned) {
     Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) {
       return Set.of();
     }
-    // Also the table's other named columns, so that later scans find them measured.
-    Map<Integer, Types.NestedField> fields =
-        Stream.concat(table.schema().columns().stream(), scanned.columns().stream())
-            .filter(each -> names.contains(each.name()) && TrustedBounds.serves(each))
-            .collect(Collectors.toMap(Types.NestedField::fieldId, each -> each, (one, other) -> one));
     if (MEASURED.size() > MOST_TABLES) {
       MEASURED.clear();
     }
@@ -91,11 +85,14 @@ final class TightColumns {
                 table.uuid() + " " + table.location(),
                 (any, old) -> old != null && old.isValid(snapshot) ? old : Measured.of(snapshot))
             .shares();
-    List<Types.NestedField> missing = fields.values().stream().filter(each -> !shares.containsKey(each.fieldId())).toList();
+    List<Types.NestedField> missing = columns.stream().filter(each -> !shares.containsKey(each.fieldId())).toList();
     if (!missing.isEmpty()) {
       shares.putAll(measure(table, snapshot, missing, planned));
     }
-    return fields.keySet().stream().filter(each -> shares.getOrDefault(each, 1.0) <= LARGEST_SHARE).collect(Collectors.toSet());
+    return columns.stream()
+        .map(Types.NestedField::fieldId)
+        .filter(each -> shares.getOrDefault(each, 1.0) <= LARGEST_SHARE)
+        .collect(Collectors.toSet());
   }
 
   private static Map<Integer, Double> measure(Table table, Snapshot snapshot, List<Types.NestedField> fields, IntSupplier planned) {
