@@ -371,9 +371,9 @@ def load(table: Table) -> Table:
     return fresh
 
 
-def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:
-    """Commit with the retries that the table's properties allow."""
-    return retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
+def commit_retries(properties: Mapping[str, str]) -> Retrying:
+    """Return the retries of a commit that the table's properties allow."""
+    return retrying(properties, lambda error: is_not_committed(error) or is_transient(error))
 
 
 def retrying(

@@ -22,7 +22,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog import renewed
-from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
+from iceberg_zorder.pyiceberg.commit.replacement import DanglingDeletesCommit
 from iceberg_zorder.pyiceberg.files import Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_plan, predicate_scan
@@ -272,9 +272,9 @@ def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteR
                     warnings = [*modes_set, *sampled.warnings]
         run.check_failures()
         if work.options.remove_dangling_deletes:
-            run.commits.removed_delete_files += remove_dangling_deletes(
-                run.table, branch=plan.spec.branch, snapshot_properties=run.summary
-            )
+            dangling = DanglingDeletesCommit(run.table, branch=plan.spec.branch, snapshot_properties=run.summary)
+            dangling.run()
+            run.commits.removed_delete_files += dangling.removed
     return run.result(message, warnings)
 
 

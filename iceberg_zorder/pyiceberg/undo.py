@@ -14,7 +14,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, Unkno
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
 from iceberg_zorder.maintain.past_rewrites import PastRewrite, is_ours, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
-from iceberg_zorder.pyiceberg.catalog import refresh, retry_commit
+from iceberg_zorder.pyiceberg.catalog import commit_retries, refresh
 from iceberg_zorder.pyiceberg.commit.replacement import CommitOutcome
 from iceberg_zorder.pyiceberg.compat import move_branch
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
@@ -238,7 +238,7 @@ def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
             ) from error
 
     try:
-        retry_commit(table.metadata.properties, attempt)
+        commit_retries(table.metadata.properties)(attempt)
     except InvalidInputError:
         raise
     except Exception as error:

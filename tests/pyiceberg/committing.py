@@ -37,7 +37,7 @@ from pyiceberg.table.snapshots import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
-from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement, ReplacementCommit
 from iceberg_zorder.pyiceberg.compat import read_entries, submit, write_entries, write_list
 from tests.present import present
 
@@ -224,9 +224,8 @@ def commit(table: Table, replacement: Replacement, start: int | Snapshot, **opti
     if isinstance(start, int):
         known = table.snapshot_by_id(start) or table.catalog.load_table(table.name()).snapshot_by_id(start)
     assert known is not None
-    return commit_replacement(
-        table, replacement, start=known, **{"snapshot_properties": {"zorder.columns": "id"}, **options}
-    )
+    properties = {"snapshot_properties": {"zorder.columns": "id"}}
+    return present(ReplacementCommit(table, replacement, start=known, **{**properties, **options}).run()).snapshot_id
 
 
 def ids(table: Table, **scan: Any) -> list[int]:

@@ -8,7 +8,8 @@ deleted, because the table may refer to the new files.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     UnauthorizedError,
 )
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -32,11 +33,11 @@ from iceberg_zorder.errors import (
 )
 from iceberg_zorder.pyiceberg.catalog import (
     adopt,
+    commit_retries,
     is_not_committed,
     is_transient,
     load,
     refresh,
-    retry_commit,
     retrying,
     why,
 )
@@ -45,13 +46,13 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
     SnapshotWriter,
-    check_deletes,
     check_files,
     check_format,
     check_history,
     check_lease,
     check_new_files,
     is_overtaken,
+    new_deletes,
     partition_summary_limit,
 )
 from iceberg_zorder.pyiceberg.compat import avro_codec, submit
@@ -64,48 +65,61 @@ REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError
 """Errors of catalogs that did not try to commit."""
 
 
-class CommitAttempts:
+class TableCommit(ABC):
     """One commit with its retries; each attempt starts from the table's newest metadata.
 
     An attempt without a clear answer can be repeated safely: all attempts share a snapshot id, and each requires the
-    head that it was made for, so at most one can succeed, and the table shows which. ``prepare`` writes a snapshot on
-    top of a head, or returns None if there is nothing to commit.
+    head that it was made for, so at most one can succeed, and the table shows which.
     """
 
     def __init__(
-        self, table: Table, branch: str, writer: SnapshotWriter, prepare: Callable[[Snapshot], NewSnapshot | None]
+        self, table: Table, branch: str, snapshot_properties: Mapping[str, str], added: Sequence[DataFile] = ()
     ) -> None:
         self._table = table
+        self._name = display_name(table)
         self._uuid = table.metadata.table_uuid
         self._branch = branch
-        self._writer = writer
-        self._prepare = prepare
+        self._added = tuple(added)
+        self._writer = SnapshotWriter(table, self._added, snapshot_properties)
         self._attempts: dict[str, NewSnapshot] = {}
         # Snapshots of requests that may still succeed.
         self._pending: list[NewSnapshot] = []
         # The first unclear answer of the catalog.
         self._unclear: Exception | None = None
 
-    def run(self, what: str, conflict: Callable[[Exception], str], added: Iterable[DataFile] = ()) -> Snapshot | None:
+    what: str
+    """The commit's name in messages."""
+
+    @abstractmethod
+    def snapshot_on(self, head: Snapshot) -> NewSnapshot | None:
+        """Write a snapshot on top of a branch's head; None if there is nothing to commit.
+
+        Raises ConflictError if the commit no longer fits the head.
+        """
+
+    @abstractmethod
+    def conflict(self, why: Exception) -> str:
+        """Return the message of a conflict."""
+
+    def run(self) -> Snapshot | None:
         """Commit with retries; return the snapshot, or None if there is nothing to commit.
 
-        A failure deletes all written files, including ``added`` data files; an unknown outcome deletes nothing.
-        ``what`` names the commit in messages, ``conflict`` returns the message of a conflict.
+        A failure deletes all written files, including the added data files; an unknown outcome deletes nothing.
         """
         try:
-            return retry_commit(self._table.metadata.properties, self._attempt)
+            return commit_retries(self._table.metadata.properties)(self._attempt)
         except UnknownOutcomeError:  # the new files are in the table
             raise
         except BaseException as error:
             if self._pending:
                 raise UnknownOutcomeError(
-                    f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was "
-                    "deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again, then run "
-                    "remove_orphan_files."
+                    f"Cannot tell whether {self.what} of {self._name} was committed, because the catalog gave no clear "
+                    "answer. No file was deleted. Look at the table's latest snapshot: if it is not this rewrite, run "
+                    "it again, then run remove_orphan_files."
                 ) from (self._unclear or error)
-            delete_files(self._table, [*self._writer.written, *(file.file_path for file in added)])
+            delete_files(self._table, [*self._writer.written, *(file.file_path for file in self._added)])
             if isinstance(error, ConflictError | CommitFailedException):
-                raise RewriteConflictError(conflict(error)) from error
+                raise RewriteConflictError(self.conflict(error)) from error
             raise
 
     def _attempt(self) -> Snapshot | None:
@@ -113,57 +127,51 @@ class CommitAttempts:
         # A refused attempt may have succeeded later.
         landed = self._landed()
         if landed is None:
-            name, metadata = display_name(self._table), self._table.metadata
-            check_format(self._table)
-            check_lease(name, metadata, self._writer.write_id)
-            ref = metadata.refs.get(self._branch)
-            head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
-            if head is None:
-                raise ConflictError(f"branch {self._branch} was dropped")
-            again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
-            new = next(again, None) or self._prepare(head)
+            new = self._snapshot_on_head()
             if new is None:
                 return None
-            self._attempts[new.snapshot.manifest_list] = new
-            landed = self._submit(new)
+            landed = new.snapshot.manifest_list
+            self._attempts[landed] = new
+            self._pending.append(new)
+            try:
+                submit(self._table, new.snapshot, self._branch)
+            except Exception as error:
+                landed = self._after_failure(new, error)
         new = self._attempts[landed]
         delete_files(self._table, set(self._writer.written) - new.files)
         return new.snapshot
 
-    def _submit(self, new: NewSnapshot) -> str:
-        """Ask the catalog to commit; return the accepted manifest list."""
-        self._pending.append(new)
-        try:
-            submit(self._table, new.snapshot, self._branch)
-        except REFUSALS:
-            # A proxy may have sent the request twice, with success the first time.
-            with suppress(Exception):
-                self._load()
-            if landed := self._landed():
-                return landed
-            self._pending.remove(new)
-            raise
-        except Exception as error:
-            return self._after_failure(new, error)
-        return new.snapshot.manifest_list
+    def _snapshot_on_head(self) -> NewSnapshot | None:
+        metadata = self._table.metadata
+        check_format(self._table)
+        check_lease(self._name, metadata, self._writer.write_id)
+        ref = metadata.refs.get(self._branch)
+        head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+        if head is None:
+            raise ConflictError(f"branch {self._branch} was dropped")
+        again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
+        return next(again, None) or self.snapshot_on(head)
 
     def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
-        """Determine the outcome of an attempt that the catalog did not confirm."""
+        """Determine the outcome of an attempt that the catalog did not confirm; return the accepted manifest list."""
+        is_refused = isinstance(error, REFUSALS)
         try:
             # Even a refusal may answer the repetition of a request that had succeeded.
             self._load()
         except Exception:
-            self._unclear = self._unclear or error
-            raise error from None
+            if not is_refused:
+                self._unclear = self._unclear or error
+                raise error from None
         if landed := self._landed():
             return landed
-        if new not in self._pending:
+        is_pending = new in self._pending
+        if not is_pending and not is_refused:
             raise CommitFailedException(str(error)) from error
-        if is_not_committed(error):
+        if not is_refused and not is_not_committed(error):
+            self._unclear = self._unclear or error
+        elif is_pending:
             # An earlier request for the same snapshot may still be in progress, so it stays pending.
             self._pending.remove(new)
-        else:
-            self._unclear = self._unclear or error
         raise error
 
     def _landed(self) -> str | None:
@@ -214,7 +222,7 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
                 _commit(table, unset, surplus)
 
     try:
-        retry_commit(table.metadata.properties, attempt)
+        commit_retries(table.metadata.properties)(attempt)
     except InvalidInputError:
         raise
     except Exception as error:
@@ -248,55 +256,63 @@ class Replacement:
     added: tuple[DataFile, ...]
 
 
-def commit_replacement(
-    table: Table,
-    replacement: Replacement,
-    *,
-    start: Snapshot,
-    ours: Collection[int] = (),
-    branch: str = "main",
-    use_starting_sequence_number: bool = True,
-    snapshot_properties: Mapping[str, str],
-) -> int:
-    """Replace data files in one snapshot, unless another operation changed their rows.
+class ReplacementCommit(TableCommit):
+    """Replaces data files in one snapshot, unless another operation changed their rows.
 
     Concurrent appends survive. Retries follow the table's ``commit.retry.*`` properties.
     """
-    name = display_name(table)
-    writer = SnapshotWriter(table, replacement.added, snapshot_properties)
-    reader = HeadReader(replacement.removed, replacement.added)
 
-    def prepare(snapshot: Snapshot) -> NewSnapshot:
-        """Validate the rewrite against the branch's head, and write a snapshot on top of it."""
-        metadata = table.metadata
+    what = "the rewrite"
+
+    def __init__(
+        self,
+        table: Table,
+        replacement: Replacement,
+        *,
+        start: Snapshot,
+        ours: Collection[int] = (),
+        branch: str = "main",
+        use_starting_sequence_number: bool = True,
+        snapshot_properties: Mapping[str, str],
+    ) -> None:
+        super().__init__(table, branch, snapshot_properties, replacement.added)
+        self._replacement = replacement
+        self._start = start
+        self._ours = (start.snapshot_id, *ours)
+        self._number = (start.sequence_number or 0) if use_starting_sequence_number else None
+        self._reader = HeadReader(replacement.removed, replacement.added)
+
+    def snapshot_on(self, head: Snapshot) -> NewSnapshot:
+        """Check the replacement against the branch's head, and write a snapshot on top of it."""
+        metadata, added = self._table.metadata, self._replacement.added
         # Read first: it raises without deleting files if the new files are committed already.
-        head = reader.read(snapshot, table.io)
-        check_history(metadata, snapshot, (start.snapshot_id, *ours), branch)
-        check_files(head, replacement.removed, start)
-        check_deletes(
-            head,
-            replacement.added,
+        content = self._reader.read(head, self._table.io)
+        check_history(metadata, head, self._ours, self._branch)
+        check_files(content, self._replacement.removed, self._start)
+        deletes = new_deletes(
+            content,
+            added,
             metadata.specs(),
-            start,
-            use_starting_sequence_number=use_starting_sequence_number,
+            self._start,
+            use_starting_sequence_number=self._number is not None,
         )
-        check_new_files(name, table.io, replacement.added)
-        number = (start.sequence_number or 0) if use_starting_sequence_number else None
-        new_files = number if replacement.added else None
-        return writer.write(head, released_deletes(head, metadata.specs(), new_files), number)
+        if deletes:
+            kind = "position" if deletes[0].content == DataFileContent.POSITION_DELETES else "equality"
+            raise ConflictError(
+                f"{kind} delete file {deletes[0].file_path} was added, which may delete rows of the rewritten files"
+            )
+        check_new_files(self._name, self._table.io, added)
+        released = released_deletes(content, metadata.specs(), self._number if added else None)
+        return self._writer.write(content, released, self._number)
 
-    committed = CommitAttempts(table, branch, writer, prepare).run(
-        f"the rewrite of {name}",
-        lambda why: (
-            f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {why}. "
-            "The new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose "
-            "less work to conflicts, narrow it with where, or set partial-progress.enabled to true, which commits file "
-            "groups independently."
-        ),
-        replacement.added,
-    )
-    assert committed is not None  # noqa: S101
-    return committed.snapshot_id
+    def conflict(self, why: Exception) -> str:
+        """Return the message of a conflict."""
+        return (
+            f"Cannot commit rewrite of {self._name}, because it conflicted with another operation on the same files: "
+            f"{why}. The new files were deleted, and the table is as that operation left it. Run the rewrite again. To "
+            "lose less work to conflicts, narrow it with where, or set partial-progress.enabled to true, which commits "
+            "file groups independently."
+        )
 
 
 def check_committable(table: Table) -> None:
@@ -306,26 +322,28 @@ def check_committable(table: Table) -> None:
     retrying(table.metadata.properties, is_transient)
 
 
-def remove_dangling_deletes(table: Table, *, branch: str = "main", snapshot_properties: Mapping[str, str]) -> int:
-    """Remove the delete files that apply to no data file of a branch, in a separate snapshot if there are any.
+class DanglingDeletesCommit(TableCommit):
+    """Removes the delete files that apply to no data file of a branch, in a separate snapshot if there are any.
 
     Every attempt checks them again at the branch's head, so other commits do not conflict with it.
     """
-    name = display_name(table)
-    writer = SnapshotWriter(table, (), snapshot_properties)
-    removed = 0
 
-    def prepare(snapshot: Snapshot) -> NewSnapshot | None:
-        nonlocal removed
-        head, dangling = dangling_deletes(snapshot, table.io, table.metadata.specs())
-        removed = len(dangling)
-        return writer.write(head, dangling) if dangling else None
+    what = "the removal of dangling delete files"
 
-    committed = CommitAttempts(table, branch, writer, prepare).run(
-        f"the removal of dangling delete files of {name}",
-        lambda why: f"Cannot remove dangling delete files of {name}, because {why}. Earlier commits remain.",
-    )
-    return removed if committed else 0
+    def __init__(self, table: Table, *, branch: str = "main", snapshot_properties: Mapping[str, str]) -> None:
+        super().__init__(table, branch, snapshot_properties)
+        self.removed = 0
+        """The number of delete files that the snapshot removes."""
+
+    def snapshot_on(self, head: Snapshot) -> NewSnapshot | None:
+        """Find the dangling deletes of the branch's head, and write a snapshot without them."""
+        content, dangling = dangling_deletes(head, self._table.io, self._table.metadata.specs())
+        self.removed = len(dangling)
+        return self._writer.write(content, dangling) if dangling else None
+
+    def conflict(self, why: Exception) -> str:
+        """Return the message of a conflict."""
+        return f"Cannot remove dangling delete files of {self._name}, because {why}. Earlier commits remain."
 
 
 @dataclass(eq=False)
@@ -363,16 +381,17 @@ class CommitManager:
         groups = [each.sampled.group for each in results]
         removed = tuple(task.data_file for group in groups for task in group.tasks)
         added = tuple(file for each in results for file in each.files)
+        commit = ReplacementCommit(
+            self.table,
+            Replacement(removed, added),
+            start=snapshot,
+            ours=self.ours,
+            branch=self.branch,
+            use_starting_sequence_number=self.options.use_starting_sequence_number,
+            snapshot_properties=properties,
+        )
         try:
-            committed = commit_replacement(
-                self.table,
-                Replacement(removed, added),
-                start=snapshot,
-                ours=self.ours,
-                branch=self.branch,
-                use_starting_sequence_number=self.options.use_starting_sequence_number,
-                snapshot_properties=properties,
-            )
+            new = commit.run()
         except RewriteConflictError as error:
             self.conflicts.append(error)
             self.lost += groups
@@ -388,11 +407,11 @@ class CommitManager:
             self.failed_commits.append(error)
             self.failed_files += len(removed)
             return False
-        self.ours.append(committed)
+        assert new is not None  # noqa: S101
+        self.ours.append(new.snapshot_id)
         self.rewritten_files += len(removed)
         self.added_files += len(added)
         self.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
-        new = self.table.snapshot_by_id(committed)
-        if new and new.summary:
+        if new.summary:
             self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
         return True

@@ -161,43 +161,37 @@ def _size(io: FileIO, file: DataFile) -> int | None:
         return None
 
 
-def check_deletes(
+def new_deletes(
     head: Head,
     added: Collection[DataFile],
     specs: Mapping[int, PartitionSpec],
     start: Snapshot,
     *,
     use_starting_sequence_number: bool,
-) -> None:
-    """Check that delete files added since the starting snapshot delete the same rows of the new files as of the old."""
+) -> list[DataFile]:
+    """Return the delete files added since the starting snapshot that may not delete the same rows of the new files."""
     removed = [entry.data_file for entry in head.removed]
     paths = {file.file_path for file in removed}
     partitions = {partition_of(file) for file in removed}
     new_partitions = {partition_of(file) for file in added}
     spec_ids = {file.spec_id for file in (*removed, *added)}
-    for entry in head.delete_entries:
-        file = entry.data_file
-        if sequence_number(entry) <= (start.sequence_number or 0):
-            continue
+
+    def applies(file: DataFile) -> bool:
         partition = partition_of(file)
         if file.content == DataFileContent.POSITION_DELETES:
-            kind = "position"
             path = single_path(file)
-            applies = path in paths if path is not None else partition in partitions
-        else:
-            kind = "equality"
-            everywhere = is_unpartitioned(specs[file.spec_id])
-            if not use_starting_sequence_number:
-                applies = everywhere or partition in partitions
-            else:
-                # Within one spec, a row stays in its partition. With another spec, it may leave or enter the partition
-                # that the delete applies to.
-                moved = spec_ids != {file.spec_id}
-                applies = not everywhere and moved and partition in partitions | new_partitions
-        if applies:
-            raise ConflictError(
-                f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
-            )
+            return path in paths if path is not None else partition in partitions
+        everywhere = is_unpartitioned(specs[file.spec_id])
+        if not use_starting_sequence_number:
+            return everywhere or partition in partitions
+        # Within one spec, a row stays in its partition. With another spec, it may leave or enter the partition that the
+        # delete applies to.
+        moved = spec_ids != {file.spec_id}
+        return not everywhere and moved and partition in partitions | new_partitions
+
+    since = start.sequence_number or 0
+    newer = (entry.data_file for entry in head.delete_entries if sequence_number(entry) > since)
+    return [file for file in newer if applies(file)]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
+from iceberg_zorder.pyiceberg.commit.replacement import DanglingDeletesCommit
 from iceberg_zorder.pyiceberg.files import partition_of, single_path
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, operations, paths_on_disk, summary_of
@@ -107,7 +107,7 @@ def test_a_global_delete_stays_while_any_file_is_older(catalog: SqlCatalog) -> N
     commit_files(table, new)
     before = live(table)
     assert before == [(0, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a"), (4, "a")]
-    assert remove_dangling_deletes(table, snapshot_properties={}) == 0
+    assert DanglingDeletesCommit(table, snapshot_properties={}).run() is None
     assert deletes(table) == {everywhere.file_path}
     assert live(table) == before
     # Once all files are newer, it goes.

@@ -245,9 +245,7 @@ def test_what_was_committed_before_a_failure_is_told(
     def silent(*arguments: Any) -> None:
         submit(*arguments)
         if next(commits) == 2:
-            monkeypatch.setattr(
-                replacement.CommitAttempts, "_load", lambda _: (_ for _ in ()).throw(OSError("no answer"))
-            )
+            monkeypatch.setattr(replacement.TableCommit, "_load", lambda _: (_ for _ in ()).throw(OSError("no answer")))
             raise OSError("no answer")
 
     monkeypatch.setattr(replacement, "submit", silent)
