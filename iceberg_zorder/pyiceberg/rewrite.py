@@ -25,13 +25,14 @@ from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import DanglingDeletesCommit
 from iceberg_zorder.pyiceberg.files import Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import Listing
-from iceberg_zorder.pyiceberg.plan.layouts import fit_plan, predicate_scan
+from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
 )
+from iceberg_zorder.pyiceberg.plan.scan_measure import predicate_scan
 from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
 from iceberg_zorder.rewrite.messages import DRY_RUN
@@ -202,7 +203,7 @@ def sample(
     with renewed(table):
         work, plan = current(table, plan)
         sampled = _sampled(work, plan, progress)
-    fields = [table.schema().find_field(each) for each in sampled.order.field_ids] if sampled.order else []
+    fields = sampled.measure.fields if sampled.measure else ()
     scans = (predicate_scan(*each, sampled.groups, sampled.sampled_groups, fields) for each in conditions)
     return replace(sampled, predicates=tuple(scans)) if conditions else sampled
 

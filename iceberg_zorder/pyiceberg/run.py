@@ -33,10 +33,16 @@ from iceberg_zorder.pyiceberg.files import (
     silent,
 )
 from iceberg_zorder.pyiceberg.group_rewrite import RewriteContext, rewrite_groups
-from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions, fit_plan
-from iceberg_zorder.pyiceberg.plan.planner import key_of_request
+from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
+from iceberg_zorder.pyiceberg.plan.scan_measure import (
+    ScanMeasure,
+    column_scans,
+    group_result,
+    table_files,
+    workload_scan,
+)
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.options import rewrite_options
@@ -83,7 +89,7 @@ class RewriteRun:
         self.summary = {REWRITE_ID: uuid.uuid4().hex[:16], **(summary or {})}
         """The properties that all its snapshots have."""
         self._results: list[GroupResult] = []
-        self._measure: ScanFractions | None = None
+        self._measure: ScanMeasure | None = None
         self._set: list[str] = []
         self._open = 0
         """The number of file groups of the current plan that are not committed yet."""
@@ -129,21 +135,22 @@ class RewriteRun:
         self.commits.conflicts, self.commits.lost = [], []
         if not plan.groups:
             return ()
-        assert plan.order is not None  # noqa: S101
+        assert plan.measure is not None  # noqa: S101
         assert plan.target is not None  # noqa: S101
+        order = plan.measure.order
         layouts = [each.layout for each in plan.sampled_groups]
         properties = {
             **self.summary,
-            **snapshot_properties(plan.order, layouts, plan.target),
-            REQUEST: key_of_request(work, plan.order, plan.target),
+            **snapshot_properties(order, layouts, plan.target),
+            REQUEST: work.request_key(self.table.properties, plan.target),
         }
-        self._measure = ScanFractions(self.table, plan.order, plan.kept, plan.lengths, work.workload, plan.left_tasks)
+        self._measure = plan.measure
         waiting = self._open = len(plan.groups)
         per_commit = -(-waiting // self._options.max_commits) if self._options.partial_progress else waiting
         context = RewriteContext(
             # A commit refreshes the table; the other file groups must still see it as it was planned.
             copy(self.table),
-            plan.order,
+            order,
             self.budget,
             self._options.spill_directory,
             self.progress,
@@ -180,15 +187,15 @@ class RewriteRun:
         self,
         start: Snapshot | None,
         properties: Mapping[str, str],
-        measure: ScanFractions,
+        measure: ScanMeasure,
         batch: Sequence[tuple[SampledGroup, list[DataFile]]],
     ) -> None:
         if not batch:
             return
         assert start is not None  # noqa: S101
         try:
-            results = [measure.result(*each) for each in batch]
-            scans = measure.column_scans([each.sampled for each in results], results)
+            results = [group_result(measure, *each) for each in batch]
+            scans = column_scans(measure, [each.sampled for each in results], results)
             kinds = "before", "predicted", "actual"
             fractions = {
                 scan.column: {kind: round(of, 6) for kind in kinds if (of := getattr(scan, kind)) is not None}
@@ -244,7 +251,7 @@ class RewriteRun:
         """Return the counts, scan fractions and messages of the rewrite."""
         commits, measure, results = self.commits, self._measure if self._results else None, self._results
         sampled = [each.sampled for each in results]
-        scans = measure.column_scans(sampled, results) if measure else ()
+        scans = column_scans(measure, sampled, results) if measure else ()
         if scans:
             logger.info("Scan fractions of the rewrite of %s: %s", self._name, _scan_fractions_text(scans))
         waiting = f"{commits.waiting:,} file groups were not begun, because there was no time left."
@@ -257,9 +264,9 @@ class RewriteRun:
             commits.removed_delete_files,
             " ".join(filter(None, said)) or None,
             scans,
-            workload=measure.workload_scan(sampled, results) if measure else None,
-            before=measure.table_files(each.today for each in sampled) if measure else None,
-            after=measure.table_files(each.written for each in results) if measure else None,
+            workload=workload_scan(measure, sampled, results) if measure else None,
+            before=table_files(measure, [each.today for each in sampled]) if measure else None,
+            after=table_files(measure, [each.written for each in results]) if measure else None,
         )
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:

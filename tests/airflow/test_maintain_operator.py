@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from iceberg_zorder.metrics.scan_fraction import FilterRead
+from iceberg_zorder.pyiceberg import run
 from iceberg_zorder.pyiceberg.commit.snapshot import LEASE
-from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
+from iceberg_zorder.pyiceberg.plan import scan_measure
+from iceberg_zorder.rewrite.result import ColumnScan
 from tests.airflow.dags import run_tasks
 from tests.maintain.lake import POLICY, Lake, rows_of
 from tests.pyiceberg.committing import operations, summary_of
@@ -135,15 +136,15 @@ def test_a_task_that_is_killed_leaves_nothing_behind(
     known, before = lake.files(), [rows_of(each) for each in tables]
     written: list[int] = []
 
-    measured = ScanFractions.actual
+    measured = scan_measure.column_scans
 
-    def killed(*arguments: Any) -> dict[str, FilterRead]:
+    def killed(*arguments: Any) -> tuple[ColumnScan, ...]:
         # All files of the first table are written by now, and none is committed.
         written.append(len(lake.files() - known))
         signal.raise_signal(number)
         return measured(*arguments)
 
-    monkeypatch.setattr(ScanFractions, "actual", killed)
+    monkeypatch.setattr(run, "column_scans", killed)
     done = run_tasks(maintain(str(lake.policy)).replace(")", ", execution_timeout=timedelta(hours=1))"))
     assert done.states == {"maintain": "failed"}
     assert type(done.failure).__name__ == kind

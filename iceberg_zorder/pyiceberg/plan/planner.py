@@ -17,30 +17,26 @@ from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
-from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, Partition, display_name, partition_of
 from iceberg_zorder.pyiceberg.listing.listing import Listing, ancestors, snapshots_to
-from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
     RewriteSpec,
     branch_snapshot,
     completed,
+    order_of_groups,
     resolve_spec,
 )
 from iceberg_zorder.pyiceberg.plan.selection import (
     LAST_LAYOUT,
     Selector,
     SizeRules,
-    TargetSize,
     automatic_target,
     explicit_target,
     size_rules,
 )
-from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, Reason
-from iceberg_zorder.select.branch_history import request_key
 from iceberg_zorder.select.gain import size_for_smaller_target
 
 
@@ -71,7 +67,7 @@ def select(work: ResolvedSpec) -> RewritePlan:
         is_filtered=is_filtered,
     )
     rules = size_rules(table, options, target)
-    request = None if order is None or options.rewrite_all else key_of_request(work, order, target)
+    request = None if order is None or options.rewrite_all else work.request_key(table.properties, target)
     selector = Selector(table, rules, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
     chosen, left, message = selector.select(scope)
     groups = [_group(work, number, files, rules) for number, files in enumerate(chosen, 1)]
@@ -92,26 +88,6 @@ def select(work: ResolvedSpec) -> RewritePlan:
         message=message if scope or is_filtered else nothing_in(table, "the table has no data file"),
         target=target,
     )
-
-
-def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
-    """Return the sort order, with new partition fields first; raises InvalidInputError for unknown transforms."""
-    assert work.order is not None  # noqa: S101
-    if all(group.partition is not None for group in groups):
-        return work.order
-    spec, schema = work.table.specs()[work.output_spec_id], work.table.schema()
-    Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-    return replace(work.order, partition=partition_columns(schema, spec))
-
-
-def key_of_request(work: ResolvedSpec, order: ResolvedSortOrder, target: TargetSize) -> str:
-    """Return the request's key on the table's current state; see :func:`.request_key`."""
-    # Changing a workload's content changes the key, even at the same path.
-    options = {**work.spec.options, **({"workload": work.workload.key} if work.workload else {})}
-    where = "" if work.spec.where is None else str(work.spec.where)
-    ids = work.table.schema().schema_id, work.output_spec_id
-    key = request_key(order.sort_order, where, ids, target.size, options, work.table.properties)
-    return key if work.workload is None else f"{key} {work.workload.key}"
 
 
 def nothing_in(table: Table, why: str) -> str:

@@ -14,11 +14,10 @@ from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout import layout_hash
-from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
+from iceberg_zorder.pyiceberg.plan.scan_measure import ScanMeasure
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
-from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.render.fragments import plan_fragment
 from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
@@ -203,12 +202,8 @@ class SampledPlan(RewritePlan):
     ----------
     sampled_groups : tuple of SampledGroup
         The file groups with their layouts.
-    order : ResolvedSortOrder or None
-        The sort order on the table. If files change their partition spec, columns of the partition come first.
-    kept : KeptBounds
-        The lower/upper bounds that new files keep of each column.
-    lengths : tuple of int or None
-        The bytes that sampling keeps of each column's values; None if it keeps whole values.
+    measure : ScanMeasure or None
+        What scan fractions are measured by, with the sort order on the table; None without a file group to sample.
     metrics : MetricsFindings
         The columns whose bounds are missing or too short.
     scans : tuple of ColumnScan
@@ -226,9 +221,7 @@ class SampledPlan(RewritePlan):
     """
 
     sampled_groups: tuple[SampledGroup, ...] = ()
-    order: ResolvedSortOrder | None = None
-    kept: KeptBounds = field(default_factory=lambda: KeptBounds((), ()))
-    lengths: tuple[int | None, ...] = ()
+    measure: ScanMeasure | None = None
     metrics: MetricsFindings = field(default_factory=MetricsFindings)
     scans: tuple[ColumnScan, ...] = ()
     before: TableFiles | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.expressions import BooleanExpression
@@ -16,10 +16,12 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties, check_committable
 from iceberg_zorder.pyiceberg.commit.snapshot import check_format
-from iceberg_zorder.pyiceberg.files import display_name
+from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.files import FileGroup, display_name
 from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
-from iceberg_zorder.pyiceberg.plan.selection import size_rules
+from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
+from iceberg_zorder.pyiceberg.plan.selection import TargetSize, size_rules
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
 from iceberg_zorder.rewrite.metrics_check import FAIL
@@ -32,6 +34,7 @@ from iceberg_zorder.rewrite.table_defaults import (
     completed_options,
     options_property,
 )
+from iceberg_zorder.select.branch_history import request_key
 from iceberg_zorder.sort.spill import check_directory
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_json import VERSION
@@ -80,6 +83,16 @@ class ResolvedSpec:
         """Partition spec of the new files."""
         spec_id = self.options.output_spec_id
         return self.table.spec().spec_id if spec_id is None else spec_id
+
+    def request_key(self, properties: Mapping[str, str], target: TargetSize) -> str:
+        """Return the request's key on a table with these properties; see :func:`.request_key`."""
+        assert self.order is not None  # noqa: S101
+        # Changing a workload's content changes the key, even at the same path.
+        options = {**self.spec.options, **({"workload": self.workload.key} if self.workload else {})}
+        where = "" if self.spec.where is None else str(self.spec.where)
+        ids = self.table.schema().schema_id, self.output_spec_id
+        key = request_key(self.order.sort_order, where, ids, target.size, options, properties)
+        return key if self.workload is None else f"{key} {self.workload.key}"
 
 
 def completed(table: Table, spec: RewriteSpec) -> RewriteSpec:
@@ -133,6 +146,16 @@ def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> Resol
         case_sensitive=spec.case_sensitive,
         needs_bounds=options.layout.metrics_check == FAIL,
     )
+
+
+def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
+    """Return the sort order, with new partition fields first; raises InvalidInputError for unknown transforms."""
+    assert work.order is not None  # noqa: S101
+    if all(group.partition is not None for group in groups):
+        return work.order
+    spec, schema = work.table.specs()[work.output_spec_id], work.table.schema()
+    Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
+    return replace(work.order, partition=partition_columns(schema, spec))
 
 
 def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:

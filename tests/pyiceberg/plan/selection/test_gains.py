@@ -23,8 +23,8 @@ from iceberg_zorder.layout.sample import Sample, cut
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
-from iceberg_zorder.pyiceberg.plan.layouts import ScanFractions
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
+from iceberg_zorder.pyiceberg.plan.scan_measure import column_scans, described_files, scan_measure
 from iceberg_zorder.render.figures import size
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
@@ -391,14 +391,14 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     # Of so many rows the sample has room for 64 bytes of a value.
     order = row_order(table, "a")
     kept = KeptBounds.of(table, order.named)
-    measure = ScanFractions(table, order, kept, SampleContext(table, order, ZOrderOptions()).sampled_lengths(10**8))
+    measure = scan_measure(table, order, kept, SampleContext(table, order, ZOrderOptions()).sampled_lengths(10**8))
     keys = Sample((encode(cut(pa.array(values), 64), "string"),))
-    files = measure.files(data_files(table))
+    files = described_files(measure, data_files(table))
     (group,) = lake.planned(table, {"rewrite-all": "true"}).groups
     sampled = SampledGroup(group, fit(order.named, keys, LayoutRequest(1)), keys, files, files)
-    read = measure.actual([GroupResult(sampled, (), files, None)])["a"]
-    assert read.fraction == pytest.approx(1 / 6, rel=0.01)
-    assert read.files == 1
+    (read,) = column_scans(measure, [sampled], [GroupResult(sampled, (), files, None)])
+    assert read.actual == pytest.approx(1 / 6, rel=0.01)
+    assert read.files_actual == 1
 
 
 @pytest.mark.parametrize("partial", [False, True])
