@@ -26,7 +26,7 @@ STAGES = [
     {"pyiceberg.partitions"},
     {"pyiceberg.listing"},
     {"pyiceberg.plan"},
-    {"pyiceberg.group_rewrite"},
+    {"pyiceberg.group_rewrite", "pyiceberg.outcome"},
     {"pyiceberg.run"},
     {"pyiceberg.reporting", "pyiceberg.rewrite"},
     {"pyiceberg.undo"},

@@ -4,10 +4,10 @@ All steps of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`:
 
     list     plan_spec      resolve a spec on the table: columns, filter, branch, queries, data files
     select                  choose data files by size, deletes, age and gain: a RewritePlan
-    sample   fit_plan       read a sample of each file group's clustering columns
+    sample   sample_plan    read a sample of each file group's clustering columns
     fit                     fit its layout, and drop groups without predicted gain: a SampledPlan
     write    run.write      read each file group once, route its rows to their files, sort and write them
-    commit                  one replace snapshot, or several with partial progress; returns groups lost to conflicts
+    commit                  one replace snapshot, or several with partial progress; returns groups with conflicts
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import renewed
-from iceberg_zorder.pyiceberg.commit.replacement import DanglingDeletesCommit
-from iceberg_zorder.pyiceberg.files import Progress, display_name, silent
+from iceberg_zorder.pyiceberg.commit.replacement import CommitManager, DanglingDeletesCommit
+from iceberg_zorder.pyiceberg.files import GroupResult, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import Listing
-from iceberg_zorder.pyiceberg.plan.layouts import fit_plan
+from iceberg_zorder.pyiceberg.outcome import check_failures, naming_commits, result_of
+from iceberg_zorder.pyiceberg.plan.layouts import sample_plan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
@@ -242,41 +245,81 @@ def execute_with(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
         return run_plan(run, *current(run.table, plan))
 
 
-def run_plan(run: RewriteRun, work: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
-    """Sample, fit, write and commit; plan groups lost to conflicts again. Raises as :func:`rewrite_data_files`."""
-    if work.options.layout.dry_run:
-        return _dry_run_result(_sampled(work, plan, run.progress))
+def run_plan(run: RewriteRun, spec: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
+    """Sample, fit, write and commit; plan groups with conflicts again. Raises as :func:`rewrite_data_files`."""
+    if spec.options.layout.dry_run:
+        return _dry_run_result(_sampled(spec, plan, run.progress))
     if not plan.groups:
         return RewriteResult(0, 0, 0, 0, 0, plan.message)
-    with run.report_commits_on_failure():
+    commits, sampling_failed = run.commits, partial(run.group_failed, "sampling")
+    with naming_commits(commits):
         try_to_write(run.table)
-        sampled = run.sample(work, plan)
+        sampled = sample_plan(spec, plan, run.progress, run.budget, sampling_failed)
     sampled.metrics.check()
-    with run.report_commits_on_failure():
-        warnings, message = run.set_metrics_modes(sampled), None if sampled.groups else sampled.message
-        modes_set = [each for each in warnings if each not in sampled.warnings]
-        for attempt in range(1, _ATTEMPTS + 1):
-            lost = run.write(work, sampled)
-            if not lost:
+    attempts: list[tuple[SampledPlan, list[GroupResult]]] = []
+    reason = None
+    with naming_commits(commits):
+        modes = _set_metrics_modes(commits, sampled)
+        end_marker = sampled.end_marker
+        for remaining in reversed(range(_ATTEMPTS)):
+            committed, conflicting = run.write(spec, sampled, end_marker)
+            attempts.append((sampled, committed))
+            if not conflicting:
                 break
-            then = "given up" if attempt == _ATTEMPTS else "planned and rewritten again"
-            said = len(lost), plan.table, then, run.commits.conflicts[-1]
-            _LOG.warning("%s file groups of %s are %s: %s", *said)
-            if attempt < _ATTEMPTS:
-                work, plan = plan_again(run.table, sampled, lost)
+            then, cause = "planned and rewritten again" if remaining else "given up", commits.conflicts[-1]
+            _LOG.warning("%s file groups of %s are %s: %s", len(conflicting), plan.table, then, cause)
+            if remaining:
+                spec, plan = plan_again(run.table, sampled, conflicting)
                 if not plan.groups:
-                    message = run.drop_vanished_groups(lost)
+                    commits.forget_conflicts()
+                    reason = _why_gone(commits, len(conflicting), cause)
                     break
-                sampled = run.sample(work, plan)
-                message = None if sampled.groups or run.commits.rewritten_files else sampled.message
-                if not run.commits.rewritten_files:
-                    warnings = [*modes_set, *sampled.warnings]
-        run.check_failures()
-        if work.options.remove_dangling_deletes:
+                sampled = sample_plan(spec, plan, run.progress, run.budget, sampling_failed)
+        check_failures(commits)
+        if spec.options.remove_dangling_deletes:
             dangling = DanglingDeletesCommit(run.table, branch=plan.spec.branch, snapshot_properties=run.summary)
             dangling.run()
-            run.commits.removed_delete_files += dangling.removed
-    return run.result(message, warnings)
+            commits.removed_delete_files += dangling.removed
+    measure = next((plan.measure for plan, _ in reversed(attempts) if plan.groups), None)
+    message = _message(attempts, reason, modes, commits.waiting)
+    return result_of(commits, message, measure, [each for _, committed in attempts for each in committed])
+
+
+def _why_gone(commits: CommitManager, groups: int, cause: Exception) -> str | None:
+    """Return why nothing was rewritten if the files of all remaining file groups are gone; None if something was."""
+    if commits.count:
+        _LOG.warning("%s file groups of %s were removed by other operations: %s", groups, commits.name, cause)
+        return None
+    return (
+        f"Nothing left to rewrite in {commits.name}: other operations changed the data files of {groups} file groups "
+        f"meanwhile. {cause}"
+    )
+
+
+def _set_metrics_modes(commits: CommitManager, plan: SampledPlan) -> dict[str, str]:
+    """Set the metrics modes that a plan's columns need; returns what was done, by the text of the intention."""
+    wanted = plan.metrics.fixes
+    fixed = fix_metrics(commits.table, wanted) if wanted else []
+    for each in fixed:
+        _LOG.info("%s", each.setting())
+        commits.properties_set.append(f"{each.key} = '{each.wanted}'")
+    return {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
+
+
+def _message(
+    attempts: Sequence[tuple[SampledPlan, list[GroupResult]]],
+    reason: str | None,
+    modes: Mapping[str, str],
+    waiting: int,
+) -> str | None:
+    """Return why nothing was rewritten, then the warnings of the first plan with a commit, or else of the last one."""
+    plan = next((plan for plan, committed in attempts if committed), attempts[-1][0])
+    if not plan.groups:
+        reason = plan.message
+    set_before = [done for intention, done in modes.items() if intention not in plan.warnings]
+    warnings = [*set_before, *(modes.get(each, each) for each in plan.warnings)]
+    not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
+    return " ".join(filter(None, (reason, *warnings, not_begun))) or None
 
 
 def _spec(
@@ -297,7 +340,7 @@ def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> Sampl
     if isinstance(plan, SampledPlan):
         return plan
     try:
-        sampled = fit_plan(work, plan, progress, MemoryBudget(work.options.memory_limit // 2))
+        sampled = sample_plan(work, plan, progress, MemoryBudget(work.options.memory_limit // 2))
     except Exception as error:
         why = f"{str(error).rstrip('.')}. Nothing was written."
         raise RewriteFailedError(f"Cannot sample {plan.table}, because {why}") from error

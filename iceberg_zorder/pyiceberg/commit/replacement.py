@@ -363,16 +363,32 @@ class CommitManager:
     failed_files: int = 0
     failure: Exception | None = None  # error of the last failed file group
     failed_commits: list[Exception] = field(default_factory=list)  # errors other than conflicts
-    conflicts: list[RewriteConflictError] = field(default_factory=list)  # causes of ``lost``
-    lost: list[FileGroup] = field(default_factory=list)  # file groups lost in the last attempt
-    lost_in_all: int = 0  # file groups lost in any attempt, also if a later one succeeded
+    conflicting: list[FileGroup] = field(default_factory=list)  # file groups of the last attempt with conflicts
+    conflicts: list[RewriteConflictError] = field(default_factory=list)  # their causes
+    had_conflicts: bool = False  # whether any attempt had, also if a later one succeeded
+    has_begun: bool = False  # whether new files may have been written
     waiting: int = 0  # file groups not started, because the caller stopped
+    properties_set: list[str] = field(default_factory=list)  # the table's properties that the rewrite has set
     ours: list[int] = field(default_factory=list)  # the snapshots that were committed
+
+    @property
+    def name(self) -> str:
+        """The table's name, for messages."""
+        return display_name(self.table)
 
     @property
     def count(self) -> int:
         """Number of commits."""
         return len(self.ours)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether a file group has failed, or one of the last attempt conflicts with another operation."""
+        return bool(self.failed_files or self.conflicting)
+
+    def forget_conflicts(self) -> None:
+        """Forget the conflicts of the last attempt, because their file groups are planned again or are gone."""
+        self.conflicting, self.conflicts = [], []
 
     def commit(self, snapshot: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]) -> bool:
         """Commit a batch of file groups that were planned on ``snapshot``; returns whether it succeeded."""
@@ -394,16 +410,15 @@ class CommitManager:
             new = commit.run()
         except RewriteConflictError as error:
             self.conflicts.append(error)
-            self.lost += groups
-            self.lost_in_all += len(groups)
+            self.conflicting += groups
+            self.had_conflicts = True
             return False
         except (TakenOverError, UnknownOutcomeError):
             raise
         except Exception as error:
             if not self.options.partial_progress:
                 raise
-            name = display_name(self.table)
-            logger.error("A commit of %s failed, and its new files were deleted: %s", name, error, exc_info=error)
+            logger.error("A commit of %s failed, and its new files were deleted: %s", self.name, error, exc_info=error)
             self.failed_commits.append(error)
             self.failed_files += len(removed)
             return False

@@ -313,7 +313,7 @@ def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
     commits, message = run.commits, None
     try:
         message = execute_with(run, plan).message
-        if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
+        if commits.conflicting or (commits.had_conflicts and not commits.rewritten_files):
             raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
     except StalePlanError as error:
         # A writer committed at this moment and wins.
@@ -331,7 +331,7 @@ def _carried_out(run: RewriteRun, plan: RewritePlan) -> Done:
 
 
 def _done(commits: CommitManager, message: str | None) -> Done:
-    failed = commits.failed_files - sum(group.data_files_count for group in commits.lost)
+    failed = commits.failed_files - sum(group.data_files_count for group in commits.conflicting)
     causes = [*commits.failed_commits, *([commits.failure] if commits.failure else [])]
     why = f"{failed:,} data files could not be rewritten; last cause: {causes[-1]}" if failed else None
     counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)

@@ -59,7 +59,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 _LOG = logging.getLogger(__name__)
 
 
-def fit_plan(
+def sample_plan(
     work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
 ) -> SampledPlan:
     """Sample the file groups of a plan, unless sampled, and leave those without gain, unless they must be rewritten.
