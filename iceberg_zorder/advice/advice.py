@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from iceberg_zorder.displayed import Displayed
+from iceberg_zorder.figures import files_read, percent
 from iceberg_zorder.metrics.scan_cost import scan_cost
-from iceberg_zorder.render.figures import files_read, percent
-from iceberg_zorder.render.fragments import advice_fragment
 
 SETS = ("sort", "zorder")
 """The kinds of layouts that a set of columns defines."""
@@ -152,7 +152,7 @@ class Caution:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Displayed):
     """Advice on a table.
 
     Parameters
@@ -190,6 +190,8 @@ class Advice:
         None if not needed.
     """
 
+    kind = "advice"
+
     table: str
     snapshot_id: int
     scans: float
@@ -222,6 +224,3 @@ class Advice:
     def to_json(self) -> str:
         """Return the advice as JSON on one line."""
         return json.dumps(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        return advice_fragment(self.to_dict())

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from iceberg_zorder.displayed import Printed
 from iceberg_zorder.metrics.data_files import FileBoxes
 from iceberg_zorder.metrics.history import LayoutHistory
-from iceberg_zorder.render.fragments import report_fragment
-from iceberg_zorder.render.report_text import report_text
 
 VERSION = 1
 
@@ -180,7 +179,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class ClusteringReport:
+class ClusteringReport(Printed):
     """How well a table is clustered.
 
     ``docs/reference/json/report.md`` lists the keys. No key is removed while ``version`` is 1.
@@ -191,6 +190,8 @@ class ClusteringReport:
     older snapshots. ``cost`` is a filter's cost in bytes, averaged over columns by weight; ``attainable_cost`` is the
     same after a full rewrite. ``snapshot_timestamp_ms`` is the snapshot's commit time.
     """
+
+    kind = "report"
 
     version: int
     table: str
@@ -246,9 +247,3 @@ class ClusteringReport:
     def to_json(self) -> str:
         """Return the report as JSON."""
         return json.dumps(self.to_dict(), indent=2)
-
-    def __str__(self) -> str:
-        return report_text(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        return report_fragment(self.to_dict())

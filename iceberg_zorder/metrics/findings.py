@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from iceberg_zorder.figures import size
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, Finding
-from iceberg_zorder.render.figures import size
 from iceberg_zorder.rewrite.metrics_check import least_mode, longest_mode, set_mode
 
 _MANY = 0.05

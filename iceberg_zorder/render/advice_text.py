@@ -10,8 +10,8 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from iceberg_zorder.figures import files_read, less, rewrite_text
 from iceberg_zorder.printable import all_printable, printable_lines
-from iceberg_zorder.render.figures import files_read, less, rewrite_text
 
 _SHOWN = 8
 """The maximum number of candidates shown, besides the best of each kind."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from iceberg_zorder.figures import count, percent, scan_row, size
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render import advice_text, report_text
-from iceberg_zorder.render.figures import count, percent, scan_row, size
 
 _MOST_ROWS = 10
 _SCANS = ("a filter on", "read before", "reads after")

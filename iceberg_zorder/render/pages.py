@@ -15,10 +15,10 @@ import numpy as np
 from jinja2 import Environment, FunctionLoader, Template
 
 from iceberg_zorder import __version__
+from iceberg_zorder.figures import count, files_read, less, moment, number, percent, size
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render.advice_text import answer as advised
 from iceberg_zorder.render.advice_text import basis, cost_text, layout_text, read_text, shown_layouts
-from iceberg_zorder.render.figures import count, files_read, less, moment, number, percent, size
 from iceberg_zorder.render.report_text import answer, snapshot_text
 
 

@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from iceberg_zorder.figures import count, files_read, less, moment, number, one_file, percent, size
 from iceberg_zorder.printable import all_printable
-from iceberg_zorder.render.figures import count, files_read, less, moment, number, one_file, percent, size
 
 WIDTH = 100
 _MOST_PARTITIONS = 10

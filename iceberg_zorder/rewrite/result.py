@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from iceberg_zorder.render.figures import scan_row
-from iceberg_zorder.render.fragments import result_fragment
+from iceberg_zorder.displayed import Displayed
+from iceberg_zorder.figures import scan_row
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class PredicateScan:
 
 
 @dataclass(frozen=True)
-class RewriteResult:
+class RewriteResult(Displayed):
     """The result of a rewrite in Iceberg's counts; with the option ``dry-run``, the expected result.
 
     Parameters
@@ -129,6 +130,8 @@ class RewriteResult:
     False
     """
 
+    kind = "result"
+
     rewritten_data_files_count: int
     added_data_files_count: int
     rewritten_bytes_count: int
@@ -148,5 +151,6 @@ class RewriteResult:
         """Whether the planner chose no data file."""
         return self.rewritten_data_files_count == 0 and self.failed_data_files_count == 0
 
-    def _repr_html_(self) -> str:
-        return result_fragment(asdict(self))
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types."""
+        return asdict(self)

@@ -12,7 +12,7 @@ from rich.console import Console
 from iceberg_zorder.cli.commands.tables import show_plan, show_result
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.rewrite.messages import plan_text
+from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
 
 DONE = RewriteResult(1200, 12, 40_000_000, 0, 3)

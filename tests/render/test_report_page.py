@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 from pyiceberg.catalog.sql import SqlCatalog
 
+from iceberg_zorder.figures import size
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
 from iceberg_zorder.pyiceberg import report
-from iceberg_zorder.render.figures import size
 from iceberg_zorder.render.pages import report_page
 
 CHROMIUM = shutil.which("chromium")

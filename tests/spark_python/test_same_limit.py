@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import plan_rewrite
-from iceberg_zorder.rewrite.messages import plan_text
+from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.spark.rewrite import describe_plan
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete

@@ -8,7 +8,7 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files, undo
-from iceberg_zorder.rewrite.messages import plan_text
+from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.rewrite import describe_plan
 from tests.pyiceberg.plan.selection.test_gains import LONGS, longs

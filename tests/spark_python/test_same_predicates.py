@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, sample
-from iceberg_zorder.rewrite.messages import plan_text
+from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.spark.rewrite import describe_plan, dry_run
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete

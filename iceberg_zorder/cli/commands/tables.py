@@ -18,18 +18,18 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine, failures
 from iceberg_zorder.cli.table import NamedTable, by_text
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.figures import rewrite_text
 from iceberg_zorder.printable import printable, printable_lines
 from iceberg_zorder.pyiceberg.catalog import load_table
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import remember
 from iceberg_zorder.pyiceberg.reporting.history import rewrite_history
 from iceberg_zorder.pyiceberg.undo import undo as undo_rewrite
-from iceberg_zorder.render.figures import rewrite_text
 from iceberg_zorder.render.history_text import history_renderable
+from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
 from iceberg_zorder.rewrite.cpu_seconds import of_rewrite
-from iceberg_zorder.rewrite.messages import plan_text
 from iceberg_zorder.rewrite.result import RewriteResult
 from iceberg_zorder.rewrite.sort_order import parse_sort_order
 
@@ -71,7 +71,7 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
 
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output, engine: str) -> int:
     """Show the result of a rewrite or dry run; returns exit code 1 if data files failed, else 0."""
-    count, told = result.failed_data_files_count, asdict(result)
+    count, told = result.failed_data_files_count, result.to_dict()
     why = f"{count} data files of {table} could not be rewritten"
     failed = Failure(RewriteFailedError.__name__, why, FAILED) if count else None
 

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from iceberg_zorder.displayed import Printed
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout import layout_hash
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, SampledGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.plan.scan_measure import ScanMeasure
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
-from iceberg_zorder.render.fragments import plan_fragment
-from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason, plan_text
+from iceberg_zorder.rewrite.messages import NOT_IN_PLAN, WAITING, Reason
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.rewrite.options import SPILL_DIRECTORY
 from iceberg_zorder.rewrite.result import ColumnScan, PredicateScan, TableFiles, WorkloadScan
@@ -30,7 +30,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
-class RewritePlan:
+class RewritePlan(Printed):
     """The plan of a rewrite: the data files that it rewrites together, the files that it leaves, and the reasons.
 
     A plan belongs to one snapshot. Appends do not invalidate it. A change to the files of the plan, to the schema or to
@@ -58,6 +58,8 @@ class RewritePlan:
     rest : tuple of DataFileTask
         The skipped data files, if the plan was read from JSON: the ``left`` of such a plan has only their counts.
     """
+
+    kind = "plan"
 
     table: str
     table_uuid: str
@@ -186,12 +188,6 @@ class RewritePlan:
             first = error.errors()[0]
             why = [".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")]
             raise InvalidInputError(f"Cannot read the plan, because {': '.join(filter(None, why))}") from error
-
-    def __str__(self) -> str:
-        return plan_text(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        return plan_fragment(self.to_dict())
 
 
 @dataclass(frozen=True, eq=False)

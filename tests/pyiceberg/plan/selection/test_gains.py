@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.figures import size
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
@@ -25,7 +26,6 @@ from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_measure import column_scans, described_files, scan_measure
-from iceberg_zorder.render.figures import size
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
 from iceberg_zorder.rewrite.options import ZOrderOptions
 from tests.present import present
