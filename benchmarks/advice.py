@@ -34,7 +34,7 @@ from iceberg_zorder.advice.advice import Advice, JudgedLayout
 from iceberg_zorder.advice.advise import best_of
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
 from iceberg_zorder.pyiceberg.files import size_of
-from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, list_files
 from iceberg_zorder.pyiceberg.reporting.advice import queries_today
 from iceberg_zorder.workload.workload import Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
@@ -168,7 +168,7 @@ def _outcome(name: str, table: Table, queries: Workload, layout: JudgedLayout, *
     """Judge a written table by queries."""
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    files = Listing(table).tasks(snapshot)
+    files = list_files(table, snapshot, FileFilter.from_where(table))
     today = queries_today(table, queries, files)
     actual = float(np.average(today.bytes, weights=[each.weight for each in today.queries]))
     return Outcome(

@@ -47,13 +47,10 @@ class PredicateFacts:
         The condition, as written.
     read : ndarray of bool, shape (files,)
         Data files that the metadata does not rule out.
-    reads : callable
-        Returns the same for planned data files.
     """
 
     text: str
     read: npt.NDArray[np.bool_]
-    reads: Callable[[DataFiles], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +122,12 @@ class TableFacts:
     costs: tuple[float, float] | None = None
 
 
-def clustering_report(facts: TableFacts) -> ClusteringReport:
-    """Compute a report."""
+ReadOfNew = Callable[[DataFiles], npt.NDArray[np.bool_]]
+"""Returns which planned data files a condition does not rule out."""
+
+
+def clustering_report(facts: TableFacts, read_of_new: Sequence[ReadOfNew] = ()) -> ClusteringReport:
+    """Compute a report; ``read_of_new`` has a function for each condition of the facts."""
     files, sizes = facts.files, facts.sizes
     names = tuple(bounds.column.name for bounds in files.columns)
     measured = _Measured(facts)
@@ -151,7 +152,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         measured.overlap.histogram(),
         int(measured.overlap.measured.sum()),
         tuple(_column(facts, place, *read) for place, read in enumerate(zip(reads, attainable, strict=True))),
-        tuple(measured.predicate(each) for each in facts.predicates),
+        tuple(measured.predicate(*each) for each in zip(facts.predicates, read_of_new, strict=True)),
         SizeReport(
             sizes.target,
             sizes.least,
@@ -204,7 +205,7 @@ class _Measured:
         groups = list(self.groups.values())
         return scan_prediction(groups, place) if groups else None
 
-    def predicate(self, predicate: PredicateFacts) -> PredicateReport:
+    def predicate(self, predicate: PredicateFacts, read_of_new: ReadOfNew) -> PredicateReport:
         sizes = self._facts.files.sizes
         new = self._new_files
         return PredicateReport(
@@ -212,7 +213,7 @@ class _Measured:
             _share(sizes, predicate.read),
             int(predicate.read.sum()),
             # Sums of whole bytes are the same in any order, and so in Java.
-            _share(new.sizes, predicate.reads(new)),
+            _share(new.sizes, read_of_new(new)),
         )
 
     def boxes(self) -> FileBoxes:

@@ -222,22 +222,12 @@ class DataFileTask:
 
 
 @dataclass(frozen=True, eq=False)
-class FileGroup:
-    """Data files of a partition that are rewritten together, or left, with the reasons; at least one file."""
+class PartitionFiles:
+    """Data files of a partition, at least one; in a plan the files that it leaves, with the reasons."""
 
     tasks: tuple[DataFileTask, ...]  # empty in a plan read from JSON, until listed
-    reasons: tuple[Reason, ...] = ()
-    saved_bytes_per_byte: float = 0.0  # predicted savings of a filter; 0 if unknown
-    uses_smaller_target: bool = False  # whether it is written to 1.5 times as many files as usual
     partition_path: str = ""  # such as day=2026-01-01; empty without partitions, and for files of old specs
-    # For groups to rewrite:
-    index: int = 0  # number in the plan, from 1
-    spec_id: int = 0  # partition spec of the new files
-    expected_output_files: int = 1
-    max_output_file_size: int = 0  # largest planned file, in bytes
-    extents: Mapping[str, int] = field(default_factory=dict)  # thousandths of the partition by column, if it is a part
-    must_rewrite: bool = False  # whether deletes or an old spec demand the rewrite, regardless of the gain
-    data_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # delete files by data file, as paths
+    reasons: tuple[Reason, ...] = ()  # why they are rewritten, or left
     counts: tuple[int, int, int] | None = None  # files, bytes and rows, in a plan read from JSON
 
     @property
@@ -260,6 +250,39 @@ class FileGroup:
         """The reasons as text, with options and their values."""
         return words(self.reasons)
 
+    @property
+    def paths(self) -> list[str]:
+        """Paths of the data files."""
+        return [task.data_file.file_path for task in self.tasks]
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenFiles(PartitionFiles):
+    """Data files of a partition that are chosen for a rewrite, with what the choice found."""
+
+    saved_bytes_per_byte: float = 0.0  # predicted savings of a filter; 0 if unknown
+    uses_smaller_target: bool = False  # whether they are written to 1.5 times as many files as usual
+    extents: Mapping[str, int] = field(default_factory=dict)  # thousandths of the partition by column, if it is a part
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileGroup(ChosenFiles):
+    """Chosen data files that are rewritten together, with the parameters of their rewrite."""
+
+    index: int  # number in the plan, from 1
+    spec_id: int  # partition spec of the new files
+    expected_output_files: int
+    max_output_file_size: int  # largest planned file, in bytes
+    must_rewrite: bool  # whether deletes or an old spec demand the rewrite, regardless of the gain
+    stored_files: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # ``data_files``, in a plan read from JSON
+
+    @property
+    def data_files(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths of the data files, each with the paths of its delete files."""
+        return self.stored_files or {task.data_file.file_path: task.delete_paths for task in self.tasks}
+
     @cached_property
     def partition(self) -> Record | None:
         """The partition of the new files; None if the old files are of other specs, so rows go to several."""
@@ -268,14 +291,9 @@ class FileGroup:
         return first.partition if is_same else None
 
     @property
-    def like(self) -> DataFile | None:
+    def example(self) -> DataFile | None:
         """A data file in the partition of the new files; None if unknown."""
         return None if self.partition is None else self.tasks[0].data_file
-
-    @property
-    def paths(self) -> list[str]:
-        """Paths of the data files."""
-        return [task.data_file.file_path for task in self.tasks]
 
 
 class BytesRead(NamedTuple):
@@ -316,6 +334,11 @@ class GroupResult:
     files: tuple[DataFile, ...]
     written: DataFiles  # the same files, described
     read: BytesRead | None  # by the queries of a workload
+
+
+def left_files(files: PartitionFiles, *reasons: Reason) -> PartitionFiles:
+    """Return data files as left, for these reasons."""
+    return PartitionFiles(files.tasks, files.partition_path, reasons, files.counts)
 
 
 def size_of(tasks: Iterable[DataFileTask]) -> int:

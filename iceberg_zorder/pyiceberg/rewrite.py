@@ -26,7 +26,7 @@ from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager, DanglingDeletesCommit
 from iceberg_zorder.pyiceberg.files import GroupResult, Progress, display_name, silent
-from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, kept_fields
 from iceberg_zorder.pyiceberg.outcome import check_failures, naming_commits, result_of
 from iceberg_zorder.pyiceberg.plan.layouts import sample_plan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
@@ -111,8 +111,8 @@ column: it has user_id, ts
     """
     spec = _spec(table, columns, where, options, branch, case_sensitive)
     with renewed(table):
-        work, plan = plan_spec(table, spec)
-        return run_plan(RewriteRun(table, plan.spec, progress), work, plan)
+        resolved, plan = plan_spec(table, spec)
+        return run_plan(RewriteRun(table, plan.spec, progress), resolved, plan)
 
 
 def plan_rewrite(
@@ -202,13 +202,16 @@ def sample(
         When a data file or a delete file cannot be read.
     """
     by_case = plan.spec.case_sensitive
-    conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
     with renewed(table):
-        work, plan = current(table, plan)
-        sampled = _sampled(work, plan, progress)
+        resolved, plan = current(table, plan)
+        filters = [FileFilter.from_where(table, each, case_sensitive=by_case) for each in predicates]
+        sampled = _sampled(table, resolved, plan, progress)
     fields = sampled.measure.fields if sampled.measure else ()
-    scans = (predicate_scan(*each, sampled.groups, sampled.sampled_groups, fields) for each in conditions)
-    return replace(sampled, predicates=tuple(scans)) if conditions else sampled
+    scans = (
+        predicate_scan(str(text), by, kept_fields(table, [by]), sampled.groups, sampled.sampled_groups, fields)
+        for text, by in zip(predicates, filters, strict=True)
+    )
+    return replace(sampled, predicates=tuple(scans)) if predicates else sampled
 
 
 def execute(table: Table, plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
@@ -245,16 +248,16 @@ def execute_with(run: RewriteRun, plan: RewritePlan) -> RewriteResult:
         return run_plan(run, *current(run.table, plan))
 
 
-def run_plan(run: RewriteRun, spec: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
+def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> RewriteResult:
     """Sample, fit, write and commit; plan groups with conflicts again. Raises as :func:`rewrite_data_files`."""
-    if spec.options.layout.dry_run:
-        return _dry_run_result(_sampled(spec, plan, run.progress))
+    if resolved.options.layout.dry_run:
+        return _dry_run_result(_sampled(run.table, resolved, plan, run.progress))
     if not plan.groups:
         return RewriteResult(0, 0, 0, 0, 0, plan.message)
     commits, sampling_failed = run.commits, partial(run.group_failed, "sampling")
     with naming_commits(commits):
         try_to_write(run.table)
-        sampled = sample_plan(spec, plan, run.progress, run.budget, sampling_failed)
+        sampled = sample_plan(run.table, resolved, plan, run.progress, run.budget, sampling_failed)
     sampled.metrics.check()
     attempts: list[tuple[SampledPlan, list[GroupResult]]] = []
     reason = None
@@ -262,21 +265,21 @@ def run_plan(run: RewriteRun, spec: ResolvedSpec, plan: RewritePlan) -> RewriteR
         modes = _set_metrics_modes(commits, sampled)
         end_marker = sampled.end_marker
         for remaining in reversed(range(_ATTEMPTS)):
-            committed, conflicting = run.write(spec, sampled, end_marker)
+            committed, conflicting = run.write(resolved, sampled, end_marker)
             attempts.append((sampled, committed))
             if not conflicting:
                 break
             then, cause = "planned and rewritten again" if remaining else "given up", commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", len(conflicting), plan.table, then, cause)
             if remaining:
-                spec, plan = plan_again(run.table, sampled, conflicting)
+                resolved, plan = plan_again(run.table, sampled, conflicting)
                 if not plan.groups:
                     commits.forget_conflicts()
                     reason = _why_gone(commits, len(conflicting), cause)
                     break
-                sampled = sample_plan(spec, plan, run.progress, run.budget, sampling_failed)
+                sampled = sample_plan(run.table, resolved, plan, run.progress, run.budget, sampling_failed)
         check_failures(commits)
-        if spec.options.remove_dangling_deletes:
+        if resolved.options.remove_dangling_deletes:
             dangling = DanglingDeletesCommit(run.table, branch=plan.spec.branch, snapshot_properties=run.summary)
             dangling.run()
             commits.removed_delete_files += dangling.removed
@@ -335,12 +338,12 @@ def _spec(
     return RewriteSpec(by, where, written, branch or MAIN_BRANCH, case_sensitive)
 
 
-def _sampled(work: ResolvedSpec, plan: RewritePlan, progress: Progress) -> SampledPlan:
+def _sampled(table: Table, resolved: ResolvedSpec, plan: RewritePlan, progress: Progress) -> SampledPlan:
     """Sample a plan for display, unless it is sampled."""
     if isinstance(plan, SampledPlan):
         return plan
     try:
-        sampled = sample_plan(work, plan, progress, MemoryBudget(work.options.memory_limit // 2))
+        sampled = sample_plan(table, resolved, plan, progress, MemoryBudget(resolved.options.memory_limit // 2))
     except Exception as error:
         why = f"{str(error).rstrip('.')}. Nothing was written."
         raise RewriteFailedError(f"Cannot sample {plan.table}, because {why}") from error

@@ -83,7 +83,7 @@ class RewriteRun:
         """The time of the last commit."""
 
     def write(
-        self, spec: ResolvedSpec, plan: SampledPlan, end_marker: str | None
+        self, resolved: ResolvedSpec, plan: SampledPlan, end_marker: str | None
     ) -> tuple[list[GroupResult], list[FileGroup]]:
         """Rewrite the file groups of a plan, and commit them in batches.
 
@@ -102,7 +102,7 @@ class RewriteRun:
         properties = {
             **self.summary,
             **snapshot_properties(order, layouts, plan.target),
-            REQUEST: spec.request_key(self.table.properties, plan.target),
+            REQUEST: resolved.request_key(self.table, plan.target),
         }
         context = RewriteContext(
             # A commit refreshes the table; the other file groups must still see it as it was planned.

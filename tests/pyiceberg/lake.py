@@ -20,11 +20,10 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.group_rewrite import RewriteContext, rewrite_group
-from iceberg_zorder.pyiceberg.listing.listing import Listing
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec, unordered_spec
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder, resolve
 from iceberg_zorder.rewrite.options import rewrite_options
@@ -114,8 +113,7 @@ def rewrite(
 
 def planned(table: Table, options: Mapping[str, str], where: Any = None) -> RewritePlan:
     """Plan by sizes and deletes alone."""
-    spec = RewriteSpec(None, where, options)
-    return select(ResolvedSpec(table, spec, rewrite_options(options), Listing(table, where)))
+    return select(table, unordered_spec(table, RewriteSpec(None, where, options)))
 
 
 def row_order(table: Table, by: str, *, output_spec: int | None = None) -> ResolvedSortOrder:

@@ -35,7 +35,7 @@ def test_many_filters_leave_what_each_of_them_leaves(
     texts += ["TRUE", "a IS NULL", "p = 1", "a > 7 AND a < 7", "a IN (0, 8) OR p = 2"]
     files = data_files(table)
     asked = RequestedWorkload.of_queries(table, [Query(text, 1.0) for text in texts])
-    alone = [[listing.may_match(file) for file in files] for listing in asked.listings]
+    alone = [[each.may_match(file) for file in files] for each in asked.filters]
     assert asked.may_match(files).tolist() == alone
 
 
@@ -50,7 +50,7 @@ def test_bounds_that_are_no_values_rule_nothing_out(tmp_path: Path) -> None:
     found = report(table, ["id"], workload={"version": 1, "queries": queries}).workload
     assert found is not None
     assert found.average_file_count == 1.0, "of the file, nothing is ruled out"
-    assert [each.may_match(file) for each in RequestedWorkload.of_queries(table, [Query("id = 5", 1.0)]).listings]
+    assert [each.may_match(file) for each in RequestedWorkload.of_queries(table, [Query("id = 5", 1.0)]).filters]
     together = joined_file(files_of(table), table.schema().fields)
     assert (together.lower_bounds, together.upper_bounds) == ({}, {})
     asked = {"rewrite-all": "true", "workload": json.dumps({"version": 1, "queries": queries})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyiceberg.conversions import to_bytes
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntry
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -212,13 +213,13 @@ def file_arrays(
 
 
 def new_files_read(
-    listing: Listing, files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
+    by: FileFilter, files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
 ) -> npt.NDArray[np.bool_]:
     """Return which planned files a condition does not rule out."""
     found = np.empty(files.count, np.bool_)
     for place, new in enumerate(new_data_files(files, fields, partitions)):
         is_known = partitions[files.partitions[place]] is not None
-        found[place] = listing.may_match(new) if is_known else listing.values_may_match(new)
+        found[place] = by.may_match(new) if is_known else by.values_may_match(new)
     return found
 
 
@@ -229,7 +230,7 @@ def new_data_files(
     return [_new_file(files, place, fields, partitions[files.partitions[place]]) for place in range(files.count)]
 
 
-def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], like: DataFile | None) -> DataFile:
+def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], example: DataFile | None) -> DataFile:
     rows = max(1, int(files.rows[place]))
     lower, upper = (
         {
@@ -242,7 +243,7 @@ def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], like:
     )
     shares = zip(fields, files.columns, strict=True)
     file = DataFile.from_args(
-        partition=Record() if like is None else like.partition,
+        partition=Record() if example is None else example.partition,
         record_count=rows,
         file_size_in_bytes=int(files.sizes[place]),
         value_counts={field.field_id: rows for field in fields},
@@ -251,8 +252,8 @@ def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], like:
         lower_bounds=lower,
         upper_bounds=upper,
     )
-    if like is not None:
-        file.spec_id = like.spec_id
+    if example is not None:
+        file.spec_id = example.spec_id
     return file
 
 
@@ -351,41 +352,22 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class Listing:
-    """Lists the data files that may match a filter, from metadata alone.
+@dataclass(frozen=True, eq=False)
+class FileFilter:
+    """A filter on data files, by their manifest entries alone, bound to a table's schema and partition specs."""
 
-    Raises InvalidInputError for filters that are invalid for the table.
-    """
+    schema: Schema
+    specs: Mapping[int, PartitionSpec]
+    expression: BooleanExpression
+    case_sensitive: bool = False
 
-    def __init__(
-        self, table: Table, where: str | BooleanExpression | None = None, *, case_sensitive: bool = False
-    ) -> None:
-        self._table = table
-        self._case_sensitive = case_sensitive
-        self._filter = file_filter(table, where, case_sensitive=case_sensitive)
-
-    @without_garbage_collection()
-    def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
-        """Return a snapshot's data files that may match; reads its manifests."""
-        table, io = self._table, self._table.io
-        specs, schema = table.specs(), table.schema()
-        manifest_filters = {
-            each: manifest_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
-        }
-        unpartitioned = frozenset(each for each, spec in specs.items() if is_unpartitioned(spec))
-        deletes = DeleteIndex(schema, unpartitioned)
-        entries: list[ManifestEntry] = []
-        for manifest in snapshot.manifests(io):
-            if manifest.content == ManifestContent.DELETES:
-                for entry in read_entries(manifest, io):
-                    deletes.add(entry.data_file, sequence_number(entry))
-            elif manifest_filters[manifest.partition_spec_id](manifest):
-                entries += [entry for entry in read_entries(manifest, io) if self.may_match(entry.data_file)]
-        return [
-            DataFileTask(entry.data_file, number, *deletes.of(entry.data_file, number), entry.snapshot_id)
-            for entry in entries
-            for number in [sequence_number(entry)]
-        ]
+    @staticmethod
+    def from_where(
+        table: Table, where: str | BooleanExpression | None = None, *, case_sensitive: bool = False
+    ) -> FileFilter:
+        """Bind a filter to a table's current schema; raises InvalidInputError if it is invalid for the table."""
+        expression = file_filter(table, where, case_sensitive=case_sensitive)
+        return FileFilter(table.schema(), table.specs(), expression, case_sensitive)
 
     def may_match(self, file: DataFile) -> bool:
         """Return whether a data file may hold a matching row, by its partition and metrics."""
@@ -393,26 +375,45 @@ class Listing:
 
     def partition_may_match(self, file: DataFile) -> bool:
         """Return whether a data file may hold a matching row, by its partition alone."""
-        return self._partition_filters[file.spec_id](file)
+        return self._partition_tests[file.spec_id](file)
 
     @cached_property
     def values_may_match(self) -> Callable[[DataFile], bool]:
         """A test whether a data file may hold a matching row, by its metrics alone."""
-        return file_may_match(self._table.schema(), self._filter, self._case_sensitive)
+        return file_may_match(self.schema, self.expression, self.case_sensitive)
 
     @cached_property
-    def kept_fields(self) -> list[NestedField]:
-        """The filter's columns for which new files keep bounds."""
-        schema, config = self._table.schema(), metrics_config(self._table)
-        found = filtered_fields(schema, self._filter, self._case_sensitive)
-        return [
-            schema.find_field(each) for each in found if config.mode(schema.find_column_name(each) or "").keeps_bounds
-        ]
-
-    @cached_property
-    def _partition_filters(self) -> dict[int, Callable[[DataFile], bool]]:
-        schema = self._table.schema()
+    def _partition_tests(self) -> dict[int, Callable[[DataFile], bool]]:
         return {
-            each: partition_may_match(spec, schema, self._filter, self._case_sensitive)
-            for each, spec in self._table.specs().items()
+            each: partition_may_match(spec, self.schema, self.expression, self.case_sensitive)
+            for each, spec in self.specs.items()
         }
+
+
+def kept_fields(table: Table, filters: Iterable[FileFilter]) -> list[NestedField]:
+    """Return the filters' columns for which a table's new files keep bounds."""
+    schema, config = table.schema(), metrics_config(table)
+    found = {each for of in filters for each in filtered_fields(schema, of.expression, of.case_sensitive)}
+    return [schema.find_field(each) for each in found if config.mode(schema.find_column_name(each) or "").keeps_bounds]
+
+
+@without_garbage_collection()
+def list_files(table: Table, snapshot: Snapshot, by: FileFilter) -> list[DataFileTask]:
+    """Return a snapshot's data files that may match a filter, with their deletes; reads its manifests."""
+    manifest_tests = {
+        each: manifest_may_match(spec, by.schema, by.expression, by.case_sensitive) for each, spec in by.specs.items()
+    }
+    unpartitioned = frozenset(each for each, spec in by.specs.items() if is_unpartitioned(spec))
+    deletes = DeleteIndex(by.schema, unpartitioned)
+    entries: list[ManifestEntry] = []
+    for manifest in snapshot.manifests(table.io):
+        if manifest.content == ManifestContent.DELETES:
+            for entry in read_entries(manifest, table.io):
+                deletes.add(entry.data_file, sequence_number(entry))
+        elif manifest_tests[manifest.partition_spec_id](manifest):
+            entries += [entry for entry in read_entries(manifest, table.io) if by.may_match(entry.data_file)]
+    return [
+        DataFileTask(entry.data_file, number, *deletes.of(entry.data_file, number), entry.snapshot_id)
+        for entry in entries
+        for number in [sequence_number(entry)]
+    ]

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.types import NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.pyiceberg.files import BytesRead, by_partition, display_name, joined_file
-from iceberg_zorder.pyiceberg.listing.listing import Listing, column_bounds, scanned_table
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, column_bounds, kept_fields, scanned_table
 from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, parse_predicate
 from iceberg_zorder.select.branch_history import workload_key
 from iceberg_zorder.select.gain import AskedQueries
@@ -52,12 +53,13 @@ def read_queries(table: Table, text: str) -> tuple[Query, ...]:
 class RequestedWorkload:
     """Queries on a table with weights above 0: their filters and boxes, and the data files that they read."""
 
-    table: Table
+    schema: Schema
     queries: tuple[Query, ...]
     conditions: tuple[Predicate, ...]
     boxes: tuple[tuple[Box, ...], ...]
-    listings: tuple[Listing, ...]
-    ranges: SureRanges  # a fast test before the listings
+    filters: tuple[FileFilter, ...]
+    ranges: SureRanges  # a fast test before the filters
+    kept_fields: tuple[NestedField, ...]  # the filtered columns for which new files keep bounds
 
     @staticmethod
     def of_queries(
@@ -66,35 +68,36 @@ class RequestedWorkload:
         """Resolve queries' filters in Spark SQL on a table's current schema; raises InvalidInputError."""
         types = scanned_table(table, table.name()).columns
         # First, so that its messages equal those for other filters.
-        listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
+        filters = tuple(FileFilter.from_where(table, each.filter, case_sensitive=case_sensitive) for each in queries)
         read = [_read(table, each.filter, types, most_boxes) for each in queries]
         conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
-        return RequestedWorkload(table, tuple(queries), conditions, boxes, listings, SureRanges.of(read, types))
+        kept, ranges = tuple(kept_fields(table, filters)), SureRanges.of(read, types)
+        return RequestedWorkload(table.schema(), tuple(queries), conditions, boxes, filters, ranges, kept)
 
     @property
     def key(self) -> str:
         """Identity of the workload's content: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
 
-    def asked_of(self, like: DataFile | None, share: float) -> AskedQueries:
-        """Return the queries that may match the partition of ``like``, or any partition if None."""
+    def asked_of(self, file: DataFile | None, share: float) -> AskedQueries:
+        """Return the queries that may match the partition of a data file, or any partition if None."""
         asked = [
             (boxes, query.weight)
-            for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
-            if like is None or listing.partition_may_match(like)
+            for boxes, query, by in zip(self.boxes, self.queries, self.filters, strict=True)
+            if file is None or by.partition_may_match(file)
         ]
         return AskedQueries(asked, float(np.cumsum([each.weight for each in self.queries])[-1]), share)
 
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
         """Return which data files each query reads; without ``are_placed`` partitions are unknown."""
-        found, is_sure = self.ranges.may_match(files, self.table.schema())
+        found, is_sure = self.ranges.may_match(files, self.schema)
         partitions = by_partition(files) if are_placed else {}
         for mine in partitions.values():
             for number in np.flatnonzero(found[:, mine].any(axis=1)).tolist():
-                if not self.listings[number].partition_may_match(files[mine[0]]):
+                if not self.filters[number].partition_may_match(files[mine[0]]):
                     found[number, mine] = False
         for number, place in zip(*(each.tolist() for each in np.nonzero(found & ~is_sure)), strict=True):
-            found[number, place] = self.listings[number].values_may_match(files[place])
+            found[number, place] = self.filters[number].values_may_match(files[place])
         return found
 
     def read_of(self, files: Sequence[DataFile], *, are_placed: bool = True) -> BytesRead:
@@ -105,9 +108,8 @@ class RequestedWorkload:
 
     def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
         """Return which queries may read new files made of these data files' rows, by their joint bounds."""
-        fields = {field.field_id: field for each in self.listings for field in each.kept_fields}
-        together = joined_file(files, fields.values())
-        return np.array([each.values_may_match(together) for each in self.listings])
+        together = joined_file(files, self.kept_fields)
+        return np.array([each.values_may_match(together) for each in self.filters])
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
         """Return the average share of the bytes that a query reads, in [0, 1]; None without bytes."""

@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.planner import plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.selection import size_rules
 from iceberg_zorder.pyiceberg.reporting.new_layout import spec_of
 from iceberg_zorder.pyiceberg.reporting.report import report
@@ -34,16 +34,16 @@ def observe(
 ) -> tuple[Observation, RewritePlan]:
     """Observe a table; returns the observation and the plan behind it."""
     with renewed(table):
-        work, asked = plan_spec(table, spec_of(table, settings, now))
-        needs = _needs(work, asked)
-        plan, groups = (asked, needs) if queries is None else _worthwhile(work, asked, needs, queries)
+        resolved, asked = plan_spec(table, spec_of(table, settings, now))
+        needs = _needs(table, resolved, asked)
+        plan, groups = (asked, needs) if queries is None else _worthwhile(table, asked, needs, queries)
     snapshots = snapshots_to(table, planned_snapshot(table, plan))
     is_main = settings.branch in (None, MAIN_BRANCH)
     remembered = Notes.of(table.properties).last_rewrite_ms if is_main else None
     last_ms, come = _since_last_rewrite(snapshots, remembered)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
-    least = 0 if plan.target is None else size_rules(table, work.options, plan.target).sizes.least
+    least = 0 if plan.target is None else size_rules(table, resolved.options, plan.target).sizes.least
     found = Observation(
         name,
         plan.snapshot_id,
@@ -54,15 +54,15 @@ def observe(
         arrivals(come),
         groups,
         plan.message or (_NOT_WORTH if plan.groups else None),
-        bool(groups) and _pays(work, plan, settings.triggers.scan_ratio),
-        None if settings.triggers.depth is None else _depth(work),
-        max_scan_ratio=work.options.max_scan_ratio,
+        bool(groups) and _pays(table, plan, settings.triggers.scan_ratio),
+        None if settings.triggers.depth is None else _depth(table, plan.spec),
+        max_scan_ratio=resolved.options.max_scan_ratio,
     )
     return found, plan
 
 
 def _worthwhile(
-    work: ResolvedSpec, asked: RewritePlan, needs: tuple[FileGroupNeed, ...], queries: float
+    table: Table, asked: RewritePlan, needs: tuple[FileGroupNeed, ...], queries: float
 ) -> tuple[RewritePlan, tuple[FileGroupNeed, ...]]:
     """Return the file groups that pay within a number of queries; if none does, those that sizes and deletes demand.
 
@@ -71,14 +71,14 @@ def _worthwhile(
     groups = worthwhile(needs, queries)
     if len(groups) == len(needs) or any(each.is_for_reads for each in groups):
         return asked, groups
-    work, plan = _planned_by(work, "Infinity")
-    return plan, worthwhile(_needs(work, plan), queries)
+    resolved, plan = _planned_by(table, asked, "Infinity")
+    return plan, worthwhile(_needs(table, resolved, plan), queries)
 
 
-def _planned_by(work: ResolvedSpec, max_scan_ratio: str) -> tuple[ResolvedSpec, RewritePlan]:
+def _planned_by(table: Table, plan: RewritePlan, max_scan_ratio: str) -> tuple[ResolvedSpec, RewritePlan]:
     """Plan with another ``max-scan-ratio``."""
-    options = {**work.spec.options, "max-scan-ratio": max_scan_ratio}
-    return plan_spec(work.table, replace(work.spec, options=options))
+    options = {**plan.spec.options, "max-scan-ratio": max_scan_ratio}
+    return plan_spec(table, replace(plan.spec, options=options))
 
 
 def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
@@ -117,16 +117,15 @@ def formats(groups: Iterable[FileGroup]) -> set[str]:
     return {file.file_format.value for file in files}
 
 
-def _pays(work: ResolvedSpec, plan: RewritePlan, ratio: float | None) -> bool:
+def _pays(table: Table, plan: RewritePlan, ratio: float | None) -> bool:
     """Return whether a plan with another ``max-scan-ratio`` has file groups; None keeps the plan's."""
     if ratio in (None, rewrite_options(plan.spec.options).max_scan_ratio) or not plan.groups:
         return bool(plan.groups)
-    return bool(_planned_by(work, str(ratio))[1].groups)
+    return bool(_planned_by(table, plan, str(ratio))[1].groups)
 
 
-def _depth(work: ResolvedSpec) -> float | None:
-    spec = work.spec
-    return report(work.table, spec.sort_order, where=spec.where, branch=spec.branch).average_depth
+def _depth(table: Table, spec: RewriteSpec) -> float | None:
+    return report(table, spec.sort_order, where=spec.where, branch=spec.branch).average_depth
 
 
 def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
@@ -155,11 +154,11 @@ equality_delete_files=0, equality_deletes=0)
     )
 
 
-def _needs(work: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
+def _needs(table: Table, resolved: ResolvedSpec, plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
     if plan.target is None:
         return ()
-    sizes = size_rules(work.table, work.options, plan.target).sizes
-    return tuple(_need(group, sizes, work.workload) for group in plan.groups)
+    sizes = size_rules(table, resolved.options, plan.target).sizes
+    return tuple(_need(group, sizes, resolved.workload) for group in plan.groups)
 
 
 def _need(group: FileGroup, sizes: FileSizes, workload: RequestedWorkload | None) -> FileGroupNeed:

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pyiceberg.table import Table
+
 from iceberg_zorder.layout.fit import cut, uncut
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.metrics.history import SnapshotFacts, expected_seconds
@@ -17,9 +19,11 @@ from iceberg_zorder.pyiceberg.files import (
     PLAN,
     DataFileTask,
     FileGroup,
+    PartitionFiles,
     Progress,
     SampledGroup,
     display_name,
+    left_files,
     silent,
 )
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
@@ -60,7 +64,12 @@ _LOG = logging.getLogger(__name__)
 
 
 def sample_plan(
-    work: ResolvedSpec, plan: RewritePlan, progress: Progress, budget: MemoryBudget, failed: Failed = reraised
+    table: Table,
+    resolved: ResolvedSpec,
+    plan: RewritePlan,
+    progress: Progress,
+    budget: MemoryBudget,
+    failed: Failed = reraised,
 ) -> SampledPlan:
     """Sample the file groups of a plan, unless sampled, and leave those without gain, unless they must be rewritten.
 
@@ -73,8 +82,8 @@ def sample_plan(
         return plan
     if not plan.groups:
         return _sampled(plan, (), ())
-    options, order = work.options, order_of_groups(work, plan.groups)
-    context = SampleContext(work.table, order, options.layout, progress, failed, budget, workload=work.workload)
+    options, order = resolved.options, order_of_groups(table, resolved, plan.groups)
+    context = SampleContext(table, order, options.layout, progress, failed, budget, workload=resolved.workload)
     fitted, measure, metrics = fit_layouts(context, plan.groups, plan.left_tasks)
     is_asked_for = options.rewrite_all or math.isinf(options.max_scan_ratio)
     chosen, left = list[SampledGroup](), list[SampledGroup]()
@@ -83,8 +92,8 @@ def sample_plan(
     if left and not chosen:
         found_left = Counter(words(_why_left(each, measure.over)) for each in left for _ in each.group.tasks)
         plan = replace(plan, message=why_nothing_of(plan.table, found_left) + plan.limit_message)
-    snapshots = snapshots_to(work.table, planned_snapshot(work.table, plan))
-    found = _sampled(plan, chosen, [replace(each.group, reasons=_why_left(each, measure.over)) for each in left])
+    snapshots = snapshots_to(table, planned_snapshot(table, plan))
+    found = _sampled(plan, chosen, [left_files(each.group, *_why_left(each, measure.over)) for each in left])
     measure = with_left(measure, found.left_tasks)
     found = replace(
         found,
@@ -97,14 +106,14 @@ def sample_plan(
         expected_seconds=expected_seconds(snapshots, sum(each.group.input_size for each in chosen)),
         workload=workload_scan(measure, chosen),
     )
-    warnings = _warnings(work, found, snapshots) if chosen else found.metrics.warnings
+    warnings = _warnings(found, snapshots, rewrite_all=options.rewrite_all) if chosen else found.metrics.warnings
     for warning in warnings:
         if warning not in found.metrics.intended:
             _LOG.warning("%s", warning)
     return replace(found, warnings=tuple(warnings))
 
 
-def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[FileGroup]) -> SampledPlan:
+def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[PartitionFiles]) -> SampledPlan:
     return SampledPlan(
         plan.table,
         plan.table_uuid,
@@ -126,10 +135,10 @@ def _why_left(sampled: SampledGroup, over: str) -> tuple[Reason]:
     return (Reason("no-gain", {"before": round(today), "predicted": round(after), "over": over}),)
 
 
-def _warnings(work: ResolvedSpec, plan: SampledPlan, snapshots: Sequence[SnapshotFacts]) -> list[str]:
+def _warnings(plan: SampledPlan, snapshots: Sequence[SnapshotFacts], *, rewrite_all: bool) -> list[str]:
     """Return the plan's warnings, one sentence each."""
     assert plan.measure is not None  # noqa: S101
-    order, rewrite_all = plan.measure.order, work.options.rewrite_all
+    order = plan.measure.order
     layouts = [each.layout for each in plan.sampled_groups]
     alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
     found = left_out(plan.table, order.ignored, alike)
@@ -208,5 +217,5 @@ def _layout(context: SampleContext, sample: DrawnSample) -> Layout:
     layout = uncut(context.order.all, sample.fitted, request)
     if context.workload is None:
         return cut(layout, sample.fitted, request)
-    asked = context.workload.asked_of(group.like, context.options.workload_share)
+    asked = context.workload.asked_of(group.example, context.options.workload_share)
     return cut(layout, sample.fitted, request, asked.boxes_in, asked.share)

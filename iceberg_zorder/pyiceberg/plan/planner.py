@@ -17,8 +17,16 @@ from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
-from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, Partition, display_name, partition_of
-from iceberg_zorder.pyiceberg.listing.listing import Listing, ancestors, snapshots_to
+from iceberg_zorder.pyiceberg.files import (
+    ChosenFiles,
+    DataFileTask,
+    FileGroup,
+    Partition,
+    PartitionFiles,
+    display_name,
+    partition_of,
+)
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, ancestors, list_files, snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, planned_snapshot
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
     ResolvedSpec,
@@ -43,21 +51,21 @@ from iceberg_zorder.select.gain import size_for_smaller_target
 def plan_spec(table: Table, spec: RewriteSpec) -> tuple[ResolvedSpec, RewritePlan]:
     """Resolve a spec on a table, list the newest snapshot's data files, and select; raises InvalidInputError."""
     refresh(table)
-    work = resolve_spec(table, completed(table, spec))
-    return work, select(work)
+    resolved = resolve_spec(table, completed(table, spec))
+    return resolved, select(table, resolved)
 
 
-def select(work: ResolvedSpec) -> RewritePlan:
+def select(table: Table, resolved: ResolvedSpec) -> RewritePlan:
     """Select among the data files of the newest snapshot."""
-    table, options, order = work.table, work.options, work.order
-    snapshot = branch_snapshot(table, work.spec.branch, "rewrite data files")
+    options, order = resolved.options, resolved.order
+    snapshot = branch_snapshot(table, resolved.spec.branch, "rewrite data files")
     at = None if snapshot is None else snapshot.snapshot_id, table.schema().schema_id, table.spec().spec_id
-    plan = RewritePlan(display_name(table), str(table.metadata.table_uuid), *at, work.spec)
+    plan = RewritePlan(display_name(table), str(table.metadata.table_uuid), *at, resolved.spec)
     if snapshot is None:
         why = "branch main has no snapshot yet"
         return replace(plan, message=nothing_in(table, why), target=explicit_target(table, options))
-    tasks, snapshots = work.listing.tasks(snapshot), snapshots_to(table, snapshot)
-    scope, is_filtered = _by_partition(table, tasks), work.spec.where is not None
+    tasks, snapshots = list_files(table, snapshot, resolved.filter), snapshots_to(table, snapshot)
+    scope, is_filtered = _by_partition(table, tasks), resolved.spec.where is not None
     target = explicit_target(table, options) or automatic_target(
         options,
         snapshots,
@@ -67,14 +75,16 @@ def select(work: ResolvedSpec) -> RewritePlan:
         is_filtered=is_filtered,
     )
     rules = size_rules(table, options, target)
-    request = None if order is None or options.rewrite_all else work.request_key(table.properties, target)
-    selector = Selector(table, rules, order, work.output_spec_id, snapshots, work.spec.at_ms, request, work.workload)
+    request = None if order is None or options.rewrite_all else resolved.request_key(table, target)
+    selector = Selector(
+        table, rules, order, resolved.output_spec_id, snapshots, resolved.spec.at_ms, request, resolved.workload
+    )
     chosen, left, message = selector.select(scope)
-    groups = [_group(work, number, files, rules) for number, files in enumerate(chosen, 1)]
-    if not work.spec.any_format:
+    groups = [_group(resolved, number, files, rules) for number, files in enumerate(chosen, 1)]
+    if not resolved.spec.any_format:
         check_formats(table, groups)
     if order is not None:
-        order_of_groups(work, groups)
+        order_of_groups(table, resolved, groups)
     by, _, direction = options.rewrite_job_order.replace("_", "-").lower().partition("-")
     if by in ("bytes", "files"):
         groups.sort(
@@ -95,7 +105,7 @@ def nothing_in(table: Table, why: str) -> str:
     return f"Nothing to rewrite in {display_name(table)}: {why}."
 
 
-def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup]:
+def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[PartitionFiles]:
     """Group data files by partition, with the partition's path as PyIceberg writes it."""
     spec, found = table.spec(), dict[Partition, list[DataFileTask]]()
     for task in tasks:
@@ -111,7 +121,7 @@ def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[FileGroup
         )
 
     return [
-        FileGroup(tuple(of_key), partition_path=path_of(of_key[0].data_file.partition) if key else "")
+        PartitionFiles(tuple(of_key), path_of(of_key[0].data_file.partition) if key else "")
         for key, of_key in found.items()
     ]
 
@@ -122,34 +132,38 @@ def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tu
     No other file joins them, so no retry exceeds the plan, its ``max-files-to-rewrite`` or a budget.
     """
     refresh(table)
-    work = resolve_spec(table, plan.spec)
+    resolved = resolve_spec(table, plan.spec)
     head = branch_snapshot(table, plan.spec.branch, "rewrite data files")
-    target = explicit_target(table, work.options) or plan.target
-    rules, planned = size_rules(table, work.options, target), {path for group in lost for path in group.paths}
-    tasks = {} if head is None else _listed_by_path(work, head, planned)[1]
+    target = explicit_target(table, resolved.options) or plan.target
+    rules, planned = size_rules(table, resolved.options, target), {path for group in lost for path in group.paths}
+    tasks = {} if head is None else _listed_by_path(table, resolved, head, planned)[1]
     remaining = (replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in lost)
-    groups = [_group(work, each.index, each, rules) for each in remaining if each.tasks]
+    groups = [_group(resolved, each.index, each, rules) for each in remaining if each.tasks]
     check_formats(table, groups)
     at = {"snapshot_id": head and head.snapshot_id, "schema_id": table.schema().schema_id}
-    return work, plan.unsampled(**at, spec_id=table.spec().spec_id, groups=tuple(groups), target=target)
+    return resolved, plan.unsampled(**at, spec_id=table.spec().spec_id, groups=tuple(groups), target=target)
 
 
-def _group(work: ResolvedSpec, number: int, files: FileGroup, rules: SizeRules) -> FileGroup:
+def _group(resolved: ResolvedSpec, number: int, files: ChosenFiles, rules: SizeRules) -> FileGroup:
     """Return chosen files with the parameters of their rewrite."""
     size = files.input_size
     expected = rules.sizes.expected_files(size_for_smaller_target(size) if files.uses_smaller_target else size)
-    return replace(
-        files,
+    return FileGroup(
+        files.tasks,
+        files.partition_path,
+        files.reasons,
+        saved_bytes_per_byte=files.saved_bytes_per_byte,
+        uses_smaller_target=files.uses_smaller_target,
+        extents=files.extents,
         index=number,
-        spec_id=work.output_spec_id,
+        spec_id=resolved.output_spec_id,
         expected_output_files=_with_a_row(expected, files),
         max_output_file_size=rules.sizes.largest_planned,
         must_rewrite=any(map(rules.must_rewrite, files.tasks)),
-        data_files={task.data_file.file_path: task.delete_paths for task in files.tasks},
     )
 
 
-def _with_a_row(files: int, group: FileGroup) -> int:
+def _with_a_row(files: int, group: PartitionFiles) -> int:
     """Limit the number of new files to the number of rows."""
     return min(files, max(1, group.rows))
 
@@ -186,8 +200,8 @@ def current(table: Table, plan: _Plan) -> tuple[ResolvedSpec, _Plan]:
         why = "the table was dropped"
     if why:
         raise _stale(table, why)
-    work = resolve_spec(table, plan.spec)
-    return work, _listed(work, plan) if plan.groups else plan
+    resolved = resolve_spec(table, plan.spec)
+    return resolved, _listed(table, resolved, plan) if plan.groups else plan
 
 
 def _stale(table: Table, why: str) -> StalePlanError:
@@ -216,15 +230,14 @@ def _why_stale(table: Table, plan: RewritePlan) -> str | None:
     return None
 
 
-def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
+def _listed(table: Table, resolved: ResolvedSpec, plan: _Plan) -> _Plan:
     """Return a plan with its files listed, unless it has the newest snapshot's."""
-    table = work.table
     head = table.snapshot_by_name(plan.spec.branch)
     assert head is not None  # noqa: S101
     is_same, is_read = head.snapshot_id == plan.snapshot_id, not plan.groups[0].tasks
     if is_same and not is_read:
         return plan
-    listing, tasks = _listed_by_path(work, head, {path for group in plan.groups for path in group.data_files})
+    by, tasks = _listed_by_path(table, resolved, head, {path for group in plan.groups for path in group.data_files})
     for group in plan.groups:
         for path, deletes in group.data_files.items():
             if path not in tasks:
@@ -236,25 +249,26 @@ def _listed(work: ResolvedSpec, plan: _Plan) -> _Plan:
     # Files of the plan's snapshot, listed again only if they may differ.
     planned_on = planned_snapshot(table, plan)
     assert planned_on is not None  # noqa: S101
-    in_question = tasks.values() if is_same else listing.tasks(planned_on)
-    return _with_tasks(work, plan, tasks, planned_on, in_question)
+    in_question = tasks.values() if is_same else list_files(table, planned_on, by)
+    return _with_tasks(table, resolved, plan, tasks, planned_on, in_question)
 
 
 def _listed_by_path(
-    work: ResolvedSpec, head: Snapshot, planned: Collection[str]
-) -> tuple[Listing, dict[str, DataFileTask]]:
+    table: Table, resolved: ResolvedSpec, head: Snapshot, planned: Collection[str]
+) -> tuple[FileFilter, dict[str, DataFileTask]]:
     """List a snapshot's data files by the filter; all, if the filter misses planned ones."""
-    listing = work.listing
-    tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
-    if work.spec.where is not None and not tasks.keys() >= {*planned}:
+    by = resolved.filter
+    tasks = {task.data_file.file_path: task for task in list_files(table, head, by)}
+    if resolved.spec.where is not None and not tasks.keys() >= {*planned}:
         # The filter may select other files here: timestamps as text use the session's time zone.
-        listing = Listing(work.table)
-        tasks = {task.data_file.file_path: task for task in listing.tasks(head)}
-    return listing, tasks
+        by = FileFilter.from_where(table)
+        tasks = {task.data_file.file_path: task for task in list_files(table, head, by)}
+    return by, tasks
 
 
 def _with_tasks(
-    work: ResolvedSpec,
+    table: Table,
+    resolved: ResolvedSpec,
     plan: _Plan,
     tasks: Mapping[str, DataFileTask],
     planned_on: Snapshot,
@@ -263,33 +277,33 @@ def _with_tasks(
     """Complete a plan read from JSON with its files, the origin of its target size, and the files that it leaves."""
     groups = []
     for group in plan.groups:
-        if group.spec_id != work.output_spec_id:
+        if group.spec_id != resolved.output_spec_id:
             raise InvalidInputError(
-                f"Cannot read the plan of {display_name(work.table)}, because a file group has partition spec "
-                f"{group.spec_id}, but its options have {work.output_spec_id}"
+                f"Cannot read the plan of {display_name(table)}, because a file group has partition spec "
+                f"{group.spec_id}, but its options have {resolved.output_spec_id}"
             )
         found = tuple(tasks[path] for path in group.data_files)
-        group = replace(group, tasks=found, counts=None)
+        group = replace(group, tasks=found, counts=None, stored_files={})
         groups.append(replace(group, expected_output_files=_with_a_row(group.expected_output_files, group)))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:
-        snapshots = snapshots_to(work.table, planned_on)
+        snapshots = snapshots_to(table, planned_on)
         last = next((each.target for each in reversed(snapshots) if each.target), None)
         target = replace(target, origin=last[1] if last else target.source)
-    if not work.spec.any_format:
-        check_formats(work.table, groups)
+    if not resolved.spec.any_format:
+        check_formats(table, groups)
     # If file groups were removed from the plan, a later rewrite must still find their files.
     planned = {path for group in groups for path in group.data_files}
     counted = sum(each.data_files_count for each in plan.left)
-    if len(in_question) < len(planned) + counted and work.spec.where is not None:
+    if len(in_question) < len(planned) + counted and resolved.spec.where is not None:
         # The filter may select fewer files here.
-        in_question = Listing(work.table).tasks(planned_on)
+        in_question = list_files(table, planned_on, FileFilter.from_where(table))
     rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
     missing = len(in_question) - len(planned) - counted
     if missing < 0:
         raise InvalidInputError(
-            f"Cannot read the plan of {display_name(work.table)}, because its left counts {counted:,} data files, but "
+            f"Cannot read the plan of {display_name(table)}, because its left counts {counted:,} data files, but "
             f"its snapshot has {counted + missing:,} besides those to rewrite"
         )
-    others = [FileGroup((), (Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
+    others = [PartitionFiles((), reasons=(Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
     return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, rest=rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -15,7 +15,7 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.displayed import Printed
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout import layout_hash
-from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, SampledGroup
+from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, PartitionFiles, SampledGroup, left_files
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import RewriteSpec
 from iceberg_zorder.pyiceberg.plan.scan_measure import ScanMeasure
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
@@ -49,7 +49,7 @@ class RewritePlan(Printed):
         The request, with defaults from the table's properties.
     groups : tuple of FileGroup
         The file groups to rewrite, in this order, each with the reasons why it was chosen.
-    left : tuple of FileGroup
+    left : tuple of PartitionFiles
         The data files that are left alone, by partition and reason.
     message : str or None
         Why there is no file group, and which option would force one; None if there is one.
@@ -68,7 +68,7 @@ class RewritePlan(Printed):
     spec_id: int
     spec: RewriteSpec
     groups: tuple[FileGroup, ...] = ()
-    left: tuple[FileGroup, ...] = ()
+    left: tuple[PartitionFiles, ...] = ()
     message: str | None = None
     target: TargetSize | None = None
     rest: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
@@ -105,7 +105,7 @@ class RewritePlan(Printed):
         # Layouts and predictions are of all file groups together.
         groups = tuple(group for group in self.groups if group.index in indices)
         others = (group for group in self.groups if group.index not in indices)
-        waiting = (replace(group, reasons=(Reason(NOT_IN_PLAN),)) for group in others)
+        waiting = (left_files(group, Reason(NOT_IN_PLAN)) for group in others)
         return self.unsampled(groups=groups, left=(*self.left, *waiting))
 
     def unsampled(self, **changes: Any) -> RewritePlan:
@@ -267,7 +267,7 @@ def _chosen(group: FileGroup) -> dict[str, Any]:
     }
 
 
-def _counts(group: FileGroup) -> dict[str, Any]:
+def _counts(group: PartitionFiles) -> dict[str, Any]:
     return {
         "partition": group.partition_path,
         "data_files_count": group.data_files_count,
@@ -276,7 +276,7 @@ def _counts(group: FileGroup) -> dict[str, Any]:
     }
 
 
-def _reasons(group: FileGroup) -> dict[str, Any]:
+def _reasons(group: PartitionFiles) -> dict[str, Any]:
     return {"reasons": [asdict(each) for each in group.reasons], "reason": group.reason}
 
 
@@ -305,10 +305,9 @@ class _Left(_Strict):
     rows: int
     reasons: list[_Reason]
 
-    def group(self) -> FileGroup:
+    def files(self) -> PartitionFiles:
         reasons = tuple(Reason(each.code, each.parameters) for each in self.reasons)
-        counts = self.data_files_count, self.bytes, self.rows
-        return FileGroup((), reasons, partition_path=self.partition, counts=counts)
+        return PartitionFiles((), self.partition, reasons, (self.data_files_count, self.bytes, self.rows))
 
 
 class _Group(_Left):
@@ -319,15 +318,20 @@ class _Group(_Left):
     must_rewrite: bool
     data_files: list[_DataFile] = Field(min_length=1)
 
-    def group(self) -> FileGroup:
-        return replace(
-            super().group(),
+    def group(self, index: int) -> FileGroup:
+        files = self.files()
+        return FileGroup(
+            (),
+            files.partition_path,
+            files.reasons,
+            files.counts,
+            index=index,
             spec_id=self.spec_id,
             expected_output_files=self.expected_data_files_count,
             max_output_file_size=self.max_output_file_size_bytes,
             extents=self.extents,
             must_rewrite=self.must_rewrite,
-            data_files={each.path: tuple(each.deletes) for each in self.data_files},
+            stored_files={each.path: tuple(each.deletes) for each in self.data_files},
         )
 
 
@@ -394,8 +398,8 @@ class _Plan(_Strict):
                 self.planned_at_ms,
                 queries=None if workload is None else tuple(workload_queries(workload, lambda *_: b"")),
             ),
-            tuple(replace(each.group(), index=number) for number, each in enumerate(self.file_groups, 1)),
-            tuple(each.group() for each in self.left),
+            tuple(each.group(number) for number, each in enumerate(self.file_groups, 1)),
+            tuple(each.files() for each in self.left),
             self.message,
             None if size is None or source is None else TargetSize(size, source, source),
         )

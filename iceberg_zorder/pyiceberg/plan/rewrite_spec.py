@@ -18,7 +18,7 @@ from iceberg_zorder.pyiceberg.commit.replacement import change_properties, check
 from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import FileGroup, display_name
-from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize, size_rules
@@ -71,27 +71,21 @@ class RewriteSpec:
 class ResolvedSpec:
     """A spec resolved on a table's current state; its columns, filter and options are valid for the table."""
 
-    table: Table
     spec: RewriteSpec
     options: RewriteOptions
-    listing: Listing  # lists the data files that may be rewritten
+    filter: FileFilter  # the data files that may be rewritten
+    output_spec_id: int  # partition spec of the new files
     order: ResolvedSortOrder | None = None  # None for a plan by sizes and deletes only
     workload: RequestedWorkload | None = None  # the queries that files are chosen and cut for
 
-    @property
-    def output_spec_id(self) -> int:
-        """Partition spec of the new files."""
-        spec_id = self.options.output_spec_id
-        return self.table.spec().spec_id if spec_id is None else spec_id
-
-    def request_key(self, properties: Mapping[str, str], target: TargetSize) -> str:
-        """Return the request's key on a table with these properties; see :func:`.request_key`."""
+    def request_key(self, table: Table, target: TargetSize) -> str:
+        """Return the request's key on the table's current state; see :func:`.request_key`."""
         assert self.order is not None  # noqa: S101
         # Changing a workload's content changes the key, even at the same path.
         options = {**self.spec.options, **({"workload": self.workload.key} if self.workload else {})}
         where = "" if self.spec.where is None else str(self.spec.where)
-        ids = self.table.schema().schema_id, self.output_spec_id
-        key = request_key(self.order.sort_order, where, ids, target.size, options, properties)
+        ids = table.schema().schema_id, self.output_spec_id
+        key = request_key(self.order.sort_order, where, ids, target.size, options, table.properties)
         return key if self.workload is None else f"{key} {self.workload.key}"
 
 
@@ -123,16 +117,28 @@ def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
     branch_snapshot(table, spec.branch, "rewrite data files")
     if not spec.any_format:
         check_format(table)
-    listing = Listing(table, spec.where, case_sensitive=spec.case_sensitive)
+    by = FileFilter.from_where(table, spec.where, case_sensitive=spec.case_sensitive)
     size_rules(table, options)
-    found = ResolvedSpec(table, spec, options, listing, row_order(table, spec, options), workload)
+    order = row_order(table, spec, options)
+    resolved = ResolvedSpec(spec, options, by, output_spec_id(table, options), order, workload)
     if not spec.any_format:
         check_honoured(table)
     check_writable(table)
     if options.spill_directory is not None:
         check_directory(options.spill_directory)
     check_committable(table)
-    return found
+    return resolved
+
+
+def unordered_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
+    """Resolve a spec without clustering columns, for a plan by sizes and deletes alone."""
+    options, by = rewrite_options(spec.options), FileFilter.from_where(table, spec.where)
+    return ResolvedSpec(spec, options, by, output_spec_id(table, options))
+
+
+def output_spec_id(table: Table, options: RewriteOptions) -> int:
+    """Return the partition spec of a rewrite's new files."""
+    return table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
 
 
 def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> ResolvedSortOrder:
@@ -148,14 +154,14 @@ def row_order(table: Table, spec: RewriteSpec, options: RewriteOptions) -> Resol
     )
 
 
-def order_of_groups(work: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
+def order_of_groups(table: Table, resolved: ResolvedSpec, groups: Sequence[FileGroup]) -> ResolvedSortOrder:
     """Return the sort order, with new partition fields first; raises InvalidInputError for unknown transforms."""
-    assert work.order is not None  # noqa: S101
+    assert resolved.order is not None  # noqa: S101
     if all(group.partition is not None for group in groups):
-        return work.order
-    spec, schema = work.table.specs()[work.output_spec_id], work.table.schema()
+        return resolved.order
+    spec, schema = table.specs()[resolved.output_spec_id], table.schema()
     Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-    return replace(work.order, partition=partition_columns(schema, spec))
+    return replace(resolved.order, partition=partition_columns(schema, spec))
 
 
 def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:

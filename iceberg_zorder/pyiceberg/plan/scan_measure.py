@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.files import (
     joined_file,
     partition_of,
 )
-from iceberg_zorder.pyiceberg.listing.listing import Listing, file_arrays, new_data_files, new_files_read
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, file_arrays, new_data_files, new_files_read
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, costs_less
@@ -116,8 +116,8 @@ def sampled_group(
     today, planned = described_files(measure, files), planned_files(measure, sample)
     measured = SampledGroup(group, sample.layout, values, today, planned)
     if measure.workload:
-        new = new_data_files(planned, measure.fields, [group.like])
-        found = measure.workload.read_of(new, are_placed=group.like is not None)
+        new = new_data_files(planned, measure.fields, [group.example])
+        found = measure.workload.read_of(new, are_placed=group.example is not None)
         may_find = measure.workload.may_find(files)
         planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
         measured = replace(measured, read_today=measure.workload.read_of(files), read_planned=planned_read)
@@ -294,20 +294,24 @@ def _measured(
 
 def predicate_scan(
     text: str,
-    listing: Listing,
+    by: FileFilter,
+    kept: Sequence[NestedField],
     groups: Sequence[FileGroup],
     sampled: Sequence[SampledGroup],
     fields: Sequence[NestedField],
 ) -> PredicateScan:
-    """Return the share of file groups that a condition reads today, and of their new files if sampled."""
+    """Return the share of file groups that a condition reads today, and of their new files if sampled.
+
+    ``kept`` are the condition's columns for which new files keep bounds, ``fields`` the clustering columns.
+    """
     files = [task.data_file for group in groups for task in group.tasks]
-    before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
+    before = _share([(file.file_size_in_bytes, by.may_match(file)) for file in files])
     new: list[tuple[int, bool]] = []
     for each in sampled:
-        read = new_files_read(listing, each.planned, fields, [each.group.like])
+        read = new_files_read(by, each.planned, fields, [each.group.example])
         # The new files hold the values of all old files together.
-        together = joined_file([task.data_file for task in each.group.tasks], listing.kept_fields)
-        read &= listing.values_may_match(together)
+        together = joined_file([task.data_file for task in each.group.tasks], kept)
+        read &= by.values_may_match(together)
         new += zip(each.planned.sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 

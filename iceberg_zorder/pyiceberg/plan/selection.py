@@ -19,7 +19,15 @@ from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.history import SnapshotFacts
 from iceberg_zorder.metrics.scan_cost import ideal_file_size, open_cost
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
-from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, display_name, partition_of, single_path, size_of
+from iceberg_zorder.pyiceberg.files import (
+    ChosenFiles,
+    DataFileTask,
+    PartitionFiles,
+    display_name,
+    partition_of,
+    single_path,
+    size_of,
+)
 from iceberg_zorder.pyiceberg.listing.listing import file_arrays
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
@@ -226,27 +234,28 @@ class Selector:
         young = [each for each in table.metadata.snapshots if age and at_ms - each.timestamp_ms < age]
         self._young_numbers = {each.sequence_number for each in young if each.sequence_number}
         self._young_ids = {each.snapshot_id for each in young}
-        self._left: list[FileGroup] = []
+        self._left: list[PartitionFiles] = []
         self._runs, self._budget = rewrites_to(snapshots, rules.sizes.target), NO_CAP
         self._unchanged: UnchangedSince | None = None
         if order is not None:
             kept, queries = KeptBounds.of(table, order.named), workload.key if workload else ""
             sets_metrics_modes = self._options.layout.metrics_check == FIX and bool(kept.missing)
             if not sets_metrics_modes:
-                like = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
-                self._budget = rewrite_budget(rewrites_to(like, rules.sizes.target), snapshots)
+                by_same = [each for each in snapshots if each.is_by(order.sort_order) and workload_of(each) == queries]
+                self._budget = rewrite_budget(rewrites_to(by_same, rules.sizes.target), snapshots)
                 self._unchanged = UnchangedSince.rewrites_by(request_key, snapshots) if request_key else None
             # If the rewrite sets missing metrics modes, its files get bounds that unchanged files lack.
             self._kept = kept.mended if sets_metrics_modes else kept
             self._fields = [table.schema().find_field(each) for each in order.field_ids]
 
-    def select(self, scope: Sequence[FileGroup]) -> tuple[list[FileGroup], list[FileGroup], str | None]:
+    def select(self, scope: Sequence[PartitionFiles]) -> tuple[list[ChosenFiles], list[PartitionFiles], str | None]:
         """Choose among the data files of each partition.
 
-        Returns the chosen file groups, the files that are left, and if nothing is chosen, a message with the reason.
+        Returns the files chosen for each file group, the files that are left, and if nothing is chosen, a message with
+        the reason.
         """
-        others: list[FileGroup] = []
-        settled: list[FileGroup] = []
+        others: list[PartitionFiles] = []
+        settled: list[PartitionFiles] = []
         # Files and partitions are sorted, so that both engines agree on any order of manifests.
         in_order = [replace(files, tasks=tuple(sorted(files.tasks, key=_path))) for files in scope]
         for files in sorted(in_order, key=lambda files: _path(files.tasks[0])):
@@ -262,7 +271,7 @@ class Selector:
                 others.append(replace(files, tasks=old))
         for of_partition, count in self._with_rows(settled):
             self._leave_settled(of_partition, count)
-        parts: list[FileGroup] = []
+        parts: list[ChosenFiles] = []
         for of_partition, count in self._with_rows(others):
             for files in self._choose(of_partition, count):
                 self._budget -= min(self._budget, size_of(files.tasks))
@@ -270,7 +279,7 @@ class Selector:
         chosen = self._within_limit(parts)
         return chosen, self._left, None if chosen else why_nothing_of(display_name(self._table), _counts(self._left))
 
-    def _with_rows(self, partitions: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, int]]:
+    def _with_rows(self, partitions: Sequence[PartitionFiles]) -> Iterator[tuple[PartitionFiles, int]]:
         """Return each partition with the number of rows to spread in it."""
         expected = [self._rules.sizes.expected_files(size_of(files.tasks)) for files in partitions]
         return zip(partitions, rows_to_spread(expected), strict=True)
@@ -284,11 +293,11 @@ class Selector:
         number = task.data_sequence_number
         return number in self._young_numbers if number else task.added_by in self._young_ids
 
-    def _leave(self, files: FileGroup, tasks: Sequence[DataFileTask], why: Reason) -> None:
+    def _leave(self, files: PartitionFiles, tasks: Sequence[DataFileTask], why: Reason) -> None:
         if tasks:
-            self._left.append(replace(files, tasks=tuple(tasks), reasons=(why,)))
+            self._left.append(PartitionFiles(tuple(tasks), files.partition_path, (why,)))
 
-    def _choose(self, files: FileGroup, rows: int) -> list[FileGroup]:
+    def _choose(self, files: PartitionFiles, rows: int) -> list[ChosenFiles]:
         """Choose among the data files of a partition that no unfinished rewrite by the same request has written.
 
         If none of these is chosen, choose among all. A partition of one file group has one commit, so it cannot be
@@ -306,7 +315,7 @@ class Selector:
             del self._left[left:]
         return self._choose_among(files, rows)
 
-    def _choose_among(self, files: FileGroup, rows: int) -> list[FileGroup]:
+    def _choose_among(self, files: PartitionFiles, rows: int) -> list[ChosenFiles]:
         """Choose among data files of a partition by sizes and deletes, and by gain if that is known."""
         called = self._rules.called_files(files.tasks, self._runs)
         is_by_gain = self._goes_by_gain
@@ -321,16 +330,16 @@ class Selector:
         self._leave(files, small, self._rules.too_few_small_reason)
         # Rows of other specs are cut by partition first, and bounds do not show what that gains.
         self._leave(files, rest, Reason("other-spec-unknown") if is_by_gain else self._rules.size_in_range_reason)
-        return [replace(files, tasks=chosen, reasons=self._rules.why_chosen(chosen))] if chosen else []
+        return [ChosenFiles(chosen, files.partition_path, self._rules.why_chosen(chosen))] if chosen else []
 
     @property
     def _goes_by_gain(self) -> bool:
         return not (self._order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio))
 
-    def _are_of_new_spec(self, files: FileGroup) -> bool:
+    def _are_of_new_spec(self, files: PartitionFiles) -> bool:
         return all(task.data_file.spec_id == self._spec_id for task in files.tasks)
 
-    def _leave_settled(self, files: FileGroup, rows: int) -> None:
+    def _leave_settled(self, files: PartitionFiles, rows: int) -> None:
         """Leave files that the same request has rewritten, with what filters cost if that is known."""
         figures = {}
         if self._goes_by_gain and self._are_of_new_spec(files):
@@ -354,7 +363,7 @@ class Selector:
             "not_counted": self._kept.missing,
         }
 
-    def _choose_by_gain(self, files: FileGroup, called: set[DataFileTask], rows: int) -> list[FileGroup]:
+    def _choose_by_gain(self, files: PartitionFiles, called: set[DataFileTask], rows: int) -> list[ChosenFiles]:
         tasks = files.tasks
         choice, figures = self._choice(tasks, called, self._budget, rows)
         chosen = tuple(tasks[place] for place in choice.files)
@@ -368,10 +377,10 @@ class Selector:
             why = (Reason("scan-ratio", {**figures, "predicted": round(choice.expected)}),)
         saved = (choice.today - choice.expected) / max(1, size_of(chosen))
         return [
-            replace(
-                files,
-                tasks=chosen,
-                reasons=why,
+            ChosenFiles(
+                chosen,
+                files.partition_path,
+                why,
                 saved_bytes_per_byte=saved,
                 uses_smaller_target=choice.uses_smaller_target,
                 extents=self._by_name(choice.extents),
@@ -409,7 +418,7 @@ class Selector:
         }
         return {name: bound for name, (bound, size) in most.items() if size > bound}
 
-    def _cut(self, files: FileGroup, partition: Sequence[DataFileTask]) -> list[FileGroup]:
+    def _cut(self, files: ChosenFiles, partition: Sequence[DataFileTask]) -> list[ChosenFiles]:
         """Split a file group that exceeds the options ``max-file-group-*``; ``partition`` has all files, by path."""
         above = self._exceeded(files.tasks)
         if len(files.tasks) < 2 or not above or self._order is None:
@@ -432,13 +441,13 @@ class Selector:
             for (places, extents), cut in zip(groups, cuts, strict=True)
         ]
 
-    def _within_limit(self, chosen: list[FileGroup]) -> list[FileGroup]:
+    def _within_limit(self, chosen: list[ChosenFiles]) -> list[ChosenFiles]:
         """Take at most ``max-files-to-rewrite`` files: required ones first, then the highest savings per byte."""
         limit, must_rewrite = self._options.max_files_to_rewrite, self._rules.must_rewrite
         if limit is None or sum(len(files.tasks) for files in chosen) <= limit:
             return chosen
         room = limit
-        taken: list[FileGroup] = []
+        taken: list[ChosenFiles] = []
         required_first = sorted(
             chosen, key=lambda files: (not any(map(must_rewrite, files.tasks)), -files.saved_bytes_per_byte)
         )
@@ -461,7 +470,7 @@ def _divided(
     return tuple(parts[0]), tuple(parts[1])
 
 
-def _counts(left: Sequence[FileGroup]) -> dict[str, int]:
+def _counts(left: Sequence[PartitionFiles]) -> dict[str, int]:
     """Count the files by reason. Costs in several partitions add up: a filter reads all of them."""
     counts, costs = Counter[str](), defaultdict[str, Counter[str]](Counter)
     found: dict[str, Reason] = {}

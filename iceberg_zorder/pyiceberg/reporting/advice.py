@@ -32,7 +32,6 @@ from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.files import PLAN, DataFileTask, Progress, display_name, silent, sql_name
 from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.pyiceberg.listing.listing import (
-    Listing,
     file_arrays,
     scanned_table,
     snapshots_to,
@@ -43,11 +42,11 @@ from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fiel
 from iceberg_zorder.pyiceberg.plan.planner import select
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
-    ResolvedSpec,
     RewriteSpec,
     branch_snapshot,
     completed,
     resolve_spec,
+    unordered_spec,
 )
 from iceberg_zorder.pyiceberg.plan.selection import automatic_target, explicit_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
@@ -146,7 +145,7 @@ def advise(
         asked = rewrite_options(spec.options)
         snapshot = branch_snapshot(table, spec.branch, "advise on data files")
         check_format(table)
-        plan = None if snapshot is None else select(ResolvedSpec(table, spec, asked, Listing(table)))
+        plan = None if snapshot is None else select(table, unordered_spec(table, spec))
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
         scanned, dimensions = with_dimensions(table, table.name())
@@ -204,7 +203,7 @@ def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workloa
     by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
     spec = RewriteSpec(by, None, options_of(with_size(facts, pick), text), on, any_format=True, queries=queries)
     try:
-        plan = select(resolve_spec(table, completed(table, spec)))
+        plan = select(table, resolve_spec(table, completed(table, spec)))
         if plan.groups:
             return found
         why = plan.message

@@ -20,15 +20,16 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport, Recommendation, WorkloadRead
 from iceberg_zorder.metrics.history import SnapshotFacts, layout_history
-from iceberg_zorder.metrics.measure import PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.metrics.measure import PredicateFacts, ReadOfNew, TableFacts, clustering_report
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.metrics.scan_fraction import workload_read
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
 from iceberg_zorder.pyiceberg.files import DataFileTask, by_partition, display_name, sql_name
 from iceberg_zorder.pyiceberg.listing.listing import (
-    Listing,
+    FileFilter,
     file_arrays,
+    list_files,
     new_files_read,
     snapshots_to,
     without_garbage_collection,
@@ -167,7 +168,7 @@ def report_of(
     )
     weights = options.layout.column_weights
     order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
-    conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+    conditions = [(str(each), FileFilter.from_where(table, each, case_sensitive=case_sensitive)) for each in predicates]
     command_where = where if isinstance(where, str) else None
     with without_garbage_collection():
         listed: list[DataFileTask] = []
@@ -179,9 +180,12 @@ def report_of(
             command = partial(write_command, CommandArguments(by, command_where, branch), asked)
             listed, recommendation, costs = _recommended(table, spec, command)
         if snapshot and not listed:
-            listed = Listing(table, where, case_sensitive=case_sensitive).tasks(snapshot)
+            listed = list_files(table, snapshot, FileFilter.from_where(table, where, case_sensitive=case_sensitive))
         # Rows are spread over files in an order that is equal in both engines.
         tasks = sorted(listed, key=lambda task: task.data_file.file_path)
+        of_files, read_of_new = _of_files(
+            table, order, options, snapshots, newest, conditions, tasks, is_filtered=where is not None
+        )
         facts = TableFacts(
             table=display_name(table),
             sql_name=sql_name(table),
@@ -192,9 +196,11 @@ def report_of(
             open_cost=open_cost(table.properties),
             recommendation=recommendation,
             costs=costs,
-            **_of_files(table, order, options, snapshots, newest, conditions, tasks, is_filtered=where is not None),
+            **of_files,
         )
-        found = replace(clustering_report(facts), snapshot_timestamp_ms=snapshot.timestamp_ms if snapshot else None)
+        found = replace(
+            clustering_report(facts, read_of_new), snapshot_timestamp_ms=snapshot.timestamp_ms if snapshot else None
+        )
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
         return found if queries is None else replace(found, workload=_read(queries, tasks))
 
@@ -204,7 +210,7 @@ def _recommended(
 ) -> tuple[list[DataFileTask], Recommendation, tuple[int, int] | None]:
     """Plan a rewrite; returns the listed data files, the recommendation and the plan's costs."""
     try:
-        plan = select(resolve_spec(table, completed(table, spec)))
+        plan = select(table, resolve_spec(table, completed(table, spec)))
     except InvalidInputError as error:
         return [], Recommendation(0, 0, 0, 0.0, str(error), None), None
     groups, tasks = plan.groups, [task for each in (*plan.groups, *plan.left) for task in each.tasks]
@@ -244,12 +250,12 @@ def _of_files(
     options: RewriteOptions,
     snapshots: Sequence[SnapshotFacts],
     newest: Sequence[SnapshotFacts],
-    conditions: Sequence[tuple[str, Listing]],
+    conditions: Sequence[tuple[str, FileFilter]],
     tasks: Sequence[DataFileTask],
     *,
     is_filtered: bool,
-) -> dict[str, Any]:
-    """Return the facts about data files, by field of :class:`TableFacts`."""
+) -> tuple[dict[str, Any], list[ReadOfNew]]:
+    """Return the facts about data files, by field of :class:`TableFacts`, and each condition's test of new files."""
     schema, spec_id, config = table.schema(), table.spec().spec_id, metrics_config(table)
     fields = [schema.find_field(each) for each in order.field_ids]
     data_files = [task.data_file for task in tasks]
@@ -268,6 +274,9 @@ def _of_files(
     deletes = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
     by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in deletes.values())
     rewritten = np.isin(added_by, [*rewrites_to(newest, sizes.target)])
+    read_of_new: list[ReadOfNew] = [
+        partial(new_files_read, by, fields=fields, partitions=first) for _, by in conditions
+    ]
     return {
         "files": files,
         "partition_names": [_partition_name(table, file) for file in first],
@@ -283,14 +292,10 @@ def _of_files(
         "equality_delete_files": by_equality,
         "history": layout_history(snapshots, added_by, files),
         "predicates": [
-            PredicateFacts(
-                text,
-                np.array([listing.may_match(file) for file in data_files], np.bool_),
-                partial(new_files_read, listing, fields=fields, partitions=first),
-            )
-            for text, listing in conditions
+            PredicateFacts(text, np.array([by.may_match(file) for file in data_files], np.bool_))
+            for text, by in conditions
         ],
-    }
+    }, read_of_new
 
 
 def _partition_name(table: Table, file: DataFile) -> str:

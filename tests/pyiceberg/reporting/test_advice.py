@@ -21,7 +21,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.metrics.scan_cost import scan_cost
 from iceberg_zorder.pyiceberg import advise, plan_rewrite, rewrite_data_files, sample
-from iceberg_zorder.pyiceberg.listing.listing import Listing
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, list_files
 from iceberg_zorder.pyiceberg.reporting.advice import queries_today
 from iceberg_zorder.pyiceberg.reporting.sampled_rows import sampled_table
 from iceberg_zorder.rewrite.cpu_seconds import READ, of_rewrite
@@ -121,7 +121,7 @@ QUERIES = [f"{name} = {number}" for name in ("user", "item") for number in range
 
 def actual(table: Table, queries: Workload) -> float:
     """The share of the table that the queries read."""
-    tasks = Listing(table).tasks(head_of(table))
+    tasks = list_files(table, head_of(table), FileFilter.from_where(table))
     whole = sum(task.data_file.file_size_in_bytes for task in tasks)
     return float(queries_today(table, queries, tasks).bytes.mean()) / whole
 
@@ -405,7 +405,7 @@ def test_another_file_size_is_advised_if_it_saves_much_more(catalog: Catalog) ->
     assert "'target-file-size-bytes', '75000'" in present(found.statement)
     assert "--option target-file-size-bytes=75000" in present(found.command)
     rewrite_data_files(table, pick.layout, options={"rewrite-all": True, "target-file-size-bytes": 75_000})
-    assert len(Listing(table).tasks(head_of(table))) == pick.files
+    assert len(list_files(table, head_of(table), FileFilter.from_where(table))) == pick.files
     asked = advise(table, workload(*QUERIES), options={"target-file-size-bytes": 300_000})
     assert all(each.target_file_size_bytes is None for each in asked.candidates)
 

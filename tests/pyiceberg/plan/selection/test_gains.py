@@ -23,7 +23,7 @@ from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files, sample
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
-from iceberg_zorder.pyiceberg.files import GroupResult, SampledGroup
+from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, PartitionFiles, SampledGroup
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_measure import column_scans, described_files, scan_measure
 from iceberg_zorder.rewrite.messages import Reason, why_nothing_of, words
@@ -439,9 +439,16 @@ def test_what_gains_in_a_group_but_loses_in_the_table_is_left(catalog: SqlCatalo
         reverse=True,
     )
     # The ten files that span most of a: nine of other values, and one that has the value 7 only.
-    (group, *_), count = (*planned.groups, *planned.left), 10
-    chosen = replace(group, tasks=tuple(tasks[:count]), index=1, expected_output_files=count)
-    rest = replace(group, tasks=tuple(tasks[count:]), reasons=(Reason("not-in-plan"),))
+    count = 10
+    chosen = FileGroup(
+        tuple(tasks[:count]),
+        index=1,
+        spec_id=0,
+        expected_output_files=count,
+        max_output_file_size=0,
+        must_rewrite=False,
+    )
+    rest = PartitionFiles(tuple(tasks[count:]), reasons=(Reason("not-in-plan"),))
     found = sample(table, replace(planned, groups=(chosen,), left=(rest,), message=None))
     assert {_span(task.data_file, 2) for task in rest.tasks} == {0}
     assert not found.groups
