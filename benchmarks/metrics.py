@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,34 @@ PREDICATES = 100
 
 RANGES = (0.01, 0.1)
 """Shares of the rows that range predicates hold."""
+
+
+def drawn_evenly(values: Sequence[Any], count: int = 1_000) -> list[Any]:
+    """Return values at evenly spaced ranks.
+
+    Examples
+    --------
+    >>> drawn_evenly([5, 3, 1, 2, 4, 6], count=3)
+    [1, 3, 5]
+    """
+    ordered = sorted(values)
+    drawn = min(count, len(ordered))
+    return [ordered[place * len(ordered) // drawn] for place in range(drawn)]
+
+
+def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any], sizes: Sequence[int]) -> float:
+    """Average the scan fraction of ``column = value`` over values, by its definition.
+
+    Examples
+    --------
+    >>> scan_fraction([1, 5], lower=[0, 4, None], upper=[3, 9, None], sizes=[10, 10, 20])
+    0.75
+    """
+    files = list(zip(lower, upper, sizes, strict=True))
+    read = sum(
+        size for value in values for low, high, size in files if low is None or high is None or low <= value <= high
+    )
+    return read / (len(values) * sum(sizes))
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ import typer
 from pyiceberg.table import Table
 
 from benchmarks.bounds import file_bounds
+from benchmarks.metrics import drawn_evenly, scan_fraction
 from benchmarks.pages import head, how, paragraph, table
 from benchmarks.sets import SETS, BenchmarkSet
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.engines import PyIceberg

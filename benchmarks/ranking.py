@@ -25,13 +25,13 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
+from benchmarks.metrics import drawn_evenly
 from benchmarks.pages import head, how, paragraph, table
 from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.maintain.decide import within
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.metrics.scan_cost import open_cost, planning_cost
-from iceberg_zorder.metrics.scan_fraction import drawn_evenly
 from iceberg_zorder.pyiceberg import execute, rewrite_data_files
 from iceberg_zorder.pyiceberg.maintain.observe import observe
 

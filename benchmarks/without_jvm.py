@@ -35,8 +35,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from benchmarks.bounds import file_bounds
+from benchmarks.metrics import drawn_evenly, scan_fraction
 from benchmarks.pages import head, how, table
-from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import rewrite_data_files
 
 COLUMNS = ("l_shipdate", "l_partkey", "l_suppkey")

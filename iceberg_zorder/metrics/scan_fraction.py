@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
@@ -17,47 +15,7 @@ from iceberg_zorder.metrics.clustering_report import QueryRead, WorkloadRead
 from iceberg_zorder.metrics.data_files import ColumnBounds, Kept, dense_ranks
 from iceberg_zorder.metrics.scan_cost import root
 
-MAX_PREDICATES = 1_000
 _COSTLIEST = 5
-
-
-def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any]:
-    """Return values at evenly spaced ranks.
-
-    Examples
-    --------
-    >>> drawn_evenly([5, 3, 1, 2, 4, 6], count=3)
-    [1, 3, 5]
-    """
-    ordered = sorted(values)
-    drawn = min(count, len(ordered))
-    return [ordered[i * len(ordered) // drawn] for i in range(drawn)]
-
-
-def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any], sizes: Sequence[int]) -> float:
-    """Average the scan fraction of ``column = value`` over values.
-
-    Examples
-    --------
-    >>> scan_fraction([1, 5], lower=[0, 4, None], upper=[3, 9, None], sizes=[10, 10, 20])
-    0.75
-    """
-    if not len(values):
-        raise InvalidInputError("Cannot measure a scan fraction, because there is no value to look for")
-    if not len(lower) == len(upper) == len(sizes):
-        raise InvalidInputError(
-            f"Cannot measure a scan fraction, because there are {len(lower)} lower bounds, {len(upper)} upper bounds "
-            f"and {len(sizes)} sizes"
-        )
-    weights = np.asarray(sizes, np.int64)
-    known = np.array([low is not None and high is not None for low, high in zip(lower, upper, strict=True)], np.bool_)
-    always = int(weights[~known].sum())
-    low_values = _objects([value for value, is_known in zip(lower, known, strict=True) if is_known])
-    high_values = _objects([value for value, is_known in zip(upper, known, strict=True) if is_known])
-    read = sum(
-        always + int(weights[known][(low_values <= value) & (high_values >= value)].sum()) for value in _objects(values)
-    )
-    return read / (len(values) * int(weights.sum()))
 
 
 def read_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> FilterRead | None:
@@ -159,13 +117,6 @@ def filter_read(groups: Sequence[BoundedRows], kept: Kept | None = None) -> Filt
     if not weights or not size:
         return None
     return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights)
-
-
-def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Return an array that compares its elements as Python does, for any type."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def workload_read(

@@ -11,8 +11,8 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from benchmarks.bounds import file_bounds
+from benchmarks.metrics import drawn_evenly, scan_fraction
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 from iceberg_zorder.pyiceberg import RewritePlan, execute, plan_rewrite, rewrite_data_files, sample
 from tests.present import present
 from tests.pyiceberg.committing import BY_FILES
