@@ -58,8 +58,10 @@ class Tables(Protocol):
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
         """Observe what a table needs, from its metadata; raises InvalidInputError if it cannot be planned."""
 
-    def rewrite(self, decision: Decision, settings: TableSettings, work: Work, goes_on: Callable[[], bool]) -> Done:
-        """Rewrite the file groups of a decision; start no further group once ``goes_on`` returns False.
+    def rewrite(
+        self, decision: Decision, settings: TableSettings, work: Work, should_continue: Callable[[], bool]
+    ) -> Done:
+        """Rewrite the file groups of a decision; start no further group once ``should_continue`` returns False.
 
         Raises the errors of a rewrite, PartlyDoneError or LeftForNowError.
         """
@@ -188,7 +190,7 @@ class MaintenancePass:
             return replace(report, decision=replace(decision, action="leave", reason=why))
         begun = 0
 
-        def goes_on() -> bool:
+        def should_continue() -> bool:
             # Rewrite at least one file group of a sampled table: else passes could spend all their time on sampling.
             nonlocal begun
             begun += 1
@@ -196,7 +198,7 @@ class MaintenancePass:
 
         self._say(f"Rewriting {decision.table}: {decision.reason}")
         self._tell(REWRITE_BEGAN, {"table": str(decision.table), "reason": decision.reason, "bytes": decision.size})
-        report = self._rewritten(report, decision, settings, goes_on)
+        report = self._rewritten(report, decision, settings, should_continue)
         if report.decision is not None and report.decision.action == "rewrite":
             self._remember(report, settings)
         self._tell(REWRITE_ENDED, described(report))
@@ -217,11 +219,11 @@ class MaintenancePass:
         return minutes is not None and self._clock() - began >= timedelta(minutes=minutes)
 
     def _rewritten(
-        self, report: TableReport, decision: Decision, settings: TableSettings, goes_on: Callable[[], bool]
+        self, report: TableReport, decision: Decision, settings: TableSettings, should_continue: Callable[[], bool]
     ) -> TableReport:
         masked = self._policy.masked
         try:
-            done = self._tables.rewrite(decision, settings, self._work, goes_on)
+            done = self._tables.rewrite(decision, settings, self._work, should_continue)
         except LeftForNowError as error:
             return replace(report, decision=replace(decision, action="leave", reason=masked(str(error))))
         except PartlyDoneError as error:

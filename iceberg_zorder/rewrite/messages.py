@@ -78,11 +78,11 @@ bounds for them unless metrics-check is fix: a (metrics mode none)'
 
 def _known_words(reasons: Sequence[Reason]) -> str:
     files = [each for each in reasons if each.code in _OF_FILES]
-    said = [", ".join(map(_words, files)), *(_words(each) for each in reasons if each not in files)]
+    parts = [", ".join(map(_words, files)), *(_words(each) for each in reasons if each not in files)]
     new = next((each.parameters["new_spec_id"] for each in files if each.code == "other-spec"), None)
     if new is not None:
-        said.insert(1, f"new files are of {new}")
-    return "; ".join(filter(None, said))
+        parts.insert(1, f"new files are of {new}")
+    return "; ".join(filter(None, parts))
 
 
 _OF_FILES = ("small", "large", "deletes", "other-spec")
@@ -235,9 +235,9 @@ min-age-seconds 3,600).'
     if not left:
         return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
     most = sorted(left.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{count(n, 'data file is', 'data files are')} skipped ({reason})" for reason, n in most[:3]]
-    told += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
-    return f"Nothing to rewrite in {table}: {', '.join(told)}."
+    parts = [f"{count(n, 'data file is', 'data files are')} skipped ({reason})" for reason, n in most[:3]]
+    parts += [f"{sum(files for _, files in most[3:]):,} for other reasons"] if most[3:] else []
+    return f"Nothing to rewrite in {table}: {', '.join(parts)}."
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:

@@ -71,7 +71,7 @@ def engine_of(name: Literal["auto", "spark", "pyiceberg"], table: NamedTable, co
 
 def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, output: Output, engine: str) -> int:
     """Show the result of a rewrite or dry run; returns exit code 1 if data files failed, else 0."""
-    count, told = result.failed_data_files_count, result.to_dict()
+    count, done = result.failed_data_files_count, result.to_dict()
     why = f"{count} data files of {table} could not be rewritten"
     failed = Failure(RewriteFailedError.__name__, why, FAILED) if count else None
 
@@ -82,17 +82,17 @@ def show_result(table: str, asked: Mapping[str, Any], result: RewriteResult, out
             return
         did = "Would rewrite" if result.dry_run else "Rewrote"
         console.print(Text(printable(f"{did} {table} by {by_text(asked)}")), soft_wrap=True)
-        for each in result_tables(told):
+        for each in result_tables(done):
             console.print(each)
         if message:
             console.print(Text(message), soft_wrap=True)
 
     shares = {
-        f"scan_fractions{when}": {each["column"]: each[key] for each in told["scan_fractions"] if each[key] is not None}
+        f"scan_fractions{when}": {each["column"]: each[key] for each in done["scan_fractions"] if each[key] is not None}
         for key, when in (("before", "_before"), ("predicted", ""), ("actual", "_actual"))
     }
     error = failed.to_dict() if failed else {}
-    output.show({"table": table, "sort_order": asked["columns"], "engine": engine, **told, **shares, **error}, render)
+    output.show({"table": table, "sort_order": asked["columns"], "engine": engine, **done, **shares, **error}, render)
     if failed:
         output.incomplete(failed)
     return FAILED if failed else 0

@@ -72,7 +72,7 @@ _INSTALL = "install it with pip install '.[spark]' in a clone"
 class SparkWork(Protocol):
     """Spark's part of maintenance; see :class:`iceberg_zorder.spark.maintenance.SparkMaintenance`."""
 
-    def rewrite(self, name: TableName, plan: str, told: Mapping[str, str]) -> Done:
+    def rewrite(self, name: TableName, plan: str, summary: Mapping[str, str]) -> Done:
         """Execute a plan in JSON; raises the errors of a rewrite."""
 
     def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
@@ -179,8 +179,8 @@ class PyIcebergTables:
         self,
         decision: Decision,
         settings: TableSettings,
-        work: Progress = silent,
-        goes_on: Callable[[], bool] = lambda: True,
+        progress: Progress = silent,
+        should_continue: Callable[[], bool] = lambda: True,
     ) -> Done:
         """Rewrite the file groups of a decision under the table's lease."""
         table = self._loaded[decision.table]
@@ -188,11 +188,13 @@ class PyIcebergTables:
         planned = [group for group in self._plan(decision).groups if group.index in wanted]
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
-            return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
+            return self._followed_up(
+                self._rewrite(decision, settings, {}, progress, should_continue), decision, settings
+            )
         lease = self._leases.take(table)
         try:
             with self._leases.kept(table, lease):
-                done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
+                done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, progress, should_continue)
             return self._followed_up(done, decision, settings)
         finally:
             try:
@@ -226,9 +228,9 @@ class PyIcebergTables:
         self,
         decision: Decision,
         settings: TableSettings,
-        told: Mapping[str, str],
-        work: Progress,
-        goes_on: Callable[[], bool],
+        summary: Mapping[str, str],
+        progress: Progress,
+        should_continue: Callable[[], bool],
     ) -> Done:
         """Rewrite the decision's plan; if it is stale, plan again within the same number of bytes."""
         name = decision.table
@@ -250,10 +252,10 @@ class PyIcebergTables:
         groups = [group for group in plan.groups if group.index in chosen]
         engine = self._engine(name, groups, settings)
         markers = markers_of(self._loaded[name].format_version) if settings.conflicts.markers else {}
-        told, plan = {**told, REASON: decision.reason, **markers}, plan.with_groups(chosen)
+        summary, plan = {**summary, REASON: decision.reason, **markers}, plan.with_groups(chosen)
         if engine == "spark" and self._spark is not None:
-            return self._spark.rewrite(name, plan.to_json(), told)
-        return _carried_out(RewriteRun(self._loaded[name], plan.spec, work, goes_on, told), plan)
+            return self._spark.rewrite(name, plan.to_json(), summary)
+        return _carried_out(RewriteRun(self._loaded[name], plan.spec, progress, should_continue, summary), plan)
 
     def _plan(self, decision: Decision) -> RewritePlan:
         new = self._new_layouts.of(decision.table) if decision.is_new_layout else None
@@ -280,10 +282,10 @@ class PyIcebergTables:
                 if isinstance(each, RemoveOrphanFiles):
                     new = FileLocations(self._catalog(name.catalog))
                     self._locations.setdefault(name.catalog, new).check_alone(self._loaded[name])
-                said = self._spark.follow_up(name, each, self._clock())
+                follow_up = self._spark.follow_up(name, each, self._clock())
             except (InvalidInputError, RewriteFailedError) as error:
                 return replace(done, failed_follow_up=str(error))
-            done = replace(done, follow_ups=(*done.follow_ups, said))
+            done = replace(done, follow_ups=(*done.follow_ups, follow_up))
         return done
 
     def _reaching(self, name: str) -> AbstractContextManager[None]:

@@ -97,12 +97,12 @@ class NewLayouts:
         workload = from_json(queries.text, "of the policy")
         days = sum(each.weight for each in workload.queries) / queries.per_day
         try:
-            said = advise(table, workload, options=options, branch=settings.branch, days=days)
+            advice = advise(table, workload, options=options, branch=settings.branch, days=days)
         except (InvalidInputError, RewriteFailedError) as error:
             # Rewrites for other reasons continue.
             _LOG.warning("Cannot advise on the layout of %s, because %s", display_name(table), error)
             return need
-        found = self._found[name] = self._judged(table, self.with_queries(name, settings), said, need, now)
+        found = self._found[name] = self._judged(table, self.with_queries(name, settings), advice, need, now)
         return found.need
 
     def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
@@ -110,19 +110,19 @@ class NewLayouts:
         return 0 <= _ms(now) - last < _DAY_MS
 
     def _judged(
-        self, table: Table, settings: TableSettings, said: Advice, need: WorkloadNeed, now: datetime
+        self, table: Table, settings: TableSettings, advice: Advice, need: WorkloadNeed, now: datetime
     ) -> NewLayout:
         """Plan the advised layout, if it pays within pays-within and the policy has ``relayout: auto``."""
-        if said.pick is None or said.cost is None:
-            return NewLayout(replace(need, message=f"advise recommends no change: {said.reason}"))
+        if advice.pick is None or advice.cost is None:
+            return NewLayout(replace(need, message=f"advise recommends no change: {advice.reason}"))
         assert settings.workload is not None  # noqa: S101
-        pick, days = said.pick, said.cost.pays_after_days
-        read = pick.bytes_per_query / said.table_bytes
-        told = (
-            f"advise recommends {pick.layout}: they would read {pick.read_text(said.table_bytes)}, today "
-            f"{said.today.read_text(said.table_bytes)}, which pays after {_told(days)}"
+        pick, days = advice.pick, advice.cost.pays_after_days
+        read = pick.bytes_per_query / advice.table_bytes
+        message = (
+            f"advise recommends {pick.layout}: they would read {pick.read_text(advice.table_bytes)}, today "
+            f"{advice.today.read_text(advice.table_bytes)}, which pays after {_days_text(days)}"
         )
-        need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
+        need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=message)
         if settings.workload.relayout != "auto" or pick.kind == "partition":
             return NewLayout(need)
         asked = spec_of(table, settings, now)
@@ -133,15 +133,15 @@ class NewLayouts:
         _, plan = plan_spec(table, replace(asked, sort_order=by, options=options))
         snapshots = snapshots_to(table, planned_snapshot(table, plan))
         if list(pick.columns) == laid_out_by(table, snapshots):
-            return NewLayout(replace(need, message=f"{told}; the table already has these columns"))
+            return NewLayout(replace(need, message=f"{message}; the table already has these columns"))
         limit = _days(settings.workload)
         if days is None or days > limit:
-            return NewLayout(replace(need, message=f"{told}, more than pays-within {_told(limit)}"))
+            return NewLayout(replace(need, message=f"{message}, more than pays-within {_days_text(limit)}"))
         fitting = [group for group in plan.groups if self._room is None or group.input_size <= self._room]
         if not fitting:
-            why = f"{told}; each of its file groups is over the budget of a pass"
+            why = f"{message}; each of its file groups is over the budget of a pass"
             return NewLayout(replace(need, message=why))
-        worth = said.cost.saved_cost_per_query / said.table_bytes
+        worth = advice.cost.saved_cost_per_query / advice.table_bytes
         groups = tuple(
             FileGroupNeed(each.index, len(each.tasks), each.input_size, worth, each.must_rewrite, _WHY, True)
             for each in fitting
@@ -194,7 +194,7 @@ def _days(of: QueryFiles) -> float:
     return of.pays_within / timedelta(days=1)
 
 
-def _told(days: float | None) -> str:
+def _days_text(days: float | None) -> str:
     if days is None:
         return "no time"
     shown = f"{days:,.0f}" if days >= 10 else f"{days:.1f}".removesuffix(".0")
