@@ -274,9 +274,7 @@ class FileGroup(ChosenFiles):
     expected_output_files: int
     max_output_file_size: int  # largest planned file, in bytes
     must_rewrite: bool  # whether deletes or an old spec demand the rewrite, regardless of the gain
-    stored_files: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # ``data_files``, in a plan read from JSON
+    stored_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ``data_files``, read from JSON
 
     @property
     def data_files(self) -> Mapping[str, tuple[str, ...]]:

@@ -54,7 +54,6 @@ from iceberg_zorder.rewrite.messages import (
     other_layout,
     who_pays,
     why_nothing_of,
-    words,
 )
 from iceberg_zorder.rewrite.metrics_check import MetricsFindings
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
@@ -81,83 +80,71 @@ def sample_plan(
     if isinstance(plan, SampledPlan):
         return plan
     if not plan.groups:
-        return _sampled(plan, (), ())
+        return plan.sampled()
     options, order = resolved.options, order_of_groups(table, resolved, plan.groups)
     context = SampleContext(table, order, options.layout, progress, failed, budget, workload=resolved.workload)
     fitted, measure, metrics = fit_layouts(context, plan.groups, plan.left_tasks)
     is_asked_for = options.rewrite_all or math.isinf(options.max_scan_ratio)
-    chosen, left = list[SampledGroup](), list[SampledGroup]()
+    chosen, left = list[SampledGroup](), list[PartitionFiles]()
     for each in fitted:
-        (chosen if is_asked_for or each.group.must_rewrite or each.gains else left).append(each)
+        if is_asked_for or each.group.must_rewrite or each.gains:
+            chosen.append(each)
+        else:
+            left.append(left_files(each.group, _no_gain(each, measure.over)))
+    plan = plan.unsampled(groups=tuple(each.group for each in chosen), left=(*plan.left, *left))
     if left and not chosen:
-        found_left = Counter(words(_why_left(each, measure.over)) for each in left for _ in each.group.tasks)
-        plan = replace(plan, message=why_nothing_of(plan.table, found_left) + plan.limit_message)
+        counts = Counter(each.reason for each in left for _ in each.tasks)
+        plan = replace(plan, message=why_nothing_of(plan.table, counts) + plan.limit_message)
+    measure = with_left(measure, plan.left_tasks)
     snapshots = snapshots_to(table, planned_snapshot(table, plan))
-    found = _sampled(plan, chosen, [left_files(each.group, *_why_left(each, measure.over)) for each in left])
-    measure = with_left(measure, found.left_tasks)
-    found = replace(
-        found,
+    sampled = plan.sampled(
+        sampled_groups=tuple(chosen),
         measure=measure,
         # Without a file group, no metrics mode is set.
         metrics=metrics if chosen else metrics.without_fixes(),
-        scans=column_scans(measure, chosen) if chosen else (),
-        before=table_files(measure, [each.today for each in chosen]) if chosen else None,
-        after=table_files(measure, [each.planned for each in chosen]) if chosen else None,
+        scans=column_scans(measure, chosen),
+        before=table_files(measure, [each.today for each in chosen]),
+        after=table_files(measure, [each.planned for each in chosen]),
         expected_seconds=expected_seconds(snapshots, sum(each.group.input_size for each in chosen)),
         workload=workload_scan(measure, chosen),
     )
-    warnings = _warnings(found, snapshots, rewrite_all=options.rewrite_all) if chosen else found.metrics.warnings
+    is_all = options.rewrite_all
+    warnings = _warnings(sampled, measure, snapshots, rewrite_all=is_all) if chosen else sampled.metrics.warnings
     for warning in warnings:
-        if warning not in found.metrics.intended:
+        if warning not in sampled.metrics.intended:
             _LOG.warning("%s", warning)
-    return replace(found, warnings=tuple(warnings))
+    return replace(sampled, warnings=tuple(warnings))
 
 
-def _sampled(plan: RewritePlan, chosen: Sequence[SampledGroup], left: Sequence[PartitionFiles]) -> SampledPlan:
-    return SampledPlan(
-        plan.table,
-        plan.table_uuid,
-        plan.snapshot_id,
-        plan.schema_id,
-        plan.spec_id,
-        plan.spec,
-        tuple(each.group for each in chosen),
-        (*plan.left, *left),
-        plan.message,
-        plan.target,
-        tuple(chosen),
-        rest=plan.rest,
-    )
-
-
-def _why_left(sampled: SampledGroup, over: str) -> tuple[Reason]:
+def _no_gain(sampled: SampledGroup, over: str) -> Reason:
     today, after = sampled.costs or (0.0, 0.0)
-    return (Reason("no-gain", {"before": round(today), "predicted": round(after), "over": over}),)
+    return Reason("no-gain", {"before": round(today), "predicted": round(after), "over": over})
 
 
-def _warnings(plan: SampledPlan, snapshots: Sequence[SnapshotFacts], *, rewrite_all: bool) -> list[str]:
+def _warnings(
+    plan: SampledPlan, measure: ScanMeasure, snapshots: Sequence[SnapshotFacts], *, rewrite_all: bool
+) -> list[str]:
     """Return the plan's warnings, one sentence each."""
-    assert plan.measure is not None  # noqa: S101
-    order = plan.measure.order
+    order = measure.order
     layouts = [each.layout for each in plan.sampled_groups]
     alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
-    found = left_out(plan.table, order.ignored, alike)
+    warnings = left_out(plan.table, order.ignored, alike)
     if plan.before and plan.after:
         if plan.target and not plan.left_tasks:
             groups = [(each.partition_path, each.expected_output_files, each.input_size) for each in plan.groups]
-            found += one_file_each(groups, plan.target.size)
-        found += who_pays(plan.scans, plan.before, plan.after, plan.measure.open_cost)
-    found += [*plan.metrics.warnings, *plan.metrics.intended]
+            warnings += one_file_each(groups, plan.target.size)
+        warnings += who_pays(plan.scans, plan.before, plan.after, measure.open_cost)
+    warnings += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     files = sum(group.data_files_count for group in plan.groups)
     # If the summary has no total, count the files that may match the filter.
     total = snapshots[-1].summary.get("total-data-files", "") if snapshots else ""
     all_files = int(total) if total.isdecimal() else files + sum(each.data_files_count for each in plan.left)
     # With rewrite-all the change of layout is intended.
-    is_asked_for = files == all_files and rewrite_all
-    if last and not is_asked_for and not last.is_by(order.sort_order):
-        found.append(other_layout(plan.table, last.sort_order, order.sort_order, files, all_files))
-    return found
+    is_intended = files == all_files and rewrite_all
+    if last and not is_intended and not last.is_by(order.sort_order):
+        warnings.append(other_layout(plan.table, last.sort_order, order.sort_order, files, all_files))
+    return warnings
 
 
 def fit_layouts(

@@ -298,7 +298,7 @@ def _with_tasks(
     if len(in_question) < len(planned) + counted and resolved.spec.where is not None:
         # The filter may select fewer files here.
         in_question = list_files(table, planned_on, FileFilter.from_where(table))
-    rest = tuple(task for task in in_question if task.data_file.file_path not in planned)
+    relisted = tuple(task for task in in_question if task.data_file.file_path not in planned)
     missing = len(in_question) - len(planned) - counted
     if missing < 0:
         raise InvalidInputError(
@@ -306,4 +306,4 @@ def _with_tasks(
             f"its snapshot has {counted + missing:,} besides those to rewrite"
         )
     others = [PartitionFiles((), reasons=(Reason(NOT_IN_PLAN),), counts=(missing, 0, 0))] if missing else []
-    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, rest=rest)
+    return replace(plan, groups=tuple(groups), left=(*plan.left, *others), target=target, relisted=relisted)

@@ -55,7 +55,7 @@ class RewritePlan(Printed):
         Why there is no file group, and which option would force one; None if there is one.
     target : TargetSize or None
         The target size of new files, and its origin; None if it is not known.
-    rest : tuple of DataFileTask
+    relisted : tuple of DataFileTask
         The skipped data files, if the plan was read from JSON: the ``left`` of such a plan has only their counts.
     """
 
@@ -71,7 +71,7 @@ class RewritePlan(Printed):
     left: tuple[PartitionFiles, ...] = ()
     message: str | None = None
     target: TargetSize | None = None
-    rest: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
+    relisted: tuple[DataFileTask, ...] = field(default=(), kw_only=True)
 
     @property
     def end_marker(self) -> str | None:
@@ -84,7 +84,7 @@ class RewritePlan(Printed):
     @property
     def left_tasks(self) -> list[DataFileTask]:
         """The data files that are left."""
-        return [*(task for each in self.left for task in each.tasks), *self.rest]
+        return [*(task for each in self.left for task in each.tasks), *self.relisted]
 
     @property
     def limit_message(self) -> str:
@@ -110,7 +110,14 @@ class RewritePlan(Printed):
 
     def unsampled(self, **changes: Any) -> RewritePlan:
         """Return the plan without layouts and predictions, with some fields changed."""
-        return RewritePlan(**{each.name: getattr(self, each.name) for each in fields(RewritePlan)} | changes)
+        return RewritePlan(**self._fields() | changes)
+
+    def sampled(self, **predictions: Any) -> SampledPlan:
+        """Return the plan with layouts and predictions."""
+        return SampledPlan(**self._fields(), **predictions)
+
+    def _fields(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(RewritePlan)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary for JSON; ``docs/reference/json.md`` lists the keys.
@@ -229,8 +236,8 @@ class SampledPlan(RewritePlan):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary for JSON; see :meth:`RewritePlan.to_dict`."""
-        said = super().to_dict()
-        for described, each in zip(said["file_groups"], self.sampled_groups, strict=True):
+        plan = super().to_dict()
+        for described, each in zip(plan["file_groups"], self.sampled_groups, strict=True):
             described["layout"] = {
                 "curve": each.layout.curve,
                 "data_files_count": each.layout.files,
@@ -238,7 +245,7 @@ class SampledPlan(RewritePlan):
                 "scan_fractions": dict(each.scan_fractions),
                 "scan_fractions_before": dict(each.scan_fractions_before),
             }
-        return said | {
+        return plan | {
             "before": None if self.before is None else asdict(self.before),
             "after": None if self.after is None else asdict(self.after),
             "scans": [{name: of for name, of in asdict(each).items() if "actual" not in name} for each in self.scans],

@@ -121,12 +121,11 @@ def sampled_group(
         may_find = measure.workload.may_find(files)
         planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
         measured = replace(measured, read_today=measure.workload.read_of(files), read_planned=planned_read)
-    before, predicted = _before(measure, [measured]), _predicted(measure, [measured])
-    all_before, all_predicted = before, predicted
+    kinds = ((today, None), (planned, measure.kept.cuts))
+    before, predicted = judged = [_reads(measure, [(measured, of)], kept) for of, kept in kinds]
     if others is not None:
-        all_before = _measured(measure, [(measured, today)], others=others)
-        all_predicted = _measured(measure, [(measured, planned)], measure.kept.cuts, others)
-    costs = _costs(measure, measured, all_before, all_predicted)
+        judged = [_reads(measure, [(measured, of)], kept, others) for of, kept in kinds]
+    costs = _costs(measure, measured, *judged)
     return replace(
         measured,
         scan_fractions={name: read.fraction for name, read in predicted.items()},
@@ -229,51 +228,43 @@ def column_scans(
     measure: ScanMeasure, groups: Sequence[SampledGroup], results: Sequence[GroupResult] = ()
 ) -> tuple[ColumnScan, ...]:
     """Return the reads of the table by column: before, predicted, and actual if files were written."""
-    found = _before(measure, groups), _predicted(measure, groups), _actual(measure, results)
-    names = [column.name for column in measure.order.named if column.name in found[0]]
-    reads = ((name, [each.get(name) for each in found]) for name in names)
+    reads = (
+        _reads(measure, [(each, each.today) for each in groups]),
+        # New files without bounds are always read.
+        _reads(measure, [(each, each.planned) for each in groups], measure.kept.cuts),
+        _reads(measure, [(each.sampled, each.written) for each in results]),
+    )
+    names = [column.name for column in measure.order.named if column.name in reads[0]]
+    of_columns = ((name, [each.get(name) for each in reads]) for name in names)
     return tuple(
         ColumnScan(
             name,
             *(None if each is None else each.fraction for each in of),
             *(None if each is None else each.files for each in of),
         )
-        for name, of in reads
+        for name, of in of_columns
     )
 
 
-def table_files(measure: ScanMeasure, groups: Iterable[DataFiles]) -> TableFiles:
-    """Count the files of the table, given those of its file groups."""
+def table_files(measure: ScanMeasure, groups: Sequence[DataFiles]) -> TableFiles | None:
+    """Count the files of the table, given those of its file groups; None without a file group."""
+    if not groups:
+        return None
     all_files = [*groups, *([] if measure.left is None else [measure.left])]
     return TableFiles(sum(each.count for each in all_files), sum(each.bytes for each in all_files))
 
 
-def _before(measure: ScanMeasure, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
-    """Measure today's data files, by column."""
-    return _measured(measure, [(each, each.today) for each in groups])
-
-
-def _predicted(measure: ScanMeasure, groups: Sequence[SampledGroup]) -> dict[str, FilterRead]:
-    """Predict the new files, by column; files without bounds are always read."""
-    return _measured(measure, [(each, each.planned) for each in groups], measure.kept.cuts)
-
-
-def _actual(measure: ScanMeasure, results: Sequence[GroupResult]) -> dict[str, FilterRead]:
-    """Measure the written files, by column."""
-    return _measured(measure, [(each.sampled, each.written) for each in results])
-
-
-def _measured(
+def _reads(
     measure: ScanMeasure,
     groups: Sequence[tuple[SampledGroup, DataFiles]],
     kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
     others: _Values | None = None,
 ) -> dict[str, FilterRead]:
-    """Measure data files of groups together with the files that are left, by column with values.
+    """Return what filters read of groups, given with their data files, and of the files that are left, by column.
 
     ``kept`` truncates bounds that are not truncated yet, by column. The values of ``others`` are looked for, too.
     """
-    found = {}
+    reads = {}
     for place, column in enumerate(measure.order.named):
         bounded = [
             BoundedRows(files.columns[place], files.sizes, group.values.columns[place], group.group.rows)
@@ -288,8 +279,8 @@ def _measured(
             bounded.append(BoundedRows(bounds, none, others.sample.columns[place], others.rows))
         read = filter_read(bounded, kept[place] if kept else None)
         if read is not None:
-            found[column.name] = read
-    return found
+            reads[column.name] = read
+    return reads
 
 
 def predicate_scan(
