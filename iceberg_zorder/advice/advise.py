@@ -48,6 +48,7 @@ _SIZES = (1, 0.25, 0.5, 2)
 
 def advise(
     facts: Facts,
+    compression: Compression,
     *,
     least_saving: float = LEAST_SAVING,
     progress: Callable[[str, int, int], None] = lambda *_: None,
@@ -58,6 +59,8 @@ def advise(
     ----------
     facts : Facts
         The table, its sampled rows, and its workload.
+    compression : Compression
+        Predicts the bytes of new files.
     least_saving : float, optional
         Share of the queries' cost today that a recommended rewrite must save, in [0, 1].
     progress : callable, optional
@@ -68,7 +71,7 @@ def advise(
     Advice
         The advice, which may be to do nothing.
     """
-    return _Advisor(facts, progress, least_saving).advice()
+    return _Advisor(facts, compression, progress, least_saving).advice()
 
 
 def best_of(judged: Sequence[JudgedLayout], own: Collection[str] = ()) -> JudgedLayout | None:
@@ -99,7 +102,13 @@ def best_of(judged: Sequence[JudgedLayout], own: Collection[str] = ()) -> Judged
 
 
 class _Advisor:
-    def __init__(self, facts: Facts, progress: Callable[[str, int, int], None], least_saving: float) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        compression: Compression,
+        progress: Callable[[str, int, int], None],
+        least_saving: float,
+    ) -> None:
         self._facts = facts
         self._least_saving = least_saving
         today = facts.today
@@ -128,7 +137,7 @@ class _Advisor:
                 self._queries,
                 costs,
                 facts.compression_factor,
-                Compression(facts.runs),
+                compression,
                 table.open_cost,
                 table.files,
                 self._full_scans_per_query,

@@ -54,21 +54,21 @@ class Runs:
         The rows, in today's order. Some groups of the table may have none.
     columns, footers : float
         Bytes of columns and of footers in new files of rows in today's order, relative to today's files.
-    written : callable
-        Maps places of rows to the bytes of the columns in a new file of them, in that order.
     """
 
     rows: SampledTable
     columns: float
     footers: float
-    written: Callable[[Places], int]
 
 
 class Compression:
-    """Estimates the sizes of new files; without runs they do not change."""
+    """Estimates the sizes of new files; without runs they do not change.
 
-    def __init__(self, runs: Runs | None) -> None:
-        self._runs = runs
+    ``written`` maps places of the runs' rows to the bytes of the columns in a new file of them, in that order.
+    """
+
+    def __init__(self, runs: Runs | None = None, written: Callable[[Places], int] = len) -> None:
+        self._runs, self._written = runs, written
         self._today: dict[int, float] = {}
         self._shares: dict[tuple[Ordered, int], float] = {}
 
@@ -101,13 +101,16 @@ class Compression:
         """Return the bytes per row of files, relative to as many rows in today's order."""
         # Rows per file are rounded to a power of 1.05, so that today's order is written for few sizes.
         step = np.round(np.log(np.mean([len(rows) for rows in files])) / np.log(1.05))
-        return _bytes_per_row(runs, files) / self._of_today(runs, min(runs.rows.sample.rows, round(1.05**step)))
+        return self._bytes_per_row(files) / self._of_today(runs, min(runs.rows.sample.rows, round(1.05**step)))
 
     def _of_today(self, runs: Runs, rows: int) -> float:
         if rows not in self._today:
             starts = np.unique(np.linspace(0, runs.rows.sample.rows - rows, _WRITTEN_FILES).astype(np.int64))
-            self._today[rows] = _bytes_per_row(runs, [start + np.arange(rows) for start in starts])
+            self._today[rows] = self._bytes_per_row([start + np.arange(rows) for start in starts])
         return self._today[rows]
+
+    def _bytes_per_row(self, files: list[Places]) -> float:
+        return max(1, sum(self._written(rows) for rows in files)) / sum(len(rows) for rows in files)
 
 
 def _fewer(expected_files: ExpectedFiles, share: float, size: int) -> int:
@@ -120,7 +123,3 @@ def _files(table: SampledTable, layout: Ordered, expected_files: ExpectedFiles) 
     order = np.lexsort((place, file))
     files = np.split(order, np.flatnonzero(np.diff(file[order])) + 1)
     return [rows[:_WRITTEN_ROWS] for rows in files[:: -(-len(files) // _WRITTEN_FILES)]]
-
-
-def _bytes_per_row(runs: Runs, files: list[Places]) -> float:
-    return max(1, sum(runs.written(rows) for rows in files)) / sum(len(rows) for rows in files)

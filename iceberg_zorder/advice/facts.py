@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.compression import Runs
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.box_tree import ADAPTIVE
@@ -174,15 +173,12 @@ class Facts:
         The workload.
     compression_factor : float
         Bytes of new files for each byte of their input.
-    runs : Runs, optional
-        Runs of rows that predict bytes.
     """
 
     table: TableFacts
     rows: SampledTable | None
     today: QueriesToday
     compression_factor: float = 1.0
-    runs: Runs | None = None
 
     def sizes(self, target: int) -> FileSizes:
         """Return the sizes of files that a rewrite with a target size writes."""

@@ -232,11 +232,6 @@ class ClusteringReport(Printed):
         """A filter's cost relative to the attainable cost; None if either is unknown."""
         return self.cost / self.attainable_cost if self.cost is not None and self.attainable_cost else None
 
-    @property
-    def cluster_by(self) -> str:
-        """The columns as a sort order."""
-        return ", ".join(self.cluster_by_keys)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the report in JSON types, without the boxes, which are for charts."""
         described = asdict(replace(self, boxes=None))

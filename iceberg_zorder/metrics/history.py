@@ -162,17 +162,17 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
 
     Examples
     --------
-    >>> told = {"zorder.rewrite-duration-ms": "2000", "removed-files-size": "1000"}
-    >>> expected_seconds([SnapshotFacts(1, 0, "replace", told), SnapshotFacts(2, 0, "append", {})], 500)
+    >>> summary = {"zorder.rewrite-duration-ms": "2000", "removed-files-size": "1000"}
+    >>> expected_seconds([SnapshotFacts(1, 0, "replace", summary), SnapshotFacts(2, 0, "append", {})], 500)
     1.0
     """
-    told = [
+    rewrites = [
         (each.count(DURATION), each.count(_REMOVED))
         for each in reversed(snapshots)
         if all(_NUMBER.fullmatch(each.summary.get(key, "")) for key in (DURATION, _REMOVED))
     ][:_MEASURED_REWRITES]
-    removed = sum(each for _, each in told)
-    return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
+    removed = sum(each for _, each in rewrites)
+    return size * sum(duration for duration, _ in rewrites) / removed / 1000 if removed and size else None
 
 
 def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotFacts | None:

@@ -121,12 +121,12 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
     rows = 0
     for pool in pools:
         rows += pool.unseen
-        for need, told in _needs(type_name, pool):
-            rows += told
-            needs[need] += told
-    told_by = list(accumulate(needs[length] for length in range(LONGEST + 1)))
-    apart = sum(told for need, told in needs.items() if need <= kept)
-    longer = (length for length in range(kept + 1, LONGEST + 1) if 100 * told_by[length] >= _ENOUGH * rows)
+        for need, count in _needs(type_name, pool):
+            rows += count
+            needs[need] += count
+    apart_by = list(accumulate(needs[length] for length in range(LONGEST + 1)))
+    apart = sum(count for need, count in needs.items() if need <= kept)
+    longer = (length for length in range(kept + 1, LONGEST + 1) if 100 * apart_by[length] >= _ENOUGH * rows)
     wanted = next(longer, None)
     return Separation(rows, apart, max(_DEFAULT, wanted) if wanted and not kept else wanted)
 

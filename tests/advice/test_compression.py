@@ -74,7 +74,7 @@ def actual(table: pa.Table, layout: ColumnSet, files: ExpectedFiles, groups: int
 def test_a_quarter_of_the_rows_predicts_all(table: pa.Table, columns: tuple[int, ...]) -> None:
     starts = np.linspace(0, ROWS - OF_RUN, RUNS).astype(np.int64)
     rows = (starts[:, np.newaxis] + np.arange(OF_RUN)).ravel()
-    found = Compression(Runs(known(table, rows), 1.0, 0.0, lambda places: written(table, rows[places])))
+    found = Compression(Runs(known(table, rows), 1.0, 0.0), lambda places: written(table, rows[places]))
     layout = ColumnSet(columns)
     assert found.share(layout, 1_000, expected) == pytest.approx(actual(table, layout, expected, 1), rel=0.15)
 
@@ -82,7 +82,7 @@ def test_a_quarter_of_the_rows_predicts_all(table: pa.Table, columns: tuple[int,
 def test_rows_of_a_partition_that_is_one_file_are_sorted() -> None:
     table, layout = purchases(), ColumnSet((2,))
     rows = np.arange(ROWS)
-    found = Compression(Runs(known(table, rows, 40), 2.0, 0.5, lambda places: written(table, places)))
+    found = Compression(Runs(known(table, rows, 40), 2.0, 0.5), lambda places: written(table, places))
     really = actual(table, layout, lambda _: 1, 40)
     assert really > 1.1
     assert found.share(layout, 1_000, lambda _: 1) == pytest.approx(0.5 + 2 * really, rel=0.05)
@@ -90,6 +90,6 @@ def test_rows_of_a_partition_that_is_one_file_are_sorted() -> None:
 
 def test_partitions_keep_todays_order_and_without_runs_nothing_changes() -> None:
     table = purchases()
-    found = Compression(Runs(known(table, np.arange(ROWS)), 1.5, 0.0, lambda places: written(table, places)))
+    found = Compression(Runs(known(table, np.arange(ROWS)), 1.5, 0.0), lambda places: written(table, places))
     assert found.share(PartitionBy(0, "identity"), 10**9, lambda _: 1) == pytest.approx(1.5, rel=0.1)
     assert Compression(None).share(ColumnSet((0,)), 1_000, expected) == 1.0

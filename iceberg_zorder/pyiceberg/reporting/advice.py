@@ -50,7 +50,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
 )
 from iceberg_zorder.pyiceberg.plan.selection import automatic_target, explicit_target
 from iceberg_zorder.pyiceberg.plan.sort_order import known_sort_order
-from iceberg_zorder.pyiceberg.reporting.sampled_rows import runs_of, sampled_table
+from iceberg_zorder.pyiceberg.reporting.sampled_rows import compression_of, sampled_table
 from iceberg_zorder.rewrite.metrics_check import least_mode, set_mode
 from iceberg_zorder.rewrite.options import RewriteOptions, option_text, rewrite_options
 from iceberg_zorder.rewrite.predicate import Name, Predicate
@@ -176,9 +176,10 @@ def advise(
 
         sizes = FileSizes.around(facts.target_file_size, asked.compression_factor)
         files_to_write = max(1, sizes.expected_files(facts.bytes))
-        runs = None if rows is None else runs_of(table, plan.groups, rows, count // files_to_write)
-        found = Facts(facts, rows, replace(today, joined=joined), asked.compression_factor, runs)
-        return _confirmed(table, advise_by(found, least_saving=least_saving, progress=progress), facts, workload)
+        compression = compression_of(table, plan.groups, rows, count // files_to_write)
+        found = Facts(facts, rows, replace(today, joined=joined), asked.compression_factor)
+        advice = advise_by(found, compression, least_saving=least_saving, progress=progress)
+        return _confirmed(table, advice, facts, workload)
 
 
 def _targets(

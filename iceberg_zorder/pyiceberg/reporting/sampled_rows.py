@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.table import Table
 
-from iceberg_zorder.advice.compression import Places, Runs
+from iceberg_zorder.advice.compression import Compression, Places, Runs
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import ZORDER
@@ -85,8 +85,8 @@ _Part = tuple[int, DataFileTask, list[tuple[int, int]] | None]
 """A file group's place, a data file, and the byte range of one of its row groups; None for the whole file."""
 
 
-def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_rows: int) -> Runs | None:
-    """Read all columns of runs of neighbouring rows; None without Parquet files.
+def compression_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable | None, file_rows: int) -> Compression:
+    """Read all columns of runs of neighbouring rows, to predict bytes; without Parquet files they do not change.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
         The table.
     groups : sequence of FileGroup
         The file groups that ``rows`` are sampled from.
-    rows : SampledTable
-        Sampled rows; its columns are those that a layout may have.
+    rows : SampledTable or None
+        Sampled rows, if any; its columns are those that a layout may have.
     file_rows : int
         Rows of a new file.
     """
@@ -106,8 +106,8 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
         if task.data_file.file_format == FileFormat.PARQUET
         for each in _row_groups(task.data_file)
     ]
-    if not parts:
-        return None
+    if rows is None or not parts:
+        return Compression()
     # Bloom filters have a fixed size, also in today's files.
     settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}
     places = [parts[place : place + _MOST_PARTS] for place in _spread(len(parts), _PLACES)]
@@ -127,7 +127,7 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
     finally:
         reader.close()
     if not today or not found:
-        return None
+        return Compression()
     together = pa.Table.from_batches([batch for _, batch, _ in found]).combine_chunks()
     paths, schema = field_paths(file_fields(reader.schema, None)), table.schema()
     (batch,) = together.to_batches()
@@ -142,7 +142,7 @@ def runs_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable, file_
     def written(places: Places) -> int:
         return _written(settings, together.take(pa.array(places)))
 
-    return Runs(of_runs, columns / today, (whole - columns) / today, written)
+    return Compression(Runs(of_runs, columns / today, (whole - columns) / today), written)
 
 
 def _row_groups(file: DataFile) -> list[list[tuple[int, int]] | None]:
