@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pyiceberg.exceptions import (
     BadRequestError,
@@ -72,6 +73,11 @@ class TableCommit(ABC):
     head that it was made for, so at most one can succeed, and the table shows which.
     """
 
+    what: ClassVar[str]
+    """The commit's name in messages."""
+    conflict: ClassVar[str]
+    """The message of a conflict, with places for the table's ``name`` and the reason ``why``."""
+
     def __init__(
         self, table: Table, branch: str, snapshot_properties: Mapping[str, str], added: Sequence[DataFile] = ()
     ) -> None:
@@ -87,19 +93,12 @@ class TableCommit(ABC):
         # The first unclear answer of the catalog.
         self._unclear: Exception | None = None
 
-    what: str
-    """The commit's name in messages."""
-
     @abstractmethod
     def snapshot_on(self, head: Snapshot) -> NewSnapshot | None:
         """Write a snapshot on top of a branch's head; None if there is nothing to commit.
 
         Raises ConflictError if the commit no longer fits the head.
         """
-
-    @abstractmethod
-    def conflict(self, why: Exception) -> str:
-        """Return the message of a conflict."""
 
     def run(self) -> Snapshot | None:
         """Commit with retries; return the snapshot, or None if there is nothing to commit.
@@ -119,7 +118,7 @@ class TableCommit(ABC):
                 ) from (self._unclear or error)
             delete_files(self._table, [*self._writer.written, *(file.file_path for file in self._added)])
             if isinstance(error, ConflictError | CommitFailedException):
-                raise RewriteConflictError(self.conflict(error)) from error
+                raise RewriteConflictError(self.conflict.format(name=self._name, why=error)) from error
             raise
 
     def _attempt(self) -> Snapshot | None:
@@ -263,6 +262,12 @@ class ReplacementCommit(TableCommit):
     """
 
     what = "the rewrite"
+    conflict = (
+        "Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {why}. The "
+        "new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work "
+        "to conflicts, narrow it with where, or set partial-progress.enabled to true, which commits file groups "
+        "independently."
+    )
 
     def __init__(
         self,
@@ -305,15 +310,6 @@ class ReplacementCommit(TableCommit):
         released = released_deletes(content, metadata.specs(), self._number if added else None)
         return self._writer.write(content, released, self._number)
 
-    def conflict(self, why: Exception) -> str:
-        """Return the message of a conflict."""
-        return (
-            f"Cannot commit rewrite of {self._name}, because it conflicted with another operation on the same files: "
-            f"{why}. The new files were deleted, and the table is as that operation left it. Run the rewrite again. To "
-            "lose less work to conflicts, narrow it with where, or set partial-progress.enabled to true, which commits "
-            "file groups independently."
-        )
-
 
 def check_committable(table: Table) -> None:
     """Refuse a table whose properties prevent commits, before its files are read."""
@@ -329,6 +325,7 @@ class DanglingDeletesCommit(TableCommit):
     """
 
     what = "the removal of dangling delete files"
+    conflict = "Cannot remove dangling delete files of {name}, because {why}. Earlier commits remain."
 
     def __init__(self, table: Table, *, branch: str = "main", snapshot_properties: Mapping[str, str]) -> None:
         super().__init__(table, branch, snapshot_properties)
@@ -340,10 +337,6 @@ class DanglingDeletesCommit(TableCommit):
         content, dangling = dangling_deletes(head, self._table.io, self._table.metadata.specs())
         self.removed = len(dangling)
         return self._writer.write(content, dangling) if dangling else None
-
-    def conflict(self, why: Exception) -> str:
-        """Return the message of a conflict."""
-        return f"Cannot remove dangling delete files of {self._name}, because {why}. Earlier commits remain."
 
 
 @dataclass(eq=False)
