@@ -218,8 +218,8 @@ class Advice(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the advice in JSON types."""
-        found: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(self)}))
-        return found
+        described: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(self)}))
+        return described
 
     def to_json(self) -> str:
         """Return the advice as JSON on one line."""

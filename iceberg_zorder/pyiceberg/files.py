@@ -143,10 +143,10 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
     ...     counts = {"value_counts": {1: 9}, "null_value_counts": {1: nulls}}
     ...     return DataFile.from_args(record_count=9, file_size_in_bytes=70, **counts, **bounds)
     >>> files = [file(2, lower_bounds=-5, upper_bounds=3), file(9), file(0, lower_bounds=4, upper_bounds=8)]
-    >>> found = joined_file(files, [field])
-    >>> [from_bytes(LongType(), bounds[1]) for bounds in (found.lower_bounds, found.upper_bounds)]
+    >>> joined = joined_file(files, [field])
+    >>> [from_bytes(LongType(), bounds[1]) for bounds in (joined.lower_bounds, joined.upper_bounds)]
     [-5, 8]
-    >>> found.value_counts, found.null_value_counts, joined_file([*files, file(8)], [field]).upper_bounds
+    >>> joined.value_counts, joined.null_value_counts, joined_file([*files, file(8)], [field]).upper_bounds
     ({1: 27}, {1: 11}, {})
     """
     values: dict[int, int] = {}
@@ -162,10 +162,10 @@ def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> Dat
             values[key], nulls[key] = (sum(count[place] or 0 for count in counts) for place in (0, 1))
         valued = [file for file, (count, empty) in zip(files, counts, strict=True) if count is None or count != empty]
         ends = [bounds(file, column) for file in valued]
-        for place, found, chosen in ((0, lower, min), (1, upper, max)):
+        for place, kept, chosen in ((0, lower, min), (1, upper, max)):
             known = [each[place] for each in ends]
             if known and None not in known:
-                found[key] = to_bytes(kind, chosen(known))
+                kept[key] = to_bytes(kind, chosen(known))
     counted: dict[str, Any] = {"value_counts": values, "null_value_counts": nulls, "nan_value_counts": {}}
     return DataFile.from_args(
         partition=Record(),
@@ -217,8 +217,8 @@ class DataFileTask:
     @property
     def delete_paths(self) -> tuple[str, ...]:
         """Sorted paths of the delete files; deletion vectors with their offsets."""
-        found = ((file.file_path, content_offset(file)) for file in (*self.position_deletes, *self.equality_deletes))
-        return tuple(sorted(path if offset is None else f"{path}#{offset}" for path, offset in found))
+        keys = ((file.file_path, content_offset(file)) for file in (*self.position_deletes, *self.equality_deletes))
+        return tuple(sorted(path if offset is None else f"{path}#{offset}" for path, offset in keys))
 
 
 @dataclass(frozen=True, eq=False)

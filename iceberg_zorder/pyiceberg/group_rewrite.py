@@ -136,9 +136,9 @@ class _GroupRewrite:
         def read_stream(place: int) -> None:
             flushes = 0
             try:
-                found = self._rows(streams[place], 2 * largest)
+                stream = self._rows(streams[place], 2 * largest)
                 # If there are fewer streams than threads, a spare thread reads ahead.
-                with ReadAhead(found, ahead=1) if len(streams) < self._context.threads else closing(found) as batches:
+                with ReadAhead(stream, ahead=1) if len(streams) < self._context.threads else closing(stream) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._route(router, task, rows, spill.ranges)

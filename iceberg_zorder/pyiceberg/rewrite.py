@@ -8,6 +8,7 @@ All steps of a rewrite, from :class:`RewriteSpec` to :class:`RewriteResult`:
     fit                     fit its layout, and drop groups without predicted gain: a SampledPlan
     write    run.write      read each file group once, route its rows to their files, sort and write them
     commit                  one replace snapshot, or several with partial progress; returns groups with conflicts
+    result   result_of      counts, scan fractions and a message
 """
 
 from __future__ import annotations
@@ -31,10 +32,7 @@ from iceberg_zorder.pyiceberg.outcome import check_failures, naming_commits, res
 from iceberg_zorder.pyiceberg.plan.layouts import sample_plan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
-from iceberg_zorder.pyiceberg.plan.rewrite_spec import (
-    ResolvedSpec,
-    RewriteSpec,
-)
+from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.scan_measure import predicate_scan
 from iceberg_zorder.pyiceberg.run import RewriteRun
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
@@ -45,7 +43,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger("iceberg_zorder")
 _ATTEMPTS = 3
-"""Attempts to rewrite a file group that loses to concurrent operations."""
+"""Attempts to rewrite a file group that conflicts with other operations."""
 
 
 def rewrite_data_files(

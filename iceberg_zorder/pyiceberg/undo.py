@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.figures import count
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
 from iceberg_zorder.maintain.past_rewrites import PastRewrite, is_ours, rewrites_of
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
@@ -63,9 +64,9 @@ class UndoResult:
             for name, of in self.scan_fractions.items()
             if name in self.undone_scan_fractions
         )
-        of_files = f"{_count_of(self.files, 'data file')} (was {self.undone_files:,})"
+        of_files = f"{count(self.files, 'data file')} (was {self.undone_files:,})"
         return (
-            f"{'Would undo' if self.dry_run else 'Undid'} {_count_of(len(self.undone), 'snapshot')} of {self.table}: "
+            f"{'Would undo' if self.dry_run else 'Undid'} {count(len(self.undone), 'snapshot')} of {self.table}: "
             f"branch {self.branch} {'would be' if self.dry_run else 'is'} at snapshot {self.snapshot_id}"
             f"{f', with {of_files}' if self.files else ''}.\n"
             + (f"The share of the table that column = value reads: {reads}.\n" if reads else "")
@@ -153,9 +154,9 @@ def _rewrite_to_undo(
                 "iceberg-zorder"
             )
         return rewrites[-1]
-    found = [each for each in rewrites if snapshot_id in (commit.snapshot_id for commit in each.commits)]
-    if found:
-        return found[0]
+    matching = [each for each in rewrites if snapshot_id in (commit.snapshot_id for commit in each.commits)]
+    if matching:
+        return matching[0]
     operation = next((each.operation for each in snapshots if each.snapshot_id == snapshot_id), None)
     why = (
         f"the history of branch {branch} has no such snapshot"
@@ -190,26 +191,23 @@ def _lost_changes(others: Sequence[SnapshotFacts]) -> str:
     def total(*keys: str) -> int:
         return sum(each.count(key) for each in changes for key in keys)
 
-    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.operation for each in others).items())
+    kinds = ", ".join(f"{number} {kind}" for kind, number in Counter(each.operation for each in others).items())
     added, files = total("added-records"), total("added-data-files")
     deleted = total("deleted-records", "added-position-deletes", "added-equality-deletes")
-    found = [f"{_count_of(added, 'row')} added in {_count_of(files, 'data file')}"] if files else []
-    found += [f"{_count_of(deleted, 'row or key', 'rows or keys')} deleted"] if deleted else []
+    parts = [f"{count(added, 'row')} added in {count(files, 'data file')}"] if files else []
+    parts += [f"{count(deleted, 'row or key', 'rows or keys')} deleted"] if deleted else []
     came = "has come since" if len(others) == 1 else "have come since"
-    return (
-        f"{_count_of(len(others), 'snapshot')} by others {came} ({kinds}) "
-        f"with {' and '.join(found) or 'no row changed'}"
-    )
+    return f"{count(len(others), 'snapshot')} by others {came} ({kinds}) with {' and '.join(parts) or 'no row changed'}"
 
 
 def _figures(table: Table, rewrite: PastRewrite, snapshot_id: int) -> tuple[int, Mapping[str, float]]:
     """Return the number of data files, and by the rewrite's columns what filters read; 0 and none if these are gone."""
     try:
-        found = report(table, last_sort_order(table, rewrite.layout), snapshot_id=snapshot_id)
+        measured = report(table, last_sort_order(table, rewrite.layout), snapshot_id=snapshot_id)
     except InvalidInputError:
         return 0, {}
-    known = {each.name: each.scan_fraction for each in found.columns if each.scan_fraction is not None}
-    return found.total_file_count, known
+    known = {each.name: each.scan_fraction for each in measured.columns if each.scan_fraction is not None}
+    return measured.total_file_count, known
 
 
 def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
@@ -253,7 +251,3 @@ def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
                 "Nothing was undone."
             ) from error
         raise
-
-
-def _count_of(count: int, what: str, several: str | None = None) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {several or f'{what}s'}"

@@ -146,9 +146,9 @@ def check_new_files(name: str, io: FileIO, added: Sequence[DataFile]) -> None:
     """Check that the new files are there in full, because a commit without them would lose their rows."""
     for file, size in zip(added, read_in_threads(partial(_size, io), added), strict=True):
         if size != file.file_size_in_bytes:
-            found = "is gone" if size is None else f"has {size:,} bytes instead of {file.file_size_in_bytes:,}"
+            fault = "is gone" if size is None else f"has {size:,} bytes instead of {file.file_size_in_bytes:,}"
             raise RewriteFailedError(
-                f"Cannot commit rewrite of {name}, because new data file {file.file_path} {found}: something else, such"
+                f"Cannot commit rewrite of {name}, because new data file {file.file_path} {fault}: something else, such"
                 " as a removal of orphan files, deletes or changes files that are not yet committed. These file groups"
                 " were not rewritten, and their new files were deleted. Stop it, and run the rewrite again."
             )

@@ -17,7 +17,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.pyiceberg.files import BytesRead, by_partition, display_name, joined_file
-from iceberg_zorder.pyiceberg.listing.listing import FileFilter, column_bounds, kept_fields, scanned_table
+from iceberg_zorder.pyiceberg.listing.listing import FileFilter, column_bounds, scanned_table
 from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Predicate, parse_predicate
 from iceberg_zorder.select.branch_history import workload_key
 from iceberg_zorder.select.gain import AskedQueries
@@ -59,7 +59,6 @@ class RequestedWorkload:
     boxes: tuple[tuple[Box, ...], ...]
     filters: tuple[FileFilter, ...]
     ranges: SureRanges  # a fast test before the filters
-    kept_fields: tuple[NestedField, ...]  # the filtered columns for which new files keep bounds
 
     @staticmethod
     def of_queries(
@@ -71,8 +70,7 @@ class RequestedWorkload:
         filters = tuple(FileFilter.from_where(table, each.filter, case_sensitive=case_sensitive) for each in queries)
         read = [_read(table, each.filter, types, most_boxes) for each in queries]
         conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
-        kept, ranges = tuple(kept_fields(table, filters)), SureRanges.of(read, types)
-        return RequestedWorkload(table.schema(), tuple(queries), conditions, boxes, filters, ranges, kept)
+        return RequestedWorkload(table.schema(), tuple(queries), conditions, boxes, filters, SureRanges.of(read, types))
 
     @property
     def key(self) -> str:
@@ -90,15 +88,15 @@ class RequestedWorkload:
 
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
         """Return which data files each query reads; without ``are_placed`` partitions are unknown."""
-        found, is_sure = self.ranges.may_match(files, self.schema)
+        may_match, is_sure = self.ranges.may_match(files, self.schema)
         partitions = by_partition(files) if are_placed else {}
         for mine in partitions.values():
-            for number in np.flatnonzero(found[:, mine].any(axis=1)).tolist():
+            for number in np.flatnonzero(may_match[:, mine].any(axis=1)).tolist():
                 if not self.filters[number].partition_may_match(files[mine[0]]):
-                    found[number, mine] = False
-        for number, place in zip(*(each.tolist() for each in np.nonzero(found & ~is_sure)), strict=True):
-            found[number, place] = self.filters[number].values_may_match(files[place])
-        return found
+                    may_match[number, mine] = False
+        for number, place in zip(*(each.tolist() for each in np.nonzero(may_match & ~is_sure)), strict=True):
+            may_match[number, place] = self.filters[number].values_may_match(files[place])
+        return may_match
 
     def read_of(self, files: Sequence[DataFile], *, are_placed: bool = True) -> BytesRead:
         """Return the bytes and files that the queries read."""
@@ -106,9 +104,9 @@ class RequestedWorkload:
         read = self.may_match(files, are_placed=are_placed)
         return BytesRead(int(sizes.sum()), read @ sizes, read.sum(axis=1))
 
-    def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
-        """Return which queries may read new files made of these data files' rows, by their joint bounds."""
-        together = joined_file(files, self.kept_fields)
+    def may_find(self, files: Sequence[DataFile], kept: Sequence[NestedField]) -> npt.NDArray[np.bool_]:
+        """Return which queries may read new files of these data files' rows, by joint bounds of ``kept`` columns."""
+        together = joined_file(files, kept)
         return np.array([each.values_may_match(together) for each in self.filters])
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
@@ -158,14 +156,16 @@ class SureRanges:
         """
         columns = tuple((name, kind) for name, kind in types.items() if kind in _COMPARED)
         place_of = {name: place for place, (name, _) in enumerate(columns)}
-        found = [_ranges(*each, types, place_of) for each in conditions]
-        return SureRanges(columns, tuple(ranges for ranges, _ in found), tuple(is_all for _, is_all in found))
+        of_conditions = [_ranges(*each, types, place_of) for each in conditions]
+        return SureRanges(
+            columns, tuple(ranges for ranges, _ in of_conditions), tuple(is_all for _, is_all in of_conditions)
+        )
 
     def may_match(
         self, files: Sequence[DataFile], schema: Schema
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return which files are not ruled out, and for which pairs that is certain."""
-        found = np.ones((len(self.ranges), len(files)), np.bool_)
+        may_match = np.ones((len(self.ranges), len(files)), np.bool_)
         has_rows = np.array([file.record_count > 0 for file in files], np.bool_)
         is_sure = np.array(self.are_all, np.bool_)[:, np.newaxis] & has_rows
         for place in sorted({place for each in self.ranges for place in each}):
@@ -178,9 +178,9 @@ class SureRanges:
             # Few files: test all conditions at once. Many files: one condition at a time, to save memory.
             for some in np.array_split(np.arange(len(asking)), -(-len(asking) * len(files) // _MOST_AT_ONCE) or 1):
                 least, most = ends[some, :1], ends[some, 1:]
-                found[asking[some]] &= ~((has_high & (high < least)) | (has_low & (low > most)))
+                may_match[asking[some]] &= ~((has_high & (high < least)) | (has_low & (low > most)))
             is_sure[asking] &= bounds.bounded
-        return found, is_sure | ~found
+        return may_match, is_sure | ~may_match
 
 
 def _ranges(
@@ -192,15 +192,15 @@ def _ranges(
         if not isinstance(each, Comparison) or each.operator not in _OPERATORS:
             return {}, False
         kinds.setdefault(tuple(map(str.lower, each.column)), set()).add(each.values[0].type)
-    found = {}
+    ranges = {}
     for name, keys in boxes[0].ranges if len(boxes) == 1 else ():
         if name in place_of and kinds[tuple(map(str.lower, name))] == {_COMPARED[types[name]]}:
             least = keys.start[1] if len(keys.start) == 2 else _LEAST
             most = keys.stop[1] - 1 if len(keys.stop) == 2 and isinstance(keys.stop[1], int) else _MOST
             # The extreme numbers rule out no file.
             if isinstance(least, int) and least <= _MOST and most >= _LEAST:
-                found[place_of[name]] = least, most
-    return found, bool(found) and len(found) == len(kinds)
+                ranges[place_of[name]] = least, most
+    return ranges, bool(ranges) and len(ranges) == len(kinds)
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:

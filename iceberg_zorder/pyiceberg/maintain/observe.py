@@ -44,7 +44,7 @@ def observe(
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
     least = 0 if plan.target is None else size_rules(table, resolved.options, plan.target).sizes.least
-    found = Observation(
+    observation = Observation(
         name,
         plan.snapshot_id,
         last_ms,
@@ -58,7 +58,7 @@ def observe(
         None if settings.triggers.depth is None else _depth(table, plan.spec),
         max_scan_ratio=resolved.options.max_scan_ratio,
     )
-    return found, plan
+    return observation, plan
 
 
 def _worthwhile(
@@ -166,7 +166,7 @@ def _need(group: FileGroup, sizes: FileSizes, workload: RequestedWorkload | None
     if workload is not None:
         # Savings cannot exceed reads.
         worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)
-    found = [task.data_file.file_size_in_bytes for task in group.tasks]
-    is_for_reads = not group.must_rewrite and any(sizes.least <= size <= sizes.most for size in found)
+    file_sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
+    is_for_reads = not group.must_rewrite and any(sizes.least <= size <= sizes.most for size in file_sizes)
     figures = len(group.tasks), group.input_size, worth, group.must_rewrite
     return FileGroupNeed(group.index, *figures, group.reason, is_for_reads)

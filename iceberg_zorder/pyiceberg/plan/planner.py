@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
-from urllib.parse import quote_plus
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.metrics.scan_cost import open_cost
@@ -106,28 +104,20 @@ def nothing_in(table: Table, why: str) -> str:
 
 
 def _by_partition(table: Table, tasks: Sequence[DataFileTask]) -> list[PartitionFiles]:
-    """Group data files by partition, with the partition's path as PyIceberg writes it."""
-    spec, found = table.spec(), dict[Partition, list[DataFileTask]]()
+    """Group data files by partition."""
+    spec, schema, partitions = table.spec(), table.schema(), dict[Partition, list[DataFileTask]]()
     for task in tasks:
         # All files of other specs are together, because their rows may go to any partition.
         key = partition_of(task.data_file)[1:] if task.data_file.spec_id == spec.spec_id else ()
-        found.setdefault(key, []).append(task)
-    fields = [*zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True)]
-
-    def path_of(record: Record) -> str:
-        texts = (field.transform.to_human_string(of.field_type, record[at]) for at, (field, of) in enumerate(fields))
-        return "/".join(
-            f"{quote_plus(field.name)}={quote_plus(text)}" for (field, _), text in zip(fields, texts, strict=True)
-        )
-
+        partitions.setdefault(key, []).append(task)
     return [
-        PartitionFiles(tuple(of_key), path_of(of_key[0].data_file.partition) if key else "")
-        for key, of_key in found.items()
+        PartitionFiles(tuple(of_key), spec.partition_to_path(of_key[0].data_file.partition, schema) if key else "")
+        for key, of_key in partitions.items()
     ]
 
 
-def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tuple[ResolvedSpec, RewritePlan]:
-    """Plan file groups that lost to other writers, on the newest snapshot: those of their files that are left.
+def plan_again(table: Table, plan: RewritePlan, conflicting: Sequence[FileGroup]) -> tuple[ResolvedSpec, RewritePlan]:
+    """Plan file groups that conflict with other operations, on the newest snapshot: those of their files that are left.
 
     No other file joins them, so no retry exceeds the plan, its ``max-files-to-rewrite`` or a budget.
     """
@@ -135,9 +125,14 @@ def plan_again(table: Table, plan: RewritePlan, lost: Sequence[FileGroup]) -> tu
     resolved = resolve_spec(table, plan.spec)
     head = branch_snapshot(table, plan.spec.branch, "rewrite data files")
     target = explicit_target(table, resolved.options) or plan.target
-    rules, planned = size_rules(table, resolved.options, target), {path for group in lost for path in group.paths}
+    rules, planned = (
+        size_rules(table, resolved.options, target),
+        {path for group in conflicting for path in group.paths},
+    )
     tasks = {} if head is None else _listed_by_path(table, resolved, head, planned)[1]
-    remaining = (replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in lost)
+    remaining = (
+        replace(each, tasks=tuple(tasks[path] for path in each.paths if path in tasks)) for each in conflicting
+    )
     groups = [_group(resolved, each.index, each, rules) for each in remaining if each.tasks]
     check_formats(table, groups)
     at = {"snapshot_id": head and head.snapshot_id, "schema_id": table.schema().schema_id}
@@ -282,8 +277,8 @@ def _with_tasks(
                 f"Cannot read the plan of {display_name(table)}, because a file group has partition spec "
                 f"{group.spec_id}, but its options have {resolved.output_spec_id}"
             )
-        found = tuple(tasks[path] for path in group.data_files)
-        group = replace(group, tasks=found, counts=None, stored_files={})
+        listed = tuple(tasks[path] for path in group.data_files)
+        group = replace(group, tasks=listed, counts=None, stored_files={})
         groups.append(replace(group, expected_output_files=_with_a_row(group.expected_output_files, group)))
     target = plan.target
     if target is not None and target.source == LAST_LAYOUT:

@@ -283,7 +283,7 @@ class _GroupSampling:
         if self._error:
             raise self._error
         order = self._context.order
-        found = [rows for of_file in self._found for rows in of_file]
+        parts = [rows for of_file in self._found for rows in of_file]
         types = [
             *(self._partitions.key_types if self._partitions else []),
             *(
@@ -292,11 +292,11 @@ class _GroupSampling:
             ),
         ]
         encoded = [
-            encode(pa.chunked_array([rows.columns[place] for rows in found], kind), column.type)
+            encode(pa.chunked_array([rows.columns[place] for rows in parts], kind), column.type)
             for place, (kind, column) in enumerate(zip(types, order.all, strict=True))
         ]
-        fitted = np.concatenate([np.ones(0, np.bool_), *(rows.is_fitted for rows in found)])
-        row_groups = np.concatenate([np.ones(0, np.int64), *(rows.row_groups for rows in found)])[fitted]
+        fitted = np.concatenate([np.ones(0, np.bool_), *(rows.is_fitted for rows in parts)])
+        row_groups = np.concatenate([np.ones(0, np.int64), *(rows.row_groups for rows in parts)])[fitted]
         sample = Sample(tuple(encoded))
         return DrawnSample(
             self._scan,
@@ -304,7 +304,7 @@ class _GroupSampling:
             sample.take(np.flatnonzero(~fitted)),
             row_groups,
             {
-                place: np.concatenate([np.ones(0, np.int64), *(rows.tails[place] for rows in found)])[fitted]
+                place: np.concatenate([np.ones(0, np.int64), *(rows.tails[place] for rows in parts)])[fitted]
                 for place, length in enumerate(self._lengths, len(order.all) - len(order.named))
                 if length is not None
             },

@@ -31,7 +31,13 @@ from iceberg_zorder.pyiceberg.files import (
     joined_file,
     partition_of,
 )
-from iceberg_zorder.pyiceberg.listing.listing import FileFilter, file_arrays, new_data_files, new_files_read
+from iceberg_zorder.pyiceberg.listing.listing import (
+    FileFilter,
+    file_arrays,
+    kept_fields,
+    new_data_files,
+    new_files_read,
+)
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.rewrite.messages import COLUMNS, QUERIES, costs_less
@@ -59,6 +65,7 @@ class ScanMeasure:
     lengths: tuple[int | None, ...]  # bytes that sampled keys and bounds are cut to, by column; None for whole values
     open_cost: int
     workload: RequestedWorkload | None = None
+    filtered: tuple[NestedField, ...] = ()  # the workload's columns for which new files keep bounds
     left: DataFiles | None = None  # the files that the plan leaves; None without any
     left_rows: Sample | None = None  # rows spread over these files
     left_read: BytesRead | None = None  # what the workload reads of these files
@@ -78,7 +85,8 @@ def scan_measure(
 ) -> ScanMeasure:
     """Return what scan fractions are measured by on a table's current schema, before its plan leaves files."""
     fields = tuple(table.schema().find_field(each) for each in order.field_ids)
-    return ScanMeasure(order, fields, kept, tuple(lengths), open_cost(table.properties), workload)
+    filtered = tuple(kept_fields(table, workload.filters)) if workload else ()
+    return ScanMeasure(order, fields, kept, tuple(lengths), open_cost(table.properties), workload, filtered)
 
 
 def with_left(measure: ScanMeasure, left: Sequence[DataFileTask]) -> ScanMeasure:
@@ -117,9 +125,9 @@ def sampled_group(
     measured = SampledGroup(group, sample.layout, values, today, planned)
     if measure.workload:
         new = new_data_files(planned, measure.fields, [group.example])
-        found = measure.workload.read_of(new, are_placed=group.example is not None)
-        may_find = measure.workload.may_find(files)
-        planned_read = BytesRead(found.all, *(np.where(may_find, each, 0) for each in (found.read, found.files)))
+        of_new = measure.workload.read_of(new, are_placed=group.example is not None)
+        may_find = measure.workload.may_find(files, measure.filtered)
+        planned_read = BytesRead(of_new.all, *(np.where(may_find, each, 0) for each in (of_new.read, of_new.files)))
         measured = replace(measured, read_today=measure.workload.read_of(files), read_planned=planned_read)
     kinds = ((today, None), (planned, measure.kept.cuts))
     before, predicted = judged = [_reads(measure, [(measured, of)], kept) for of, kept in kinds]
@@ -145,10 +153,10 @@ def planned_files(measure: ScanMeasure, group: LaidOutSample) -> DataFiles:
     """Return the predicted new files; without bounds if the layout was fitted to no row."""
     if not group.fitted.rows:
         return _unknown(group, measure.order.named)
-    found = new_files({0: group}, measure.order.all)
-    columns = zip(found.columns[len(measure.order.partition) :], measure.kept.are_kept, strict=True)
+    described = new_files({0: group}, measure.order.all)
+    columns = zip(described.columns[len(measure.order.partition) :], measure.kept.are_kept, strict=True)
     bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
-    return DataFiles(found.partitions, found.rows, found.sizes, bounded)
+    return DataFiles(described.partitions, described.rows, described.sizes, bounded)
 
 
 def _costs(
@@ -170,10 +178,10 @@ def _costs(
         return None
     old, new = (
         [
-            scan_cost(found[name].fraction * files.bytes, found[name].files, files.count, measure.open_cost)
+            scan_cost(by_name[name].fraction * files.bytes, by_name[name].files, files.count, measure.open_cost)
             for name in names
         ]
-        for found, files in ((before, group.today), (predicted, group.planned))
+        for by_name, files in ((before, group.today), (predicted, group.planned))
     )
     weight_of = dict(zip((each.name for each in measure.order.named), measure.order.named_weights, strict=True))
     weights = [weight_of[name] for name in names]
@@ -200,10 +208,10 @@ def values_outside(
         spread[key] = described, *spread_rows(described, rows)
     outside = {}
     for group in groups:
-        if (found := partition.get(group.index)) is not None:
-            described, sample, places = spread[found]
+        if (of_group := partition.get(group.index)) is not None:
+            described, sample, places = spread[of_group]
             mine = {task.data_file.file_path for task in group.tasks}
-            is_outside = np.array([files[place].file_path not in mine for place in places_of[found]], np.bool_)
+            is_outside = np.array([files[place].file_path not in mine for place in places_of[of_group]], np.bool_)
             values = sample.take(np.flatnonzero(is_outside[places]))
             outside[group.index] = _Values(values, int(described.rows[is_outside].sum()))
     return outside

@@ -198,11 +198,11 @@ class SizeRules:
         return self.spec_id is not None and task.data_file.spec_id != self.spec_id
 
 
-def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
+def size_rules(table: Table, options: RewriteOptions, planned: TargetSize | None = None) -> SizeRules:
     """Return validated size rules, with defaults from a table's properties."""
     # Without a target yet, use one that fits the other options, so that only their own errors are reported.
     target = (
-        explicit_target(table, options) or found or automatic_target(options, (), (), 1, open_cost(table.properties))
+        explicit_target(table, options) or planned or automatic_target(options, (), (), 1, open_cost(table.properties))
     ).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
@@ -473,11 +473,11 @@ def _divided(
 def _counts(left: Sequence[PartitionFiles]) -> dict[str, int]:
     """Count the files by reason. Costs in several partitions add up: a filter reads all of them."""
     counts, costs = Counter[str](), defaultdict[str, Counter[str]](Counter)
-    found: dict[str, Reason] = {}
+    reason_of: dict[str, Reason] = {}
     for files in left:
         (reason,) = files.reasons
         key = repr(replace(reason, parameters={**reason.parameters, **dict.fromkeys(_COSTS, 0)}))
         counts[key] += len(files.tasks)
         costs[key].update({name: reason.parameters[name] for name in _COSTS if name in reason.parameters})
-        found[key] = replace(reason, parameters={**reason.parameters, **costs[key]})
-    return {words([found[key]]): number for key, number in counts.items()}
+        reason_of[key] = replace(reason, parameters={**reason.parameters, **costs[key]})
+    return {words([reason_of[key]]): number for key, number in counts.items()}

@@ -100,7 +100,7 @@ def resolve(
 ) -> ResolvedSortOrder:
     """Resolve a sort order on a table; raises InvalidInputError for unsuitable columns."""
     identity, config = identity_sources(table.spec() if output_spec is None else output_spec), metrics_config(table)
-    found: dict[int, ClusteringColumn] = {}
+    columns_by_id: dict[int, ClusteringColumn] = {}
     for parts in sort_order.names:
         path = _found(table, parts, case_sensitive=case_sensitive)
         field_id, kind = path[-1].field_id, path[-1].field_type
@@ -113,16 +113,16 @@ def resolve(
                 f"Cannot cluster by column {_display(parts)}, because its type {column.type.partition('<')[0]} has no "
                 f"lower/upper bounds to prune by{hint}"
             ) from error
-        if field_id in found:
+        if field_id in columns_by_id:
             raise InvalidInputError(
                 f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
             )
         if needs_bounds and field_id not in identity:
             _check_keeps_bounds(table, config, column, field_id)
-        found[field_id] = column
+        columns_by_id[field_id] = column
     first = len(sort_order.prefix)
-    asked = [*found][first:]
-    prefix = [pair for pair in zip([*found][:first], sort_order.prefix, strict=True) if pair[0] not in identity]
+    asked = [*columns_by_id][first:]
+    prefix = [pair for pair in zip([*columns_by_id][:first], sort_order.prefix, strict=True) if pair[0] not in identity]
     columns = [field_id for field_id in asked if field_id not in identity]
     if not columns:
         raise InvalidInputError(
@@ -138,9 +138,9 @@ def resolve(
         weight_of[field_id] = weight
     pairs = zip(sort_order.columns, asked, strict=True)
     return ResolvedSortOrder(
-        tuple(found[field_id] for field_id, _ in prefix),
+        tuple(columns_by_id[field_id] for field_id, _ in prefix),
         tuple((each.descending, each.nulls_first) for _, each in prefix),
-        tuple(found[field_id] for field_id in columns),
+        tuple(columns_by_id[field_id] for field_id in columns),
         tuple(weight_of.get(field_id, 1.0) for field_id in columns),
         sort_order.curve,
         (*(field_id for field_id, _ in prefix), *columns),

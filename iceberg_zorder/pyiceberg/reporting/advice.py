@@ -177,8 +177,8 @@ def advise(
         sizes = FileSizes.around(facts.target_file_size, asked.compression_factor)
         files_to_write = max(1, sizes.expected_files(facts.bytes))
         compression = compression_of(table, plan.groups, rows, count // files_to_write)
-        found = Facts(facts, rows, replace(today, joined=joined), asked.compression_factor)
-        advice = advise_by(found, compression, least_saving=least_saving, progress=progress)
+        inputs = Facts(facts, rows, replace(today, joined=joined), asked.compression_factor)
+        advice = advise_by(inputs, compression, least_saving=least_saving, progress=progress)
         return _confirmed(table, advice, facts, workload)
 
 
@@ -194,11 +194,11 @@ def _targets(
     }
 
 
-def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workload) -> Advice:
+def _confirmed(table: Table, advice: Advice, facts: TableFacts, workload: Workload) -> Advice:
     """Plan the advised rewrite; advise to do nothing if it is refused or chooses no file."""
-    pick = found.pick
+    pick = advice.pick
     if pick is None or pick.kind == "partition":
-        return found
+        return advice
     # The workload's file may not exist yet.
     text, queries = ("of the advice", workload.queries) if pick.kind == "workload" else (None, None)
     by, on = f"zorder({', '.join(pick.columns)})", facts.branch or MAIN_BRANCH
@@ -206,12 +206,12 @@ def _confirmed(table: Table, found: Advice, facts: TableFacts, workload: Workloa
     try:
         plan = select(table, resolve_spec(table, completed(table, spec)))
         if plan.groups:
-            return found
+            return advice
         why = plan.message
     except InvalidInputError as error:
         why = str(error)
     reason = f"the rewrite to {pick.layout} would do nothing: {why}"
-    return replace(found, pick=None, cost=None, reason=reason, statement=None, command=None, preparation=None)
+    return replace(advice, pick=None, cost=None, reason=reason, statement=None, command=None, preparation=None)
 
 
 def _joined(
@@ -226,23 +226,23 @@ def _joined(
         return ()
     files = file_arrays([task.data_file for task in tasks], [fields[each.parts] for each in columns], columns)
     rows, _ = spread_rows(files, _JOINED_ROWS)
-    found: list[JoinedColumn] = []
+    joined: list[JoinedColumn] = []
     for bounds, values in zip(files.columns, rows.columns, strict=True):
         read = read_of_rows(bounds, files.sizes, values) if bounds.bounded.any() else None
         if read is not None:
             name = bounds.column.parts
-            found.append(JoinedColumn(".".join(name), weights[name], read.fraction))
-    return tuple(sorted(found, key=lambda each: -each.weight))
+            joined.append(JoinedColumn(".".join(name), weights[name], read.fraction))
+    return tuple(sorted(joined, key=lambda each: -each.weight))
 
 
 def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> list[ClusteringColumn]:
     """Return the columns of types with keys, in the table's order."""
-    found = []
+    columns = []
     for name in (name for name in types if name in names):
         with suppress(InvalidInputError):
             domain(types[name])
-            found.append(ClusteringColumn(name, types[name]))
-    return found
+            columns.append(ClusteringColumn(name, types[name]))
+    return columns
 
 
 def _table_facts(
@@ -280,8 +280,8 @@ def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     except InvalidInputError:
         # The rewrite itself reports dropped or unknown columns.
         return []
-    found = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
-    return [name for name in found if name is not None]
+    names = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
+    return [name for name in names if name is not None]
 
 
 def queries_today(

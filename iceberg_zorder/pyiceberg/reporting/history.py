@@ -57,25 +57,25 @@ def rewrite_history(table: Table, branch: str | None = None, *, limit: int = 20)
 
 def _with_names_of_today(table: Table, rewrite: PastRewrite) -> dict[str, Any]:
     """Return a rewrite for JSON, with its columns' current names; figures of dropped columns are left out."""
-    found, today = rewrite.to_dict(), names_of_today(table, rewrite.layout)
+    described, today = rewrite.to_dict(), names_of_today(table, rewrite.layout)
     names = {quoted_name(then): now and quoted_name(now) for then, now in today.items()}
-    order = parse_sort_order(found["sort_order"]).renamed(lambda parts: today.get(parts) or parts)
+    order = parse_sort_order(described["sort_order"]).renamed(lambda parts: today.get(parts) or parts)
     for when in ("predicted", "actual"):
-        of = {names.get(column, column): share for column, share in found[when].items()}
-        found[when] = {column: share for column, share in of.items() if column is not None}
-    return {**found, "sort_order": order.text}
+        of = {names.get(column, column): share for column, share in described[when].items()}
+        described[when] = {column: share for column, share in of.items() if column is not None}
+    return {**described, "sort_order": order.text}
 
 
-def _state(found: ClusteringReport) -> dict[str, Any]:
+def _state(measured: ClusteringReport) -> dict[str, Any]:
     """Return the table's files and the reads of ``column = value``, for JSON."""
-    fractions = {each.name: each.scan_fraction for each in found.columns if each.scan_fraction is not None}
+    fractions = {each.name: each.scan_fraction for each in measured.columns if each.scan_fraction is not None}
     mean = sum(fractions.values()) / len(fractions) if fractions else None
     return {
-        "snapshot_id": found.snapshot_id,
-        "files": found.total_file_count,
-        "bytes": found.total_bytes,
+        "snapshot_id": measured.snapshot_id,
+        "files": measured.total_file_count,
+        "bytes": measured.total_bytes,
         "scan_fraction": mean,
-        "read_bytes": None if mean is None else round(mean * found.total_bytes),
+        "read_bytes": None if mean is None else round(mean * measured.total_bytes),
         "scan_fractions": fractions,
-        "cost_ratio": found.cost_ratio,
+        "cost_ratio": measured.cost_ratio,
     }

@@ -102,8 +102,8 @@ class NewLayouts:
             # Rewrites for other reasons continue.
             _LOG.warning("Cannot advise on the layout of %s, because %s", display_name(table), error)
             return need
-        found = self._found[name] = self._judged(table, self.with_queries(name, settings), advice, need, now)
-        return found.need
+        layout = self._found[name] = self._judged(table, self.with_queries(name, settings), advice, need, now)
+        return layout.need
 
     def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
         last = max(self._advised_at.get(name, 0), Notes.of(table.properties).advised_ms or 0)
@@ -154,8 +154,8 @@ class NewLayouts:
 
     def asked(self, name: TableName, now: datetime) -> bool:
         """Return whether nothing remains to be done about this pass's advice; if so, record its time."""
-        found = self._found.get(name)
-        if found is None or not found.is_settled:
+        layout = self._found.get(name)
+        if layout is None or not layout.is_settled:
             return False
         self._advised_at[name] = _ms(now)
         return True

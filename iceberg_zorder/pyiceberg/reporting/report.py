@@ -198,11 +198,11 @@ def report_of(
             costs=costs,
             **of_files,
         )
-        found = replace(
+        result = replace(
             clustering_report(facts, read_of_new), snapshot_timestamp_ms=snapshot.timestamp_ms if snapshot else None
         )
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
-        return found if queries is None else replace(found, workload=_read(queries, tasks))
+        return result if queries is None else replace(result, workload=_read(queries, tasks))
 
 
 def _recommended(
@@ -231,17 +231,17 @@ def _recommended(
 
 def _costs(plan: RewritePlan) -> tuple[int, int] | None:
     """Return a filter's costs today and after a full rewrite, which a plan gives if it judges all files by them."""
-    found: dict[str, tuple[int, int] | None] = {}
+    costs_of: dict[str, tuple[int, int] | None] = {}
     for files in (*plan.groups, *plan.left):
-        found.setdefault(files.partition_path, None)
+        costs_of.setdefault(files.partition_path, None)
         for why in files.reasons:
             if why.code in _APART:
                 return None
             if why.parameters.get("over") == COLUMNS:
-                found[files.partition_path] = (why.parameters["before"], why.parameters["attainable"])
-    known = [costs for costs in found.values() if costs is not None]
+                costs_of[files.partition_path] = (why.parameters["before"], why.parameters["attainable"])
+    known = [costs for costs in costs_of.values() if costs is not None]
     whole = sum(today for today, _ in known), sum(attainable for _, attainable in known)
-    return whole if known and len(known) == len(found) else None
+    return whole if known and len(known) == len(costs_of) else None
 
 
 def _of_files(

@@ -123,20 +123,20 @@ def compression_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable
                 columns += _written(settings, pa.Table.from_batches([batch for _, batch, _ in read]), sink)
                 today, whole = today + sum(size for _, _, size in read), whole + sink.getvalue().size
         most, limit = -(-_RUN_ROWS // len(chosen)), _MOST_BYTES // len(chosen)
-        found = [run for part in chosen for run in _read(reader, [part], most, limit)]
+        runs = [run for part in chosen for run in _read(reader, [part], most, limit)]
     finally:
         reader.close()
-    if not today or not found:
+    if not today or not runs:
         return Compression()
-    together = pa.Table.from_batches([batch for _, batch, _ in found]).combine_chunks()
+    together = pa.Table.from_batches([batch for _, batch, _ in runs]).combine_chunks()
     paths, schema = field_paths(file_fields(reader.schema, None)), table.schema()
     (batch,) = together.to_batches()
     keys = [encode(leaf(batch, paths[schema.find_field(each.path).field_id]), each.type) for each in rows.columns]
-    count = [batch.num_rows for _, batch, _ in found]
+    count = [batch.num_rows for _, batch, _ in runs]
     of_runs = replace(
         rows,
         sample=Sample(tuple(keys)),
-        groups=np.repeat(np.array([group for group, _, _ in found], np.int64), count),
+        groups=np.repeat(np.array([group for group, _, _ in runs], np.int64), count),
     )
 
     def written(places: Places) -> int:
