@@ -22,15 +22,15 @@ class Displayed(ABC):
         """Return the result as a dictionary for JSON."""
 
     def _repr_html_(self) -> str:
-        from iceberg_zorder.render.display import html
+        from iceberg_zorder.render.display import HTML
 
-        return html(self.kind, self.to_dict())
+        return HTML[self.kind](self.to_dict())
 
 
 class Printed(Displayed):
     """A result that notebooks show and ``print`` writes as text."""
 
     def __str__(self) -> str:
-        from iceberg_zorder.render.display import text
+        from iceberg_zorder.render.display import TEXT
 
-        return text(self.kind, self.to_dict())
+        return TEXT[self.kind](self.to_dict())

@@ -146,10 +146,13 @@ class RewriteRun:
                     continue
                 batch.append((sampled, outcome))
                 if len(batch) == size:
-                    yield _taken(batch)
+                    # Who takes the batch commits or deletes its files.
+                    due, batch[:] = batch[:], []
+                    yield due
             self.commits.waiting += groups
-            if batch:
-                yield _taken(batch)
+            due, batch[:] = batch[:], []
+            if due:
+                yield due
 
     @contextmanager
     def _deleted_on_failure(self, batch: Sequence[_Written]) -> Iterator[None]:
@@ -169,13 +172,6 @@ class RewriteRun:
         )
         commits.failed_files += group.data_files_count
         commits.failure = error
-
-
-def _taken(batch: list[_Written]) -> list[_Written]:
-    """Empty a batch, and return what it held; who takes it commits or deletes its files."""
-    taken = batch.copy()
-    batch.clear()
-    return taken
 
 
 def _scan_fractions_json(scans: Sequence[ColumnScan]) -> str:
