@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.keys import VALUE, Beginning, KeyColumn
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.metrics.data_files import Kept
 from iceberg_zorder.workload.boxes import Edge
 
 
@@ -29,8 +28,8 @@ class SampledTable:
         Filtered columns of types with keys, at least one.
     sample : Sample
         Keys of the rows, in the order of the data files.
-    kept : tuple of (callable or None)
-        For each column, maps a key of bytes to the part that bounds keep; None if they keep all.
+    kept : tuple of (Beginning or None)
+        For each column, what bounds keep of a key; None if they keep all.
     are_bounded : tuple of bool
         For each column, whether new files get bounds.
     groups : ndarray of int64, shape (rows,)
@@ -41,7 +40,7 @@ class SampledTable:
 
     columns: tuple[ClusteringColumn, ...]
     sample: Sample
-    kept: tuple[Kept | None, ...]
+    kept: tuple[Beginning | None, ...]
     are_bounded: tuple[bool, ...]
     groups: npt.NDArray[np.int64]
     group_rows: npt.NDArray[np.int64]
@@ -111,14 +110,14 @@ class RankedColumn:
         Place of each row's key in ``distinct``; -1 for NaN and NULL.
     states : ndarray of uint8, shape (rows,)
         State of each row: value, NaN or NULL.
-    kept : callable or None
-        Truncates a key of bytes; None keeps all.
+    kept : Beginning or None
+        What bounds keep of a key; None if they keep all.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from iceberg_zorder.layout.keys import encode
-    >>> column = RankedColumn.of(encode(pa.array(["abc", "b", None, "abd"]), "string"), lambda key: key[:2])
+    >>> column = RankedColumn.of(encode(pa.array(["abc", "b", None, "abd"]), "string"), Beginning(2, is_text=True))
     >>> column.distinct, column.ranks.tolist(), column.first((VALUE, b"abx")), column.behind((VALUE, b"b"))
     ([b'ab', b'b'], [0, 1, -1, 0], 0, 1)
     """
@@ -126,10 +125,10 @@ class RankedColumn:
     distinct: list[int | bytes]
     ranks: npt.NDArray[np.int64]
     states: npt.NDArray[np.uint8]
-    kept: Kept | None
+    kept: Beginning | None
 
     @staticmethod
-    def of(column: KeyColumn, kept: Kept | None) -> RankedColumn:
+    def of(column: KeyColumn, kept: Beginning | None) -> RankedColumn:
         """Rank the keys of a column."""
         ranks = np.full(column.rows, -1, np.int64)
         values = column.values
@@ -138,7 +137,7 @@ class RankedColumn:
             distinct: list[int | bytes] = found.tolist()
         else:
             encoded = pc.dictionary_encode(values)
-            cut = [key if kept is None else kept(key) for key in encoded.dictionary.to_pylist()]
+            cut = [key if kept is None else kept.of(key) for key in encoded.dictionary.to_pylist()]
             distinct = sorted(set(cut))
             rank = {key: place for place, key in enumerate(distinct)}
             of_key = np.array([rank[key] for key in cut], np.int64)
@@ -157,7 +156,7 @@ class RankedColumn:
         if len(start) == 1:
             return 0 if start[0] == VALUE else len(self.distinct)
         key = start[1]
-        return bisect_left(self.distinct, self.kept(key) if self.kept and isinstance(key, bytes) else key)
+        return bisect_left(self.distinct, self.kept.of(key) if self.kept and isinstance(key, bytes) else key)
 
     def behind(self, stop: Edge) -> int:
         """Return the lowest rank whose files hold no value before an edge."""

@@ -60,6 +60,24 @@ _TIMES = {
 _TOP_BIT = np.uint64(1 << 63)
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """How much of a string or binary key truncated lower/upper bounds keep; ``Beginning.java`` is the same.
+
+    Examples
+    --------
+    >>> Beginning(2, is_text=True).of("größe".encode()), Beginning(2, is_text=False).of(b"abc")
+    (b'gr', b'ab')
+    """
+
+    length: int  # characters of a text, or bytes of a binary
+    is_text: bool
+
+    def of(self, key: bytes) -> bytes:
+        """Return the beginning of a key; a sampled key may end inside a character."""
+        return key.decode(errors="replace")[: self.length].encode() if self.is_text else key[: self.length]
+
+
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
     """The keys and states of one column's sampled rows; keys of NaN and NULL rows are undefined.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 
@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
+from iceberg_zorder.layout.keys import NULL, VALUE, Beginning, KeyColumn
 from iceberg_zorder.layout.sample import Sample
 
-Kept = Callable[[bytes], bytes]
 """What lower/upper bounds keep of a key of bytes."""
 
 
-def dense_ranks(columns: Sequence[KeyColumn], kept: Kept | None = None) -> list[npt.NDArray[np.int64]]:
+def dense_ranks(columns: Sequence[KeyColumn], kept: Beginning | None = None) -> list[npt.NDArray[np.int64]]:
     """Rank the values of columns of one type together.
 
     Examples
@@ -40,7 +39,7 @@ def dense_ranks(columns: Sequence[KeyColumn], kept: Kept | None = None) -> list[
 
 
 def distinct_keys(
-    columns: Sequence[KeyColumn], kept: Kept | None = None
+    columns: Sequence[KeyColumn], kept: Beginning | None = None
 ) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
     """Return the values that :func:`dense_ranks` ranks, by rank.
 
@@ -54,11 +53,11 @@ def distinct_keys(
     return values.to_numpy() if pa.types.is_int64(values.type) else values
 
 
-def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
+def _values(column: KeyColumn, kept: Beginning | None) -> pa.Array:
     values = column.values
     if isinstance(values, np.ndarray):
         return pa.array(values, pa.int64())
-    return values if kept is None else pa.array([kept(each.as_py()) for each in values], pa.large_binary())
+    return values if kept is None else pa.array([kept.of(each.as_py()) for each in values], pa.large_binary())
 
 
 _MOST = (1 << 48) - 1

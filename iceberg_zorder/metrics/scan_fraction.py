@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.layout.keys import Beginning, KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.clustering_report import QueryRead, WorkloadRead
-from iceberg_zorder.metrics.data_files import ColumnBounds, Kept, dense_ranks
+from iceberg_zorder.metrics.data_files import ColumnBounds, dense_ranks
 from iceberg_zorder.metrics.scan_cost import root
 
 _COSTLIEST = 5
@@ -72,7 +72,7 @@ class FilterRead:
     files: float
 
 
-def filter_read(groups: Sequence[BoundedRows], kept: Kept | None = None) -> FilterRead | None:
+def filter_read(groups: Sequence[BoundedRows], kept: Beginning | None = None) -> FilterRead | None:
     """Average what ``column = value`` reads among the data files of file groups, over values of their rows.
 
     Each value is looked for in the files of all groups, because a filter on the column alone reads all partitions. To
@@ -211,7 +211,7 @@ class LaidOutSample:
         return self.layout.file(sample, tie_breakers)
 
 
-def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Kept | None = None) -> FilterRead | None:
+def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Beginning | None = None) -> FilterRead | None:
     """Predict what ``column = value`` reads, on average over the values of the rows.
 
     The values come from held-out rows, because the layout's boxes were drawn around the fitted rows. A file's bounds

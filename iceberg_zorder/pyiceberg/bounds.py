@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,11 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.keys import VALUE, Beginning, KeyColumn
 from iceberg_zorder.pyiceberg.catalog import refresh, whole_number
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
-from iceberg_zorder.rewrite.metrics_check import COLUMN_MODE, KeyPool, WeakBounds, beginning, is_truncated, separation
+from iceberg_zorder.rewrite.metrics_check import COLUMN_MODE, KeyPool, WeakBounds, is_truncated, separation
 from iceberg_zorder.rewrite.options import spelled_alike
 from iceberg_zorder.rewrite.predicate import Name
 
@@ -205,13 +204,10 @@ class KeptBounds:
         return tuple(mode.length if is_truncated(column.type) else None for column, mode in pairs)
 
     @property
-    def cuts(self) -> list[Callable[[bytes], bytes] | None]:
-        """For each column, a function that truncates a key as bounds do; None without truncation."""
+    def cuts(self) -> list[Beginning | None]:
+        """For each column, what bounds keep of a key; None without truncation."""
         pairs = zip(self.columns, self.lengths, strict=True)
-        return [
-            None if length is None else partial(beginning, length=length, type_name=column.type)
-            for column, length in pairs
-        ]
+        return [None if length is None else Beginning(length, column.type == "string") for column, length in pairs]
 
     def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
         """Yield the columns without bounds, and those whose bounds cannot tell the layout's buckets apart."""

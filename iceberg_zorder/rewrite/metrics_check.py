@@ -54,11 +54,6 @@ def longest_mode(mode: str) -> str | None:
     return f"truncate({LONGEST})" if kept < LONGEST else None
 
 
-def beginning(key: bytes, length: int, type_name: str) -> bytes:
-    """Return the prefix of a key that bounds keep."""
-    return text_of(key, type_name)[:length].encode(_CODINGS[type_name])
-
-
 def text_of(key: bytes, type_name: str) -> str:
     """Decode a key into the characters that bounds count; a byte of a binary is one, as in Latin-1."""
     # A sampled key may end inside a character.

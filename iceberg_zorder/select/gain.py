@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.layout.keys import Beginning, KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.split_costs import QueryBoxes
-from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks, distinct_keys
+from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ranks, distinct_keys
 from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.scan_cost import mean_cost, planning_cost, root
 from iceberg_zorder.metrics.scan_fraction import LaidOutSample, coarse
@@ -54,7 +54,7 @@ class UpkeepRequest:
     spare_files: int  # and above so many open costs more than the attainable cost; at least 0
     sizes: FileSizes  # the sizes of new files, and so their number
     layout: LayoutRequest  # how layouts are fitted; its number of files is not used
-    kept: Sequence[Kept | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
+    kept: Sequence[Beginning | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
     weights: Sequence[float]  # by column, its weight in averages: 0 if new files get no bounds
     open_cost: int  # what opening a file costs, in bytes
     workload: AskedQueries | None = None  # the queries that files are judged by; None: column = value
@@ -101,7 +101,7 @@ class _Column:
 
     @staticmethod
     def from_bounds(
-        bounds: ColumnBounds, keys: KeyColumn, kept: Kept | None, weight: float, boxes: Sequence[KeyRange]
+        bounds: ColumnBounds, keys: KeyColumn, kept: Beginning | None, weight: float, boxes: Sequence[KeyRange]
     ) -> _Column:
         all_keys = [bounds.lower, bounds.upper, keys]
         lower, upper, ranks = dense_ranks(all_keys, kept)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, Kept, dense_ranks
+from iceberg_zorder.layout.keys import Beginning
+from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles, dense_ranks
 
 _Array = npt.NDArray[np.int64]
 _MOST_ROWS = 2**32
@@ -19,7 +20,7 @@ def cut_groups(
     chosen: _Array,
     most_bytes: int,
     most_files: int,
-    kept: Sequence[Kept | None],
+    kept: Sequence[Beginning | None],
     weights: Sequence[float],
 ) -> list[tuple[_Array, list[int]]]:
     """Cut chosen files into groups of so much at most, a larger file being one by itself.
@@ -99,7 +100,7 @@ def _cut(part: _Array, sizes: _Array, size: int, lower: _Array, upper: _Array) -
     return int(spanning.sum()), np.sort(order[:count]), np.sort(order[count:])
 
 
-def _extents(bounds: ColumnBounds, kept: Kept | None) -> npt.NDArray[np.int64]:
+def _extents(bounds: ColumnBounds, kept: Beginning | None) -> npt.NDArray[np.int64]:
     """Rank the bounds of a column: a file without values lies above all values, one without bounds spans everything."""
     lower, upper = dense_ranks([bounds.lower, bounds.upper], kept)
     # Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.

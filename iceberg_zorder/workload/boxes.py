@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries
-from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE, Beginning, KeyColumn, domain, encode
 from iceberg_zorder.layout.layout import LayoutColumn
 from iceberg_zorder.layout.split_costs import QueryBoxes
 from iceberg_zorder.rewrite.predicate import And, Comparison, Name, Or, Predicate, Value, as_date, as_timestamp, in_utc
@@ -468,7 +468,7 @@ def bucket_ranges(
 
 
 def value_ranges(
-    ranges: Sequence[KeyRange], values: Boundaries, kept: Callable[[bytes], bytes] | None = None
+    ranges: Sequence[KeyRange], values: Boundaries, kept: Beginning | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the places of the first and the last value in each range of keys.
 
@@ -484,7 +484,7 @@ def value_ranges(
     starts = [each.start for each in ranges]
     if kept is not None:
         starts = [
-            (edge[0], kept(edge[1])) if len(edge) == 2 and isinstance(edge[1], bytes) else edge for edge in starts
+            (edge[0], kept.of(edge[1])) if len(edge) == 2 and isinstance(edge[1], bytes) else edge for edge in starts
         ]
     # The buckets of NaN and NULL are after all values.
     edges = starts, [each.stop for each in ranges]

@@ -3,16 +3,15 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.layout.keys import Beginning
 from iceberg_zorder.metrics.data_files import DataFiles
 from iceberg_zorder.metrics.file_sizes import FileSizes
-from iceberg_zorder.rewrite.metrics_check import beginning
 from iceberg_zorder.select.branch_history import NO_CAP
 from iceberg_zorder.select.gain import Choice, UpkeepRequest, choose
 from tests.golden.cases import golden
@@ -50,9 +49,7 @@ class UpkeepCase:
     def request(self) -> UpkeepRequest:
         """How they are chosen."""
         pairs = zip(self.kept, self.columns, strict=True)
-        kept = [
-            None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
-        ]
+        kept = [None if length is None else Beginning(length, of.type == "string") for length, of in pairs]
         judged = self.weights, self.open_cost
         return UpkeepRequest(
             self.max_scan_ratio,

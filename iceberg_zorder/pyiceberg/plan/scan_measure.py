@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import NULL, KeyColumn, domain
+from iceberg_zorder.layout.keys import NULL, Beginning, KeyColumn, domain
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.attainable import new_files
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
@@ -265,7 +265,7 @@ def table_files(measure: ScanMeasure, groups: Sequence[DataFiles]) -> TableFiles
 def _reads(
     measure: ScanMeasure,
     groups: Sequence[tuple[SampledGroup, DataFiles]],
-    kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
+    kept: Sequence[Beginning | None] | None = None,
     others: _Values | None = None,
 ) -> dict[str, FilterRead]:
     """Return what filters read of groups, given with their data files, and of the files that are left, by column.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from iceberg_zorder.advice.compression import Compression, Places, Runs
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import ZORDER
-from iceberg_zorder.layout.keys import encode, joined_keys
+from iceberg_zorder.layout.keys import Beginning, encode, joined_keys
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import DataFileTask, FileGroup, Progress, silent
@@ -54,7 +53,7 @@ def sampled_table(
         return None
     kept = KeptBounds.of(table, columns)
     cuts = [
-        cut if cut is not None or length is None else partial(_beginning, length=length)
+        cut if cut is not None or length is None else Beginning(length, is_text=False)
         for cut, length in zip(kept.cuts, context.sampled_lengths(scans[0].most), strict=True)
     ]
     return SampledTable(
@@ -66,10 +65,6 @@ def sampled_table(
         np.array([max(1, each.scan.group.rows) for each in drawn], np.int64),
         np.array([max(1, each.scan.group.input_size) for each in drawn], np.int64),
     )
-
-
-def _beginning(key: bytes, length: int) -> bytes:
-    return key[:length]
 
 
 _RUNS, _RUN_ROWS = 64, 131_072
