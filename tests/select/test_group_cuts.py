@@ -96,8 +96,9 @@ def test_extents_are_of_the_whole_partition() -> None:
 
 def test_many_small_files_do_not_make_large_ones_narrow() -> None:
     """Streams leave many bounds between few rows."""
-    ends = [*range(0, 400, 100), *range(400, 440)], [*range(99, 400, 100), *range(400, 440)]
-    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *(encode(pa.array(each), "long") for each in ends), np.ones(44))
+    lower = encode(pa.array([*range(0, 400, 100), *range(400, 440)]), "long")
+    upper = encode(pa.array([*range(99, 400, 100), *range(400, 440)]), "long")
+    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, upper, np.ones(44))
     rows = np.array([1_000] * 4 + [1] * 40)
     files = DataFiles(np.zeros(44, np.int64), rows, rows, (bounds,))
     found = cut_groups(files, np.arange(44), 2_040, 100, [None], [1.0])

@@ -568,7 +568,7 @@ def test_floating_numbers_and_expressions_are_not_offered(star: SparkSession) ->
     star.sql(
         "CREATE TABLE lake.db.zeros USING iceberg AS SELECT * FROM VALUES (0.0D, 1), (double('NaN'), 2), (12.3D, 3) AS t(d, g)"
     )
-    conditions = [(f"floats.d = zeros.d WHERE g = {group}", None) for group in (1, 2, 3)]
+    conditions: list[tuple[str, int | None]] = [(f"floats.d = zeros.d WHERE g = {group}", None) for group in (1, 2, 3)]
     conditions += [("n = g + 1 WHERE g = 3", 7), ("n - 1 = g WHERE g = 3", None)]
     with settings(star, {THRESHOLD: "1000"}):
         for condition, expected in conditions:
