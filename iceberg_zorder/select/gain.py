@@ -1,7 +1,6 @@
 """Choose the data files of a partition whose rewrite saves the most filter cost for each byte rewritten.
 
-``docs/design/choice-of-files.md`` has the rules: step 4 decides on the files that sizes call for, and step 5 scores
-sets of files.
+``docs/design/choice-of-files.md`` has the rules: step 4 decides on the called files, and step 5 scores sets of files.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ class AskedQueries:
 class UpkeepRequest:
     """The rules by which the files of a partition are chosen."""
 
-    max_scan_ratio: float  # a rewrite for gain needs costs above so many times the attainable cost; at least 1
-    spare_files: int  # and above so many open costs more than the attainable cost; at least 0
+    max_scan_ratio: float  # sets are scored if filters cost more than so many times the attainable cost; at least 1
+    spare_files: int  # and more than so many open costs above the attainable cost; at least 0
     sizes: FileSizes  # the sizes of new files, and so their number
     layout: LayoutRequest  # how layouts are fitted; its number of files is not used
     kept: Sequence[Beginning | None]  # by column, what new lower/upper bounds keep of a key; None: all of it
@@ -60,11 +59,11 @@ class UpkeepRequest:
     workload: AskedQueries | None = None  # the queries that files are judged by; None: column = value
 
     def limit(self, attainable: float) -> float:
-        """Return the cost up to which nothing is rewritten for gain, given the attainable cost."""
+        """Return the cost up to which no set of files is scored, given the attainable cost."""
         return max(self.max_scan_ratio * attainable, attainable + self.spare_files * self.open_cost)
 
     def column_limit(self, attainable: float) -> float:
-        """Return the limit for filters on a single column: columns differ, but none pays much more than the average."""
+        """Return the limit for filters on one column: it may be 1.5 times as far above its best as the average may."""
         return attainable + _COLUMN_SHARE * (self.limit(attainable) - attainable)
 
     def goes_by_queries(self, files: DataFiles) -> bool:
@@ -81,23 +80,23 @@ _Array = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
-class _Extents(NamedTuple):
+class _RankRanges(NamedTuple):
     """The range of ranks in a column, both ends included, for each file or query box."""
 
     low: _Array
     high: _Array  # -1 for a file without values
-    has_nulls: npt.NDArray[np.bool_]  # whether the file has rows without a value, or the box asks for them
+    has_nulls: npt.NDArray[np.bool_]  # whether the file has rows without a value, NULL or NaN, or the box reaches NULL
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column that counts in averages. Ranks are places among the values of its rows and its files' bounds."""
+    """A column with a weight. Ranks are places among the values of its rows and its files' bounds."""
 
     weight: float  # 0 if no row has a value
     ranks: _Array  # of each row; -1 without a value
     rows_below: _Array  # for each rank, and one rank more: how many rows have a lower rank
-    of_files: _Extents
-    of_boxes: _Extents
+    of_files: _RankRanges
+    of_boxes: _RankRanges
 
     @staticmethod
     def from_bounds(
@@ -111,11 +110,11 @@ class _Column:
         low = np.where(bounds.bounded, lower, 0)
         high = np.where(bounds.bounded, upper, np.where(bounds.has_values, count - 1, -1))
         nulls = np.array([each.stop == (END,) for each in boxes], np.bool_)
-        of_boxes = _Extents(np.zeros(0, np.int64), np.zeros(0, np.int64), nulls)
+        of_boxes = _RankRanges(np.zeros(0, np.int64), np.zeros(0, np.int64), nulls)
         if boxes:
-            of_boxes = _Extents(*value_ranges(boxes, Boundaries(distinct_keys(all_keys, kept)), kept), nulls)
+            of_boxes = _RankRanges(*value_ranges(boxes, Boundaries(distinct_keys(all_keys, kept)), kept), nulls)
         return _Column(
-            weight if rows_below[-1] else 0.0, ranks, rows_below, _Extents(low, high, bounds.valued < 1), of_boxes
+            weight if rows_below[-1] else 0.0, ranks, rows_below, _RankRanges(low, high, bounds.valued < 1), of_boxes
         )
 
     def extent(self, files: _Array) -> int:
@@ -127,30 +126,31 @@ class _Column:
         inside = int(self.rows_below[high.max() + 1] - self.rows_below[low[has_values].min()])
         return max(1, -(-1_000 * inside // valued))
 
-    def extents(self, rows: _Array, starts: _Array) -> _Extents:
-        """Return the extents of sets of rows; the sets begin at ``starts``."""
+    def ranges(self, rows: _Array, starts: _Array) -> _RankRanges:
+        """Return the rank ranges of sets of rows; the sets begin at ``starts``."""
         ranks = self.ranks[rows]
         low = np.minimum.reduceat(np.where(ranks < 0, len(self.rows_below) - 2, ranks), starts)
-        return _Extents(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
+        return _RankRanges(low, np.maximum.reduceat(ranks, starts), np.logical_or.reduceat(ranks < 0, starts))
 
-    def share_read(self, extents: _Extents, file: int, scale: float) -> _Floats:
-        """Return the share of a file that each box reads, once it is cut to ``scale`` times its extent."""
-        low, high = extents.low[file], extents.high[file]
+    def share_read(self, ranges: _RankRanges, file: int, scale: float) -> _Floats:
+        """Return the share of a file that each box reads, once it is cut to ``scale`` times its range."""
+        low, high = ranges.low[file], ranges.high[file]
         first, last, nulls = self.of_boxes
         share = ((first <= high) & (last >= low)).astype(np.float64)
         if scale != 1:
-            # The range of the box, and a slice at each of its ends: the fit of layouts estimates it in the same way.
+            # A range that covers a share s touches slices of width w that cover s + w on average, as in the fit.
             inside = np.minimum(last, high) - np.maximum(first, low) + 1
             share *= np.minimum(inside / max(1, high - low + 1) + scale, 1.0)
-        return np.where(nulls & extents.has_nulls[file], 1.0, share)
+        return np.where(nulls & ranges.has_nulls[file], 1.0, share)
 
 
 class PartitionRows:
     """Made-up rows of a partition, spread between the bounds of its files, and what filters cost on them.
 
-    A file costs its bytes and the open cost, times its *read probability*: the share of the filters that read it.
-    Filters are ``column = value`` with the value of each row, or the queries of a workload by their weights. Costs are
-    lists with one item for each column, or with a single item for a workload.
+    A filter that reads a file pays its bytes and the open cost; the share of the filters that read it is its *read
+    probability*. Planning adds 1/32 of the open cost for each file, read or not. Filters are ``column = value`` with
+    the value of each row, or the queries of a workload by their weights. Costs of filters are lists with one item for
+    each column, or with a single item for a workload.
 
     If no file has bounds of a column, filters on it read every file with values. Layouts cut this column, too: its rows
     get values in an order that is independent of the other columns.
@@ -172,7 +172,7 @@ class PartitionRows:
                 boxes = [box.range(bounds.column.parts) for boxes, _ in self._queries for box in boxes]
                 self._columns.append(_Column.from_bounds(bounds, sampled, kept, weight, boxes))
         self._weights = [1.0] if self._workload else [column.weight for column in self._columns]
-        self.costs = files.sizes + request.open_cost
+        self.read_costs = files.sizes + request.open_cost
         """The cost of reading each file."""
         self._probabilities_today = self._read_probabilities(
             [column.of_files for column in self._columns], np.ones(files.count)
@@ -206,14 +206,14 @@ class PartitionRows:
     def cost(self, files: _Array) -> list[float]:
         """Return what filters on some files cost today, by column; given are the places of the files."""
         planning = planning_cost(len(files), self._request.open_cost)
-        return [_sum(self.costs[files] * of_column[files]) + planning for of_column in self._probabilities_today]
+        return [_sum(self.read_costs[files] * of_column[files]) + planning for of_column in self._probabilities_today]
 
     def mean(self, costs: Sequence[float]) -> float:
         """Average costs over the columns by weight."""
         return mean_cost(costs, self._weights)
 
     def is_within(self, costs: Sequence[float], attainable: Sequence[float]) -> bool:
-        """Return whether costs are within the limit on average, and for each column that counts."""
+        """Return whether costs are within the limit on average, and those of each column within its own limit."""
         limits = zip(costs, attainable, self._weights, strict=True)
         return self.mean(costs) <= self._request.limit(self.mean(attainable)) * _ROUNDING and all(
             cost <= self._request.column_limit(best) * _ROUNDING for cost, best, weight in limits if weight > 0
@@ -230,7 +230,7 @@ class PartitionRows:
         return found
 
     def uses_smaller_target(self, files: _Array) -> bool:
-        """Return whether files chosen for gain have less than half of the bytes, and so get 2/3 of the target size."""
+        """Return whether a scored set has less than half of the partition's bytes, and so gets 2/3 of the target."""
         return 2 * int(self._files.sizes[files].sum()) < self._files.bytes
 
     def costs_after(self, files: _Array, new: Sequence[float]) -> list[float]:
@@ -269,8 +269,8 @@ class PartitionRows:
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
         scale = root(predicted_count / count, sum(column.weight > 0 for column in self._columns))
-        extents = [column.extents(rows[order], starts) for column in self._columns]
-        found = self._read_probabilities(extents, counts, scale)
+        ranges = [column.ranges(rows[order], starts) for column in self._columns]
+        found = self._read_probabilities(ranges, counts, scale)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(self._mean(found, len(counts)), counts)
         costs = counts * ((size + self._request.open_cost * count) / len(rows))
@@ -285,27 +285,30 @@ class PartitionRows:
         return total / (_sum(np.array(self._weights)) or 1.0)
 
     def _read_probabilities(
-        self, extents: Sequence[_Extents], rows: npt.NDArray[Any], scale: float = 1.0
+        self, ranges: Sequence[_RankRanges], sampled_rows: npt.NDArray[Any], scale: float = 1.0
     ) -> list[_Floats]:
         """Return the share of the filters that read each file, by column or for the workload.
 
-        ``rows`` is the number of rows of each file. The files are to be cut to ``scale`` times their extents.
+        ``sampled_rows`` tells from how many rows each file's range was found: 1 of real bounds, which are not widened.
+        The files are to be cut to ``scale`` times their ranges.
         """
         if self._workload is None:
             # The values of n rows span (n - 1) / (n + 1) of the interval that they are drawn from, on average.
-            widening = np.where(rows > 1, (rows + 1) / np.maximum(rows - 1, 1), 1.0)
+            widening = np.where(sampled_rows > 1, (sampled_rows + 1) / np.maximum(sampled_rows - 1, 1), 1.0)
             found = []
-            for column, extent in zip(self._columns, extents, strict=True):
-                share = np.where(extent.high < 0, 0, column.rows_below[extent.high + 1] - column.rows_below[extent.low])
+            for column, of_column in zip(self._columns, ranges, strict=True):
+                share = np.where(
+                    of_column.high < 0, 0, column.rows_below[of_column.high + 1] - column.rows_below[of_column.low]
+                )
                 share = share / max(1, int(column.rows_below[-1]))
-                found.append(np.where(extent.low < extent.high, np.minimum(share * widening, 1.0) * scale, share))
+                found.append(np.where(of_column.low < of_column.high, np.minimum(share * widening, 1.0) * scale, share))
             return found
         weights = np.array([weight for _, weight in self._queries])
-        of_queries = np.zeros(len(rows))
-        for file in range(len(rows)):
+        of_queries = np.zeros(len(sampled_rows))
+        for file in range(len(sampled_rows)):
             read = np.ones(len(self._query_of_box))
-            for column, extent in zip(self._columns, extents, strict=True):
-                read *= column.share_read(extent, file, scale)
+            for column, of_column in zip(self._columns, ranges, strict=True):
+                read *= column.share_read(of_column, file, scale)
             of_queries[file] = _sum(weights * np.minimum(np.bincount(self._query_of_box, read, len(weights)), 1.0))
         return [of_queries / self._workload.weight]
 
@@ -342,7 +345,7 @@ class Choice:
     today: float
     expected: float  # after a rewrite of ``files``
     attainable: float  # after a rewrite of all files
-    is_within: bool  # whether filters cost at most the limits today, so that nothing is rewritten for gain
+    is_within: bool  # whether filters cost at most the limits today, so that no set is scored
     uses_smaller_target: bool  # whether ``files`` are written to 1.5 times as many files as usual
     will_be_within: bool  # whether filters cost at most the limits after a rewrite of ``files``
     extents: list[int]  # by column, the share of the partition that ``files`` span, see :meth:`PartitionRows.extents`
@@ -399,7 +402,7 @@ def choose(
     # Wide bounds hide correlation, so files that are read more than the average take rows of the narrower ones.
     planning = planning_cost(files.count, request.open_cost)
     average = partition.mean(partition.cost(everything)) - planning
-    is_narrow = partition.costs.sum() * partition.read_probability < average
+    is_narrow = partition.read_costs.sum() * partition.read_probability < average
     if is_narrow.any():
         partition = PartitionRows(files, rows, request, partition.rows_alike(is_narrow))
     costs_today = partition.cost(everything)
@@ -429,11 +432,11 @@ def choose(
             # No set costs less: its rows are read at least as often as after a rewrite of everything.
             shares = files.sizes / max(1, files.bytes)
             new_file_costs = files.sizes + request.open_cost * new_files * shares
-            saved = partition.costs * partition.read_probability - new_file_costs * attainable_probability
+            saved = partition.read_costs * partition.read_probability - new_file_costs * attainable_probability
             saved += planning / files.count - planning_cost(new_files, request.open_cost) * shares
-            lower_bounds = today - np.cumsum(saved[order])
+            best_costs = today - np.cumsum(saved[order])
             sizes = files.sizes[order]
-            if found := _best(partition, sizes, order, lower_bounds, costs_attainable, len(required), limit, budget):
+            if found := _best(partition, sizes, order, best_costs, costs_attainable, len(required), limit, budget):
                 chosen, costs = found
                 uses_smaller_target = partition.uses_smaller_target(chosen)
     return Choice(
@@ -452,7 +455,7 @@ def _best(
     partition: PartitionRows,
     sizes: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
-    lower_bounds: npt.NDArray[np.float64],
+    best_costs: npt.NDArray[np.float64],
     costs_attainable: list[float],
     required: int,
     limit: float,
@@ -470,7 +473,7 @@ def _best(
         costs = costs_attainable
         if count < len(order):
             # Fitting a layout is slow: skip a prefix that cannot beat the best score.
-            if _score(limit - float(lower_bounds[count - 1]), size) <= max(best, 0.0):
+            if _score(limit - float(best_costs[count - 1]), size) <= max(best, 0.0):
                 continue
             places = np.sort(order[:count])
             costs = partition.costs_after(places, partition.predict_rewrite(places, for_gain=True)[0])

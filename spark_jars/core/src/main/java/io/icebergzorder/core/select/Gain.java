@@ -7,7 +7,7 @@ import java.util.stream.IntStream;
 /**
  * Chooses the data files of a partition whose rewrite saves filters the most cost for each byte rewritten.
  *
- * <p>{@code docs/design/choice-of-files.md} has the rules: step 4 decides on the files that sizes call for, step 5 scores sets of files.
+ * <p>{@code docs/design/choice-of-files.md} has the rules: step 4 decides on the called files, step 5 scores sets of files.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -22,10 +22,10 @@ public final class Gain {
   /**
    * The files chosen in a partition, and the average cost of a filter on it, in bytes.
    *
-   * @param files places of the files: files that must be rewritten first, then those read most; not copied
+   * @param files places of the files; of a scored set the required ones first, then by excess; not copied
    * @param expected the cost after a rewrite of {@code files}
    * @param attainable the cost after a rewrite of all files
-   * @param isWithin whether filters cost at most the limits today, so that nothing is rewritten for gain
+   * @param isWithin whether filters cost at most the limits today, so that no set is scored
    * @param usesSmallerTarget whether {@code files} are written to 1.5 times as many files as usual
    * @param willBeWithin whether filters cost at most the limits after a rewrite of {@code files}
    * @param extents by column, the share of the partition that {@code files} span, in thousandths; empty for all files, and for none
@@ -57,9 +57,9 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which files their sizes call for; they are rewritten unless that makes filters cost more
-   * @param mustRewrite which of these are rewritten regardless of the gain
-   * @param budget the most bytes of a rewrite for gain
+   * @param calledFor which files are called; they are rewritten if filters on them then cost at least 5% less
+   * @param mustRewrite which of these are rewritten whatever they gain
+   * @param budget the most bytes of a scored set
    * @param rows the number of rows to spread, see {@link #rowsToSpread}
    */
   public static Choice choose(BoundedFiles files, boolean[] calledFor, boolean[] mustRewrite, long budget, int rows, UpkeepRequest request) {
@@ -83,7 +83,7 @@ public final class Gain {
     // Often all files are called for.
     double[] made = called.length == all.length ? everything.costs() : partition.rewritten(called, false).costs();
     Found found = new Found(called, partition.after(called, made));
-    boolean gains = partition.gains(called, made);
+    boolean gains = partition.gainsEnough(called, made);
     boolean usesSmallerTarget = false;
     if (!gains || !partition.isWithin(found.costs, everything.costs())) {
       int[] due = places(mustRewrite);

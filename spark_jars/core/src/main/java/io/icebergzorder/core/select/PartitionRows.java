@@ -23,19 +23,23 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite. */
-// A file costs its bytes and the open cost, times the share of the filters that read it: {@code column = value} with the value of each
-// row, or a workload's. Costs are by column, or one of a workload.
-// Of a column without any bounds every file with values is read, and its rows get values in an order that no other column follows.
-// The order of sums is part of the figures: Python adds up in the same one.
+/**
+ * Made-up rows of a partition, spread between the bounds of its files, and what filters cost on them.
+ *
+ * <p>A filter that reads a file pays its bytes and the open cost; the share of the filters that read it is its <i>read probability</i>.
+ * Planning adds 1/32 of the open cost for each file, read or not. Filters are {@code column = value} with the value of each row, or the
+ * queries of a workload by their weights. Costs of filters have one item for each column, or a single one for a workload.
+ *
+ * <p>If no file has bounds of a column, filters on it read every file with values. Layouts cut this column, too: its rows get values in an
+ * order that is independent of the other columns. Sums are added up in the same order as in Python, because it is part of the figures.
+ */
 final class PartitionRows {
-  /** Factor within which two rounded sums count as equal. */
-  private static final double AS_MUCH = 1 + 1e-9;
+  /** Tolerance of limits, because sums are rounded. */
+  private static final double ROUNDING = 1 + 1e-9;
 
-  private static final long MOST_LOOKED_AT = 100_000_000;
+  private static final long MOST_COMPARISONS = 100_000_000;
 
-  /** A whole partition, in thousandths of it. */
-  private static final int WHOLE = 1000;
+  private static final int THOUSANDTHS = 1000;
 
   private final BoundedFiles files;
   private final UpkeepRequest request;
@@ -48,23 +52,28 @@ final class PartitionRows {
   private final double[][] today;
   private final double[] readProbability;
 
-  /** The rank range of each file in a column, with a highest rank of -1 without values, and whether the file has rows without a value. */
-  private record Extents(int[] low, int[] high, boolean[] lacks) {
-    Extents(int count) {
+  /**
+   * Ranges of ranks in one column, both ends included, of files or of query boxes.
+   *
+   * @param high -1 for a file without values
+   * @param hasNulls whether the file has rows without a value, NULL or NaN, or the box reaches NULL
+   */
+  private record RankRanges(int[] low, int[] high, boolean[] hasNulls) {
+    RankRanges(int count) {
       this(new int[count], new int[count], new boolean[count]);
     }
   }
 
   /**
-   * A column that counts, and its values' ranks among these and the bounds of the files.
+   * A column with a weight. Ranks are places among the values of its rows and its files' bounds.
    *
    * @param weight 0 where there is no value
    * @param ranks of each row; -1 without a value
    * @param below for each rank and one more, the rows whose values are below
-   * @param today of each file
-   * @param wanted of each box of the queries, and whether it wants rows without a value
+   * @param ofFiles of each file, by its bounds
+   * @param ofBoxes of each box of the queries
    */
-  private record Column(double weight, int[] ranks, int[] below, Extents today, Extents wanted) {
+  private record Column(double weight, int[] ranks, int[] below, RankRanges ofFiles, RankRanges ofBoxes) {
     static Column of(ColumnBounds bounds, KeyColumn keys, Beginning kept, double weight, List<KeyRange> boxes) {
       Ranks values = Ranks.among(kept, bounds.lower(), bounds.upper(), keys);
       int count = Math.max(1, values.size());
@@ -72,23 +81,23 @@ final class PartitionRows {
       int[] below = new int[count + 1];
       Arrays.stream(ranks).filter(rank -> rank >= 0).forEach(rank -> below[rank + 1]++);
       Arrays.parallelPrefix(below, Integer::sum);
-      Extents today = new Extents(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
+      RankRanges ofFiles = new RankRanges(values.of(bounds.lower()), values.of(bounds.upper()), new boolean[bounds.size()]);
       for (int file = 0; file < bounds.size(); file++) {
-        today.lacks[file] = bounds.valued()[file] < 1;
+        ofFiles.hasNulls[file] = bounds.valued()[file] < 1;
         if (!bounds.isBounded(file)) {
           // A file without bounds is read for every value, a file without values for none.
-          today.low[file] = 0;
-          today.high[file] = bounds.hasValues(file) ? count - 1 : -1;
+          ofFiles.low[file] = 0;
+          ofFiles.high[file] = bounds.hasValues(file) ? count - 1 : -1;
         }
       }
-      Extents wanted = new Extents(boxes.size());
+      RankRanges ofBoxes = new RankRanges(boxes.size());
       for (int box = 0; box < boxes.size(); box++) {
-        // A value is wanted if anything is that begins like what is kept of it.
-        wanted.low[box] = before(boxes.get(box).start(), values, kept);
-        wanted.high[box] = before(boxes.get(box).stop(), values, Beginning.WHOLE) - 1;
-        wanted.lacks[box] = boxes.get(box).stop().equals(KeyEdge.END);
+        // Bounds are truncated, so a kept value matches if any value with this prefix does.
+        ofBoxes.low[box] = before(boxes.get(box).start(), values, kept);
+        ofBoxes.high[box] = before(boxes.get(box).stop(), values, Beginning.WHOLE) - 1;
+        ofBoxes.hasNulls[box] = boxes.get(box).stop().equals(KeyEdge.END);
       }
-      return new Column(below[count] > 0 ? weight : 0, ranks, below, today, wanted);
+      return new Column(below[count] > 0 ? weight : 0, ranks, below, ofFiles, ofBoxes);
     }
 
     /** The number of values before an edge. */
@@ -102,61 +111,67 @@ final class PartitionRows {
     /** The share of the values that lies between the bounds of some files, in thousandths, rounded up. */
     int extent(int[] of) {
       int valued = below[below.length - 1];
-      int[] withValues = Arrays.stream(of).filter(file -> today.high[file] >= 0).toArray();
+      int[] withValues = Arrays.stream(of).filter(file -> ofFiles.high[file] >= 0).toArray();
       if (valued == 0 || withValues.length == 0) {
-        return WHOLE;
+        return THOUSANDTHS;
       }
-      int low = Arrays.stream(withValues).map(file -> today.low[file]).min().orElseThrow();
-      int high = Arrays.stream(withValues).map(file -> today.high[file]).max().orElseThrow();
+      int low = Arrays.stream(withValues).map(file -> ofFiles.low[file]).min().orElseThrow();
+      int high = Arrays.stream(withValues).map(file -> ofFiles.high[file]).max().orElseThrow();
       int inside = below[high + 1] - below[low];
-      return Math.max(1, (WHOLE * inside + valued - 1) / valued);
+      return Math.max(1, (THOUSANDTHS * inside + valued - 1) / valued);
     }
 
-    /** The extents of so many new files, given the rows and the file of each. */
-    Extents extents(int[] rows, int[] file, int count) {
-      Extents of = new Extents(count);
+    /** The rank ranges of {@code count} new files, given each row's file. */
+    RankRanges ranges(int[] rows, int[] file, int count) {
+      RankRanges of = new RankRanges(count);
       Arrays.fill(of.low, below.length - 2);
       Arrays.fill(of.high, -1);
       for (int row = 0; row < rows.length; row++) {
         int rank = ranks[rows[row]];
-        of.lacks[file[row]] |= rank < 0;
+        of.hasNulls[file[row]] |= rank < 0;
         of.low[file[row]] = rank < 0 ? of.low[file[row]] : Math.min(of.low[file[row]], rank);
         of.high[file[row]] = Math.max(of.high[file[row]], rank);
       }
       return of;
     }
 
-    /** The share of the filters {@code column = value} that read a file of so many rows. */
-    double share(Extents of, int file, int rows, double smaller) {
+    /** The share of the filters {@code column = value} that read a file whose range was found from so many rows: 1 of real bounds. */
+    double share(RankRanges of, int file, int rows, double scale) {
       if (of.high[file] < 0) {
         return 0;
       }
       double share = (double) (below[of.high[file] + 1] - below[of.low[file]]) / Math.max(1, below[below.length - 1]);
-      // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+      // The values of n rows span (n - 1) / (n + 1) of the interval that they are drawn from, on average.
       double span = rows > 1 ? (double) (rows + 1) / (rows - 1) : 1;
-      return of.low[file] < of.high[file] ? Math.min(share * span, 1) * smaller : share;
+      return of.low[file] < of.high[file] ? Math.min(share * span, 1) * scale : share;
     }
 
-    /** The share of a file that a box reads by this column, once it is cut into so much smaller ones. */
-    double read(Extents of, int file, int box, double smaller) {
+    /** The share of a file that a box reads by this column, once the file is cut to {@code scale} times its range. */
+    double read(RankRanges of, int file, int box, double scale) {
       int low = of.low[file];
       int high = of.high[file];
-      if (wanted.lacks[box] && of.lacks[file]) {
+      if (ofBoxes.hasNulls[box] && of.hasNulls[file]) {
         return 1;
       }
-      if (wanted.low[box] > high || wanted.high[box] < low) {
+      if (ofBoxes.low[box] > high || ofBoxes.high[box] < low) {
         return 0;
       }
-      int inside = Math.min(wanted.high[box], high) - Math.max(wanted.low[box], low) + 1;
-      // What is wanted and a slice at each of its ends, as layouts are grown by.
-      return smaller == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + smaller, 1);
+      int inside = Math.min(ofBoxes.high[box], high) - Math.max(ofBoxes.low[box], low) + 1;
+      // A range that covers a share s touches slices of width w that cover s + w on average, as in the fit.
+      return scale == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + scale, 1);
     }
   }
 
-  /** A rewrite: the costs and the number of new files; for each row of the rewritten files, in order, its new file's read probability. */
+  /**
+   * A predicted rewrite.
+   *
+   * @param costs what filters on the new files cost
+   * @param readProbability of each row of the rewritten files, in order: that of its new file
+   * @param files the number of new files
+   */
   record Rewritten(double[] costs, double[] readProbability, int files) {}
 
-  /** Spreads about so many rows, which are taken to lie as others if {@code alike} is not null, see {@link #rowsAlike}. */
+  /** Spreads about so many rows. If {@code alike} is given, row i takes the values of row {@code alike[i]}, see {@link #rowsAlike}. */
   PartitionRows(BoundedFiles described, int rows, UpkeepRequest request, int[] alike) {
     this.request = request;
     workload = request.goesByQueries(described) ? request.workload().orElseThrow() : null;
@@ -179,7 +194,7 @@ final class PartitionRows {
     weights = workload == null ? columns.stream().mapToDouble(Column::weight).toArray() : new double[] {1};
     int[] ones = new int[files.count()];
     Arrays.fill(ones, 1);
-    today = readProbabilities(columns.stream().map(Column::today).toList(), ones, 1);
+    today = readProbabilities(columns.stream().map(Column::ofFiles).toList(), ones, 1);
     readProbability = mean(today, files.count());
   }
 
@@ -188,13 +203,16 @@ final class PartitionRows {
     return readProbability[file];
   }
 
-  /** For each row the one that it is taken to lie as: of other files evenly one of those of {@code like} inside. */
-  // Rows stay as they are where fewer are inside, or where it took more than 100,000,000 looks at a row.
+  /**
+   * For each row the row whose values it takes: its own, or that of a row of the files in {@code like}. Rows of another file take evenly
+   * chosen rows of {@code like} that lie inside its bounds. They keep their own values if fewer rows lie inside than the file has, or if it
+   * took more than 100,000,000 comparisons to find out.
+   */
   int[] rowsAlike(boolean[] like) {
     int[] found = IntStream.range(0, places.length).toArray();
     int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
     int[] others = IntStream.range(0, like.length).filter(file -> !like[file]).toArray();
-    for (int file : (long) known.length * others.length <= MOST_LOOKED_AT ? others : new int[0]) {
+    for (int file : (long) known.length * others.length <= MOST_COMPARISONS ? others : new int[0]) {
       int[] inside = Arrays.stream(known).filter(row -> columns.stream().allMatch(column -> isInside(column, file, row))).toArray();
       int[] rows = IntStream.range(0, places.length).filter(row -> places[row] == file).toArray();
       for (int row = 0; rows.length <= inside.length && row < rows.length; row++) {
@@ -207,7 +225,7 @@ final class PartitionRows {
   private static boolean isInside(Column column, int file, int row) {
     int rank = column.ranks[row];
     // Rows without a value lie in any file that has such rows.
-    return rank < 0 ? column.today.lacks[file] : column.today.low[file] <= rank && rank <= column.today.high[file];
+    return rank < 0 ? column.ofFiles.hasNulls[file] : column.ofFiles.low[file] <= rank && rank <= column.ofFiles.high[file];
   }
 
   /** The cost of reading a file. */
@@ -242,15 +260,15 @@ final class PartitionRows {
     return ScanCost.mean(costs, weights);
   }
 
-  /** Whether costs are within the limit on average, and for each column that counts. */
+  /** Whether costs are within the limit on average, and those of each column within its own limit. */
   boolean isWithin(double[] costs, double[] attainable) {
-    return mean(costs) <= request.limit(mean(attainable)) * AS_MUCH
+    return mean(costs) <= request.limit(mean(attainable)) * ROUNDING
         && IntStream.range(0, weights.length)
-            .allMatch(i -> weights[i] == 0 || costs[i] <= request.columnLimit(attainable[i]) * AS_MUCH);
+            .allMatch(i -> weights[i] == 0 || costs[i] <= request.columnLimit(attainable[i]) * ROUNDING);
   }
 
-  /** Whether filters on some files cost less once they are rewritten to files of new costs. */
-  boolean gains(int[] of, double[] made) {
+  /** Whether filters on some files cost at least 5% less once they are rewritten to files of new costs. */
+  boolean gainsEnough(int[] of, double[] made) {
     return of.length > 0 && ScanCost.isLess(mean(cost(of)), mean(made));
   }
 
@@ -265,7 +283,7 @@ final class PartitionRows {
     return IntStream.range(0, sums.length).mapToDouble(file -> sums[file] / Math.max(rows[file], 1)).toArray();
   }
 
-  /** Whether files chosen for gain are written to smaller files: if they have less than half of the bytes. */
+  /** Whether a scored set has less than half of the partition's bytes, and so gets 2/3 of the target size. */
   boolean usesSmallerTarget(int[] of) {
     return 2 * bytes(of) < files.bytes();
   }
@@ -291,7 +309,7 @@ final class PartitionRows {
       return new int[0];
     }
     Iterator<Column> counting = columns.iterator();
-    return Arrays.stream(request.weights()).mapToInt(weight -> weight > 0 ? counting.next().extent(of) : WHOLE).toArray();
+    return Arrays.stream(request.weights()).mapToInt(weight -> weight > 0 ? counting.next().extent(of) : THOUSANDTHS).toArray();
   }
 
   /** Predicts a rewrite of some files, whose places ascend. */
@@ -308,8 +326,8 @@ final class PartitionRows {
     int[] file = newFiles(rows, coarse, extents(of));
     int[] counts = new int[Arrays.stream(file).max().orElseThrow() + 1];
     Arrays.stream(file).forEach(each -> counts[each]++);
-    double smaller = ScanCost.root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
-    double[][] found = readProbabilities(columns.stream().map(column -> column.extents(rows, file, counts.length)).toList(), counts, smaller);
+    double scale = ScanCost.root((double) coarse / count, (int) columns.stream().filter(column -> column.weight > 0).count());
+    double[][] found = readProbabilities(columns.stream().map(column -> column.ranges(rows, file, counts.length)).toList(), counts, scale);
     double ofRow = (double) (size + request.openCost() * count) / rows.length;
     double[] costs = new double[weights.length];
     for (int place = 0; place < costs.length; place++) {
@@ -337,15 +355,15 @@ final class PartitionRows {
     return mean;
   }
 
-  /** The share of the filters that read each file, by its extent in each column and its rows. */
-  private double[][] readProbabilities(List<Extents> extents, int[] rows, double smaller) {
-    double[][] found = new double[weights.length][rows.length];
+  /** The share of the filters that read each file, by its ranges and the number of rows from which these were found. */
+  private double[][] readProbabilities(List<RankRanges> ranges, int[] sampledRows, double scale) {
+    double[][] found = new double[weights.length][sampledRows.length];
     for (int place = 0; workload == null && place < found.length; place++) {
-      for (int file = 0; file < rows.length; file++) {
-        found[place][file] = columns.get(place).share(extents.get(place), file, rows[file], smaller);
+      for (int file = 0; file < sampledRows.length; file++) {
+        found[place][file] = columns.get(place).share(ranges.get(place), file, sampledRows[file], scale);
       }
     }
-    for (int file = 0; workload != null && file < rows.length; file++) {
+    for (int file = 0; workload != null && file < sampledRows.length; file++) {
       double sum = 0;
       int box = 0;
       for (PositionBoxes.Query query : asked) {
@@ -353,7 +371,7 @@ final class PartitionRows {
         for (int end = box + query.boxes().size(); box < end; box++) {
           double read = 1;
           for (int place = 0; place < columns.size(); place++) {
-            read *= columns.get(place).read(extents.get(place), file, box, smaller);
+            read *= columns.get(place).read(ranges.get(place), file, box, scale);
           }
           ofQuery += read;
         }

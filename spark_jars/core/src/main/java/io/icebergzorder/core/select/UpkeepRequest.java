@@ -14,14 +14,14 @@ import java.util.Optional;
 /**
  * The rules for choosing the files of a partition. The array is not copied.
  *
- * @param maxScanRatio up to this multiple of the attainable cost, nothing is rewritten for gain; at least 1
- * @param spareFiles nor up to this many open costs above the attainable cost; at least 0
+ * @param maxScanRatio sets of files are scored if filters cost more than so many times the attainable cost; at least 1
+ * @param spareFiles and more than so many open costs above the attainable cost; at least 0
  * @param sizes the size limits of the rewrite
  * @param layout the request for layouts; its number of files is not used
  * @param kept by column, what new lower/upper bounds keep of a key of bytes; not used for longs
  * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds
  * @param openCost the cost of opening a file, in bytes
- * @param workload the queries that files are judged by; null for filters {@code column = value}
+ * @param workload the queries that files are judged by; empty for filters {@code column = value}
  */
 public record UpkeepRequest(
     double maxScanRatio,
@@ -54,12 +54,12 @@ public record UpkeepRequest(
     return 3 * size / 2;
   }
 
-  /** The cost up to which nothing is rewritten for gain, given the attainable cost. */
+  /** The cost up to which no set of files is scored, given the attainable cost. */
   public double limit(double attainable) {
     return Math.max(maxScanRatio * attainable, attainable + (double) (spareFiles * openCost));
   }
 
-  /** The limit for filters on a single column: columns differ, but none pays much more than the average. */
+  /** The limit for filters on one column: it may be 1.5 times as far above its best as the average may. */
   public double columnLimit(double attainable) {
     return attainable + COLUMN_SHARE * (limit(attainable) - attainable);
   }
