@@ -103,8 +103,7 @@ final class JoinKeys {
   /** Lets Spark add keys, until it asks only for columns that are tight: columns for which it asks are measured. */
   private Pruned pruned(List<PrunableScan> offered) {
     while (true) {
-      // Keys of rows and lists do not resolve if the names of their fields differ.
-      LogicalPlan pushed = pushedDown(without(asked(offered), (below, key) -> isNew(key) && !key.resolved()));
+      LogicalPlan pushed = pushedDown(without(asked(offered), (below, key) -> isNew(key) && !canBeMade(key)));
       Map<PrunableScan, Set<String>> columns = new HashMap<>();
       Set<ExprId> taken = new HashSet<>();
       for (Filter filter : filters(pushed).toList()) {
@@ -126,6 +125,20 @@ final class JoinKeys {
     }
   }
 
+  /**
+   * Whether Spark can make keys: not those of rows and lists, which do not resolve if the names of their fields differ, and not of what
+   * reads a common table expression that Spark has not put into the query. It does so last, and finds no such plan in a filter.
+   */
+  private static boolean canBeMade(DynamicPruningSubquery key) {
+    return key.resolved() && !hasNode(key.buildQuery(), "CTERelationRef");
+  }
+
+  /** Whether a plan or one of its subqueries has a node of such a name: the classes differ between lines of Spark. */
+  static boolean hasNode(LogicalPlan plan, String name) {
+    return plan.nodeName().equals(name)
+        || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(each -> hasNode(each, name));
+  }
+
   private LogicalPlan asked(List<PrunableScan> offered) {
     Map<LogicalPlan, PrunableScan> byRelation = new IdentityHashMap<>();
     offered.forEach(each -> byRelation.put(each.relation(), each));
@@ -144,7 +157,8 @@ final class JoinKeys {
   /** Leaves out the filters that do not stay, in a plan and in the copies that give keys: those must be as the plans in the joins. */
   private LogicalPlan finished(LogicalPlan pushed, Pruned pruned, Map<LogicalPlan, LogicalPlan> copies) {
     return SparkInternals.changed(
-        without(pushed, (below, key) -> isNew(key) && !pruned.taken.contains(key.exprId())),
+        // The same key may be at the parts of a union, too, of which some take it.
+        without(pushed, (below, key) -> isNew(key) && !(pruned.taking.contains(scan(below)) && pruned.taken.contains(key.exprId()))),
         node ->
             SparkInternals.withExpressions(
                 withScan(node, pruned.taking),

@@ -5,7 +5,6 @@ import io.icebergzorder.spark.internals.SupportedVersions;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -61,8 +60,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   }
 
   private LogicalPlan changed(LogicalPlan plan) {
-    if (isRecursive(plan)) {
-      // Spark optimizes subqueries before, and apart from the query around them.
+    if (JoinKeys.hasNode(plan, "UnionLoopRef")) {
+      // Spark runs the recursive part of a query as a new query, in which keys do not resolve. It has optimized subqueries before.
       return JoinKeys.removed(plan);
     }
     return plan.containsPattern(TreePattern.JOIN()) && readsOnly(plan) ? new JoinKeys(plan).added() : plan;
@@ -91,11 +90,5 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     return !plan.isStreaming()
         && (isInsert || !(plan instanceof Command))
         && SparkInternals.execution(SparkSession.active()).map(QueryExecution::logical).stream().noneMatch(SupportsSubquery.class::isInstance);
-  }
-
-  /** Whether a query is recursive: Spark runs the recursive part as a new query, in which keys do not resolve. */
-  private static boolean isRecursive(LogicalPlan plan) {
-    return plan.nodeName().equals("UnionLoopRef")
-        || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(JoinPruning::isRecursive);
   }
 }
