@@ -25,7 +25,8 @@ def pairs() -> Iterator[Tally]:
     tally = Tally()
     yield tally
     if tally.tables == len(PAIRS):
-        assert tally.skipping_tables >= 8, str(tally)
+        # Most are partitioned by the key itself: Iceberg's own scans take its keys, and do not count.
+        assert tally.skipping_tables >= 5, str(tally)
 
 
 @pytest.fixture(scope="module")
