@@ -10,7 +10,6 @@ import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -51,11 +50,6 @@ public final class Spark35Line implements SparkLine {
   }
 
   @Override
-  public List<Attribute> output(LogicalPlan plan) {
-    return SparkInternals.list(plan.output(), Attribute.class);
-  }
-
-  @Override
   public Expression withChildren(Expression expression, List<Expression> children) {
     return expression.withNewChildren(SparkInternals.seq(children));
   }
@@ -81,8 +75,8 @@ public final class Spark35Line implements SparkLine {
 
   @Override
   public void addLastRule(ExperimentalMethods methods, Rule<LogicalPlan> rule) {
-    List<Rule<LogicalPlan>> rules = new ArrayList<>(JavaConverters.seqAsJavaList(methods.extraOptimizations()));
-    if (!rules.contains(rule)) {
+    if (!methods.extraOptimizations().contains(rule)) {
+      List<Rule<LogicalPlan>> rules = new ArrayList<>(JavaConverters.seqAsJavaList(methods.extraOptimizations()));
       rules.add(rule);
       methods.extraOptimizations_$eq(SparkInternals.seq(rules));
     }

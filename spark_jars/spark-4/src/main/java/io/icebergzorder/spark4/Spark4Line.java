@@ -11,7 +11,6 @@ import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -52,11 +51,6 @@ public final class Spark4Line implements SparkLine {
   }
 
   @Override
-  public List<Attribute> output(LogicalPlan plan) {
-    return SparkInternals.list(plan.output(), Attribute.class);
-  }
-
-  @Override
   public Expression withChildren(Expression expression, List<Expression> children) {
     return expression.withNewChildren(SparkInternals.seq(children));
   }
@@ -70,7 +64,11 @@ public final class Spark4Line implements SparkLine {
           new AttributeReference(
               column.name(), column.dataType(), false, Metadata.empty(), NamedExpression.newExprId(), SparkInternals.seq(List.of())));
     }
-    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), with(relation, 1, SparkInternals.seq(output)));
+    // Spark 4.1 has one field more than 4.0.
+    Object[] fields = new Object[relation.productArity()];
+    Arrays.setAll(fields, relation::productElement);
+    fields[1] = SparkInternals.seq(output);
+    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), (LogicalPlan) relation.makeCopy(fields));
   }
 
   @Override
@@ -80,19 +78,11 @@ public final class Spark4Line implements SparkLine {
 
   @Override
   public void addLastRule(ExperimentalMethods methods, Rule<LogicalPlan> rule) {
-    List<Rule<LogicalPlan>> rules = new ArrayList<>(JavaConverters.seqAsJavaList(methods.extraOptimizations()));
-    if (!rules.contains(rule)) {
+    if (!methods.extraOptimizations().contains(rule)) {
+      List<Rule<LogicalPlan>> rules = new ArrayList<>(JavaConverters.seqAsJavaList(methods.extraOptimizations()));
       rules.add(rule);
       methods.extraOptimizations_$eq(SparkInternals.seq(rules));
     }
-  }
-
-  private static LogicalPlan with(DataSourceV2Relation relation, int place, Object value) {
-    // Spark 4.1 has one field more than 4.0.
-    Object[] fields = new Object[relation.productArity()];
-    Arrays.setAll(fields, relation::productElement);
-    fields[place] = value;
-    return (LogicalPlan) relation.makeCopy(fields);
   }
 
   @Override

@@ -6,7 +6,6 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -32,8 +31,6 @@ public interface SparkLine {
 
   /** The children of an expression or a plan. */
   <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
-
-  List<Attribute> output(LogicalPlan plan);
 
   Expression withChildren(Expression expression, List<Expression> children);
 

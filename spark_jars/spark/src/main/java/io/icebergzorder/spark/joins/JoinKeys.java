@@ -63,8 +63,12 @@ final class JoinKeys {
             .toList();
   }
 
-  /** A plan with filters of keys, the scans that take keys, and the ids of those filters. */
-  private record Pruned(LogicalPlan plan, Set<PrunableScan> taking, Set<ExprId> taken) {}
+  /** A plan with filters of keys, and the ids of those that a scan takes. */
+  private record Pruned(LogicalPlan plan, Map<PrunableScan, Set<ExprId>> taken) {
+    boolean isTaken(LogicalPlan below, DynamicPruningSubquery key) {
+      return taken.getOrDefault(scan(below), Set.of()).contains(key.exprId());
+    }
+  }
 
   /** The plan whose scans take keys; the plan itself if none does. */
   LogicalPlan added() {
@@ -105,13 +109,13 @@ final class JoinKeys {
     while (true) {
       LogicalPlan pushed = pushedDown(without(asked(offered), (below, key) -> isNew(key) && !canBeMade(key)));
       Map<PrunableScan, Set<String>> columns = new HashMap<>();
-      Set<ExprId> taken = new HashSet<>();
+      Map<PrunableScan, Set<ExprId>> taken = new HashMap<>();
       for (Filter filter : filters(pushed).toList()) {
         PrunableScan scan = scan(filter.child());
         for (DynamicPruningSubquery key : keys(filter).filter(this::isNew).toList()) {
           if (scan != null && offered.contains(scan) && key.pruningKey() instanceof Attribute column && scan.offers(column.name())) {
             columns.computeIfAbsent(scan, each -> new HashSet<>()).add(column.name());
-            taken.add(key.exprId());
+            taken.computeIfAbsent(scan, each -> new HashSet<>()).add(key.exprId());
           }
         }
       }
@@ -120,7 +124,7 @@ final class JoinKeys {
         hasLoose |= each.getKey().dropsLoose(each.getValue());
       }
       if (!hasLoose) {
-        return new Pruned(pushed, columns.keySet(), taken);
+        return new Pruned(pushed, taken);
       }
     }
   }
@@ -157,11 +161,11 @@ final class JoinKeys {
   /** Leaves out the filters that do not stay, in a plan and in the copies that give keys: those must be as the plans in the joins. */
   private LogicalPlan finished(LogicalPlan pushed, Pruned pruned, Map<LogicalPlan, LogicalPlan> copies) {
     return SparkInternals.changed(
-        // The same key may be at the parts of a union, too, of which some take it.
-        without(pushed, (below, key) -> isNew(key) && !(pruned.taking.contains(scan(below)) && pruned.taken.contains(key.exprId()))),
+        // Spark has a key under one id at each part of a union, of which some take it.
+        without(pushed, (below, key) -> isNew(key) && !pruned.isTaken(below, key)),
         node ->
             SparkInternals.withExpressions(
-                withScan(node, pruned.taking),
+                withScan(node, pruned.taken.keySet()),
                 each ->
                     each instanceof DynamicPruningSubquery key && isNew(key)
                         ? key.withNewPlan(copies.computeIfAbsent(key.buildQuery(), copy -> finished(pushedDown(copy), pruned, copies)))
