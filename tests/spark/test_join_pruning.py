@@ -664,6 +664,10 @@ def test_setting(star: SparkSession) -> None:
             assert query.count() == 80
             query.collect()
             assert skipped(query) == expected
+    rule = "org.apache.spark.sql.execution.dynamicpruning.PartitionPruning"
+    for excluded, expected in ((rule, [None]), ("org.apache.spark.sql.catalyst.optimizer.OptimizeIn", [28])):
+        with settings(star, {"spark.sql.optimizer.excludedRules": excluded}):
+            assert skipped(check(star, sql)) == expected
 
 
 def test_a_failure_leaves_the_query_as_it_was(star: SparkSession) -> None:

@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
+import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -79,7 +81,8 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     if (!setting.equals("auto") && !setting.equals("off")) {
       warnOnce("Joins skip no files, because %s is '%s' and neither 'auto' nor 'off'".formatted(SETTING, setting), null);
     }
-    return setting.equals("auto") && SupportedVersions.isKnown();
+    String excluded = conf().getConf(SQLConf.OPTIMIZER_EXCLUDED_RULES()).getOrElse(() -> "");
+    return setting.equals("auto") && SupportedVersions.isKnown() && !excluded.contains(PartitionPruning.ruleName());
   }
 
   /** Whether a plan, and the statement that it is a part of, changes no table but by new rows. */
