@@ -17,6 +17,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from tests.spark.joins.differential import failures
 from tests.spark.tables import ICEBERG, SPARK, local_path, settings
 
 pytestmark = pytest.mark.usefixtures("own_tables")
@@ -104,8 +105,10 @@ def check(spark: SparkSession, sql: str) -> DataFrame:
         plain = spark.sql(sql)
         expected = rows(plain)
         assert all(each is None for each in skipped(plain))
+    failures(spark)
     query = spark.sql(sql)
     assert rows(query) == expected
+    assert not failures(spark)
     return query
 
 
@@ -557,6 +560,31 @@ def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None
     )
     assert skipped(query) == [FILES - FILES // GROUPS] * 2
     check(star, "SELECT a.i FROM lake.db.fact a JOIN lake.db.fact b ON a.i = b.i + 1 WHERE b.s = 'key ü 😀 000002500'")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 3 UNION ALL SELECT n FROM x WHERE i IS NOT NULL",
+        "SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 3 UNION ALL SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 4",
+        "SELECT x.n - y.n FROM x JOIN x y ON x.i = y.i + 1 JOIN lake.db.dim d ON x.i = d.i WHERE g = 3",
+    ],
+)
+def test_parts_of_a_query_that_spark_executes_once_stay_equal(star: SparkSession, sql: str) -> None:
+    query = check(star, f"WITH x AS (SELECT i, sum(r) AS n FROM lake.db.fact GROUP BY i) {sql}")
+    assert rows_read(query, "fact") == 6400
+
+
+def test_equal_parts_take_equal_keys(star: SparkSession) -> None:
+    part = "SELECT i, sum(f.r) AS n FROM lake.db.fact f JOIN lake.db.dim d USING (i) WHERE g = 3 GROUP BY i"
+    query = check(
+        star,
+        f"WITH x AS ({part}) SELECT x.n - y.n FROM x JOIN x y ON x.i = y.i + 10 JOIN lake.db.dim d ON x.i = d.i WHERE d.g < 4",
+    )
+    assert rows_read(query, "fact") == 6400 // GROUPS
+    # Parts that Spark reads apart take keys of their own.
+    apart = "SELECT n FROM (SELECT i, sum(r) AS n FROM lake.db.fact WHERE r < {} GROUP BY i) JOIN lake.db.dim USING (i) WHERE g = {}"
+    assert skipped(check(star, f"{apart.format(50, 3)} UNION ALL {apart.format(60, 4)}")) == [28, 28]
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ class Comparison:
 
     def _judge(self, kind: str, sql: str, chosen: dict[str, str], found: dict[str, Counter[str] | str]) -> None:
         off, auto = found["off"], found["auto"]
+        self.complaints += [f"{failure}: {sql}" for failure in failures(self.spark)]
         if isinstance(off, str):
             self.tally.failed += 1
             self.tally.reasons[re.sub(r"o\d+\.|\S+Exception: ", "", off)[:120]] += 1
@@ -206,6 +207,17 @@ def _reason(error: Exception) -> str:
 
 def _some(rows: Counter[str]) -> str:
     return "; ".join(list(rows)[:4])[:600]
+
+
+def failures(spark: SparkSession) -> list[str]:
+    """The failures of join pruning since the last call, which it does not let a query see."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    field = loader.loadClass("io.icebergzorder.spark.joins.JoinPruning").getDeclaredField("WARNED")
+    field.setAccessible(True)
+    warned = field.get(None)
+    found = [str(each) for each in warned if "cannot be changed" in each]
+    warned.clear()
+    return found
 
 
 def leaves_of(plan: JavaObject) -> Iterator[JavaObject]:

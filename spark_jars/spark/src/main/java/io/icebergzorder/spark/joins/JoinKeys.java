@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -17,7 +19,9 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
@@ -43,6 +47,7 @@ final class JoinKeys {
   private final LogicalPlan plan;
   private final Set<ExprId> known = new HashSet<>();
   private final List<PrunableScan> scans;
+  private final List<Set<PrunableScan>> equalScans;
 
   JoinKeys(LogicalPlan plan) {
     this.plan = plan;
@@ -61,12 +66,20 @@ final class JoinKeys {
             .flatMap(each -> PrunableScan.of(each).stream())
             .sorted(Comparator.comparingLong(PrunableScan::tableBytes).reversed())
             .toList();
+    equalScans = equalScans();
   }
 
-  /** A plan with filters of keys, and the ids of those that a scan takes. */
-  private record Pruned(LogicalPlan plan, Map<PrunableScan, Set<ExprId>> taken) {
+  /** Keys that a scan takes: for which column, and of which plan in a form that equal plans share. */
+  private record Taken(ExprId id, String column, LogicalPlan giving) {
+    boolean isAsGoodAs(Taken other) {
+      return column.equals(other.column) && giving.equals(other.giving);
+    }
+  }
+
+  /** A plan with filters of keys, and those keys that a scan takes. */
+  private record Pruned(LogicalPlan plan, Map<PrunableScan, Set<Taken>> taken) {
     boolean isTaken(LogicalPlan below, DynamicPruningSubquery key) {
-      return taken.getOrDefault(scan(below), Set.of()).contains(key.exprId());
+      return taken.getOrDefault(scan(below), Set.of()).stream().anyMatch(each -> each.id.equals(key.exprId()));
     }
   }
 
@@ -109,13 +122,15 @@ final class JoinKeys {
     while (true) {
       LogicalPlan pushed = pushedDown(without(asked(offered), (below, key) -> isNew(key) && !canBeMade(key)));
       Map<PrunableScan, Set<String>> columns = new HashMap<>();
-      Map<PrunableScan, Set<ExprId>> taken = new HashMap<>();
+      Map<PrunableScan, Set<Taken>> taken = new HashMap<>();
       for (Filter filter : filters(pushed).toList()) {
         PrunableScan scan = scan(filter.child());
         for (DynamicPruningSubquery key : keys(filter).filter(this::isNew).toList()) {
           if (scan != null && offered.contains(scan) && key.pruningKey() instanceof Attribute column && scan.offers(column.name())) {
             columns.computeIfAbsent(scan, each -> new HashSet<>()).add(column.name());
-            taken.computeIfAbsent(scan, each -> new HashSet<>()).add(key.exprId());
+            taken
+                .computeIfAbsent(scan, each -> new HashSet<>())
+                .add(new Taken(key.exprId(), column.name(), key.buildQuery().canonicalized()));
           }
         }
       }
@@ -124,9 +139,45 @@ final class JoinKeys {
         hasLoose |= each.getKey().dropsLoose(each.getValue());
       }
       if (!hasLoose) {
+        leaveEqualPartsEqual(taken);
         return new Pruned(pushed, taken);
       }
     }
+  }
+
+  /** Leaves out keys that only some of equal parts of the plan take: Spark executes equal parts once, and the others need more files. */
+  private void leaveEqualPartsEqual(Map<PrunableScan, Set<Taken>> taken) {
+    boolean isChanged = true;
+    while (isChanged) { // A scan may be in several parts.
+      isChanged = false;
+      for (Set<PrunableScan> scans : equalScans) {
+        List<Set<Taken>> ofEach = scans.stream().map(scan -> taken.getOrDefault(scan, Set.of())).toList();
+        for (PrunableScan scan : scans) {
+          isChanged |=
+              taken.containsKey(scan)
+                  && taken.get(scan).removeIf(key -> !ofEach.stream().allMatch(keys -> keys.stream().anyMatch(key::isAsGoodAs)));
+        }
+      }
+    }
+    taken.values().removeIf(Set::isEmpty);
+  }
+
+  /** Scans at the same place in equal parts of the plan: Spark executes equal joins once, and what equal aggregates read. */
+  private List<Set<PrunableScan>> equalScans() {
+    Map<LogicalPlan, PrunableScan> byRelation = byRelation(scans);
+    return nodes(plan)
+        .filter(each -> each instanceof Join || each instanceof Aggregate)
+        .map(each -> each instanceof Aggregate aggregate ? aggregate.child() : each)
+        .collect(Collectors.groupingBy(LogicalPlan::canonicalized))
+        .values()
+        .stream()
+        .filter(parts -> parts.size() > 1)
+        .map(parts -> parts.stream().map(part -> relations(part).map(byRelation::get).toList()).toList())
+        .flatMap(
+            parts ->
+                IntStream.range(0, parts.get(0).size())
+                    .mapToObj(place -> parts.stream().map(part -> part.get(place)).collect(Collectors.toSet())))
+        .toList();
   }
 
   /**
@@ -144,14 +195,19 @@ final class JoinKeys {
   }
 
   private LogicalPlan asked(List<PrunableScan> offered) {
-    Map<LogicalPlan, PrunableScan> byRelation = new IdentityHashMap<>();
-    offered.forEach(each -> byRelation.put(each.relation(), each));
+    Map<LogicalPlan, PrunableScan> byRelation = byRelation(offered);
     offered.forEach(each -> each.offer(true));
     try {
       return PartitionPruning.apply(SparkInternals.changed(plan, node -> byRelation.containsKey(node) ? byRelation.get(node).forSpark() : node));
     } finally {
       offered.forEach(each -> each.offer(false));
     }
+  }
+
+  private static Map<LogicalPlan, PrunableScan> byRelation(List<PrunableScan> scans) {
+    Map<LogicalPlan, PrunableScan> found = new IdentityHashMap<>();
+    scans.forEach(each -> found.put(each.relation(), each));
+    return found;
   }
 
   private boolean isNew(DynamicPruningSubquery key) {
