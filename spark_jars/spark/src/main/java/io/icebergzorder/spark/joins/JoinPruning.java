@@ -22,7 +22,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hands the keys of joins to the scans of Iceberg tables, for every column in which the files' bounds are tight: see {@link JoinKeys}.
+ * Hands the keys of joins to the scans of Iceberg tables, for every column in which the files' bounds are tight: see {@link KeyFilters}.
  *
  * <p>It is the last rule of Spark's optimizer, so that Spark's own choice of scans that take keys (of partition columns, and of bloom
  * filters) stands. Streams, and all that DELETE, UPDATE and MERGE and recursive queries read, stay as they are. Any failure leaves the
@@ -62,11 +62,11 @@ public final class JoinPruning extends Rule<LogicalPlan> {
   }
 
   private LogicalPlan changed(LogicalPlan plan) {
-    if (JoinKeys.hasNode(plan, "UnionLoopRef")) {
+    if (KeyFilters.hasNode(plan, "UnionLoopRef")) {
       // Spark runs the recursive part of a query as a new query, in which keys do not resolve. It has optimized subqueries before.
-      return JoinKeys.removed(plan);
+      return KeyFilters.withoutAdded(plan);
     }
-    return plan.containsPattern(TreePattern.JOIN()) && readsOnly(plan) ? new JoinKeys(plan).added() : plan;
+    return plan.containsPattern(TreePattern.JOIN()) && readsOnly(plan) ? new KeyFilters(plan).planWithKeys() : plan;
   }
 
   /** Logs a warning the first time that it is given; queries go on without join pruning. */

@@ -40,7 +40,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns. While {@link JoinKeys} has Spark add
+ * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns. While {@link KeyFilters} has Spark add
  * keys, it names columns of both kinds, otherwise those of partitions alone.
  *
  * <p>Keys of partition columns go to Iceberg's own filter. Keys of tight columns drop planned files by the files' own bounds. They do not

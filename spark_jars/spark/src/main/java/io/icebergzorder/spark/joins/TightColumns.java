@@ -26,8 +26,8 @@ import org.apache.iceberg.util.PropertyUtil;
  * The columns whose bounds are narrow enough to skip files: on average, a file's bound lies within the bounds of at most half of the files.
  *
  * <p>Keys of other columns would skip few files, and the query would have to run the join's small side before the scan. What was measured
- * of a table is used until its next rewrite, until the number of files has changed by more than a tenth, or for ten minutes of commits. It
- * only says where to look: which files are skipped depends on their own bounds.
+ * of a table is used until a commit replaces files, or the number of files has changed by more than a tenth; after other commits for ten
+ * minutes at most. It only says where to look: which files are skipped depends on their own bounds.
  */
 final class TightColumns {
   /** Columns are not offered if a bound lies, on average, in a larger share of the files. */

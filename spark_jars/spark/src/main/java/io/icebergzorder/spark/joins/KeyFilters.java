@@ -28,38 +28,41 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
 
 /**
- * The keys of joins for the scans of a plan.
+ * Adds filters by the keys of joins to a plan: Spark makes them, and scans of Iceberg tables take them.
  *
- * <p>Spark's own rule adds them as filters: its dynamic partition pruning, run once more while scans name further columns that take keys. Of
- * these filters, only those stay that Spark pushes down to such a scan, for a tight column as it is. So all that Spark has decided before
- * stands, such as which tables skip partitions.
+ * <p>Spark's own rule, dynamic partition pruning, runs again while scans offer columns that are not of partitions. A filter that it adds
+ * stays only if Spark pushes it down to such a scan, and if it compares a tight column itself, without a cast or an expression. So all that
+ * Spark has decided before stands, such as which tables skip partitions.
  *
  * <p>Spark copies the plan that gives the keys into each filter, with the filters in it. So each further join may double a plan. The largest
  * tables take keys, as long as the plan does not grow too much.
  */
-final class JoinKeys {
-  /** How many times as large a plan may become: eight tables joined in a line, of which five take keys, grow to nine times their size. */
+final class KeyFilters {
+  /**
+   * How many times as many relations as the query a plan may read, with those of its filters. Of eight tables joined in a line, five then
+   * take keys: these plans read nine times as many.
+   */
   private static final double MOST_GROWTH = 13;
 
-  /** Spark's own limit for rules that are applied until nothing changes. */
+  /** As many as Spark's optimizer makes by default. */
   private static final int MOST_ROUNDS = 100;
 
   private final LogicalPlan plan;
-  private final Set<ExprId> known = new HashSet<>();
+  private final Set<ExprId> idsOfSpark = new HashSet<>();
   private final List<PrunableScan> scans;
   private final List<Set<PrunableScan>> equalScans;
 
-  JoinKeys(LogicalPlan plan) {
+  KeyFilters(LogicalPlan plan) {
     this.plan = plan;
     Set<Scan> giving = new HashSet<>();
     filters(plan)
-        .flatMap(JoinKeys::keys)
+        .flatMap(KeyFilters::keys)
         .forEach(
             each -> {
-              known.add(each.exprId());
+              idsOfSpark.add(each.exprId());
               relations(each.buildQuery()).forEach(relation -> giving.add(relation.scan()));
             });
-    // Spark takes the keys from a broadcast that is of the same plan. So what gives keys already takes none, or the plans would differ.
+    // Spark reuses a broadcast only for an equal plan. So scans that already give keys to others take none, which would change one of two.
     scans =
         relations(plan)
             .filter(each -> !giving.contains(each.scan()))
@@ -84,7 +87,7 @@ final class JoinKeys {
   }
 
   /** The plan whose scans take keys; the plan itself if none does. */
-  LogicalPlan added() {
+  LogicalPlan planWithKeys() {
     double most = MOST_GROWTH * size(plan, false, new IdentityHashMap<>());
     LogicalPlan found = plan;
     int enough = 0;
@@ -102,14 +105,14 @@ final class JoinKeys {
     return found;
   }
 
-  /** A plan without the keys that have been added to it and to its subqueries. */
-  static LogicalPlan removed(LogicalPlan plan) {
+  /** A plan without the filters that have been added to it and to its subqueries. */
+  static LogicalPlan withoutAdded(LogicalPlan plan) {
     return SparkInternals.changed(
-        without(plan, JoinKeys::isAdded),
+        without(plan, KeyFilters::isAdded),
         node ->
             SparkInternals.withExpressions(
                 scan(node) == null ? node : scan(node).relation(),
-                each -> each instanceof SubqueryExpression subquery ? subquery.withNewPlan(removed(subquery.plan())) : each));
+                each -> each instanceof SubqueryExpression subquery ? subquery.withNewPlan(withoutAdded(subquery.plan())) : each));
   }
 
   private static boolean isAdded(LogicalPlan below, DynamicPruningSubquery key) {
@@ -117,10 +120,10 @@ final class JoinKeys {
     return scan != null && !(key.pruningKey() instanceof Attribute column && scan.isOfPartitions(column));
   }
 
-  /** Lets Spark add keys, until it asks only for columns that are tight: columns for which it asks are measured. */
+  /** Offers columns to Spark until it uses only tight ones: those that it uses are measured, and loose ones are offered no more. */
   private Pruned pruned(List<PrunableScan> offered) {
     while (true) {
-      LogicalPlan pushed = pushedDown(without(asked(offered), (below, key) -> isNew(key) && !canBeMade(key)));
+      LogicalPlan pushed = pushedDown(without(withSparksKeys(offered), (below, key) -> isNew(key) && !canBeMade(key)));
       Map<PrunableScan, Set<String>> columns = new HashMap<>();
       Map<PrunableScan, Set<Taken>> taken = new HashMap<>();
       for (Filter filter : filters(pushed).toList()) {
@@ -162,7 +165,10 @@ final class JoinKeys {
     taken.values().removeIf(Set::isEmpty);
   }
 
-  /** Scans at the same place in equal parts of the plan: Spark executes equal joins once, and what equal aggregates read. */
+  /**
+   * Scans at the same place in equal parts of the plan, null for one that can take no keys. Spark executes equal joins once, and what equal
+   * aggregates read.
+   */
   private List<Set<PrunableScan>> equalScans() {
     Map<LogicalPlan, PrunableScan> byRelation = byRelation(scans);
     return nodes(plan)
@@ -181,8 +187,8 @@ final class JoinKeys {
   }
 
   /**
-   * Whether Spark can make keys: not those of rows and lists, which do not resolve if the names of their fields differ, and not of what
-   * reads a common table expression that Spark has not put into the query. It does so last, and finds no such plan in a filter.
+   * Whether Spark can run what gives the keys. It cannot if the key does not resolve, as rows whose fields have other names, or if the plan
+   * reads a common table expression that is not inlined: Spark puts it in after all rules, and does not look into filters.
    */
   private static boolean canBeMade(DynamicPruningSubquery key) {
     return key.resolved() && !hasNode(key.buildQuery(), "CTERelationRef");
@@ -194,7 +200,7 @@ final class JoinKeys {
         || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(each -> hasNode(each, name));
   }
 
-  private LogicalPlan asked(List<PrunableScan> offered) {
+  private LogicalPlan withSparksKeys(List<PrunableScan> offered) {
     Map<LogicalPlan, PrunableScan> byRelation = byRelation(offered);
     offered.forEach(each -> each.offer(true));
     try {
@@ -211,13 +217,13 @@ final class JoinKeys {
   }
 
   private boolean isNew(DynamicPruningSubquery key) {
-    return !known.contains(key.exprId());
+    return !idsOfSpark.contains(key.exprId());
   }
 
-  /** Leaves out the filters that do not stay, in a plan and in the copies that give keys: those must be as the plans in the joins. */
+  /** Leaves out the filters that no scan takes. Copies that give keys are treated alike: Spark reuses a broadcast only for an equal plan. */
   private LogicalPlan finished(LogicalPlan pushed, Pruned pruned, Map<LogicalPlan, LogicalPlan> copies) {
     return SparkInternals.changed(
-        // Spark has a key under one id at each part of a union, of which some take it.
+        // Above a union, Spark repeats a filter, with its id, in every part; only some parts take it.
         without(pushed, (below, key) -> isNew(key) && !pruned.isTaken(below, key)),
         node ->
             SparkInternals.withExpressions(
@@ -237,7 +243,7 @@ final class JoinKeys {
     return taking.contains(scan) ? scan.forSpark() : scan.relation();
   }
 
-  /** The proxy whose scan a node reads; null if it reads none. */
+  /** What stands behind the scan that a node reads; null if that is Iceberg's own, or none. */
   private static PrunableScan scan(LogicalPlan plan) {
     return plan instanceof DataSourceV2ScanRelation relation ? PrunableScan.behind(relation.scan()) : null;
   }
@@ -280,7 +286,7 @@ final class JoinKeys {
   }
 
   private static Stream<LogicalPlan> nodes(LogicalPlan plan) {
-    return Stream.concat(Stream.of(plan), SparkInternals.children(plan).stream().flatMap(JoinKeys::nodes));
+    return Stream.concat(Stream.of(plan), SparkInternals.children(plan).stream().flatMap(KeyFilters::nodes));
   }
 
   private static Stream<Filter> filters(LogicalPlan plan) {
