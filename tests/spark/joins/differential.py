@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
@@ -211,7 +212,8 @@ def _some(rows: Counter[str]) -> str:
 
 def failures(spark: SparkSession) -> list[str]:
     """The failures of join pruning since the last call, which it does not let a query see."""
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     field = loader.loadClass("io.icebergzorder.spark.joins.JoinPruning").getDeclaredField("WARNED")
     field.setAccessible(True)
     warned = field.get(None)
