@@ -563,16 +563,34 @@ def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None
 
 
 @pytest.mark.parametrize(
+    "part",
+    [
+        "SELECT i, sum(r) AS n FROM lake.db.fact GROUP BY i",
+        "SELECT i, r - lag(r) OVER (PARTITION BY i ORDER BY id) AS n FROM lake.db.fact",
+        "SELECT /*+ REPARTITION(3, i) */ i, r AS n FROM lake.db.fact",
+    ],
+)
+@pytest.mark.parametrize(
     "sql",
     [
         "SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 3 UNION ALL SELECT n FROM x WHERE i IS NOT NULL",
         "SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 3 UNION ALL SELECT x.n FROM x JOIN lake.db.dim d USING (i) WHERE g = 4",
-        "SELECT x.n - y.n FROM x JOIN x y ON x.i = y.i + 1 JOIN lake.db.dim d ON x.i = d.i WHERE g = 3",
     ],
 )
-def test_parts_of_a_query_that_spark_executes_once_stay_equal(star: SparkSession, sql: str) -> None:
-    query = check(star, f"WITH x AS (SELECT i, sum(r) AS n FROM lake.db.fact GROUP BY i) {sql}")
+def test_parts_of_a_query_that_spark_shuffles_once_stay_equal(star: SparkSession, part: str, sql: str) -> None:
+    query = check(star, f"WITH x AS ({part}) {sql}")
     assert rows_read(query, "fact") == 6400
+
+
+def test_a_side_that_two_joins_share_takes_equal_keys_only_if_it_is_shuffled(star: SparkSession) -> None:
+    side = "SELECT x.r FROM lake.db.fact x JOIN lake.db.{} y ON x.i = y.i JOIN lake.db.dim d ON x.i = d.i WHERE d.g = {} AND y.r > {}"
+    with settings(star, {SETTING: "off"}):
+        plain = star.sql(f"{side.format('fact', 3, 3)} UNION ALL {side.format('fact', 4, 4)}")
+        plain.collect()
+    query = check(star, f"{side.format('fact', 3, 3)} UNION ALL {side.format('fact', 4, 4)}")
+    assert rows_read(query, "fact") <= rows_read(plain, "fact")
+    query = check(star, f"{side.format('dim', 3, 3)} UNION ALL {side.format('dim', 4, 3)}")
+    assert skipped(query) == [28, 28]
 
 
 def test_equal_parts_take_equal_keys(star: SparkSession) -> None:

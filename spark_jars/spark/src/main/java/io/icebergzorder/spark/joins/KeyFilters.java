@@ -23,9 +23,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
+import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Adds filters by the keys of joins to a plan: Spark makes them, and scans of Iceberg tables take them.
@@ -165,15 +168,12 @@ final class KeyFilters {
     taken.values().removeIf(Set::isEmpty);
   }
 
-  /**
-   * Scans at the same place in equal parts of the plan, null for one that can take no keys. Spark executes equal joins once, and what equal
-   * aggregates read.
-   */
+  /** Scans at the same place in equal parts of the plan that Spark shuffles, which it does once; null for a scan that can take no keys. */
   private List<Set<PrunableScan>> equalScans() {
     Map<LogicalPlan, PrunableScan> byRelation = byRelation(scans);
     return nodes(plan)
-        .filter(each -> each instanceof Join || each instanceof Aggregate)
-        .map(each -> each instanceof Aggregate aggregate ? aggregate.child() : each)
+        .filter(KeyFilters::isShuffled)
+        .flatMap(each -> SparkInternals.children(each).stream())
         .collect(Collectors.groupingBy(LogicalPlan::canonicalized))
         .values()
         .stream()
@@ -184,6 +184,16 @@ final class KeyFilters {
                 IntStream.range(0, parts.get(0).size())
                     .mapToObj(place -> parts.stream().map(part -> part.get(place)).collect(Collectors.toSet())))
         .toList();
+  }
+
+  /** Whether Spark shuffles what a node reads. If it can broadcast one side of a join, it shuffles none. */
+  private static boolean isShuffled(LogicalPlan node) {
+    return node instanceof Aggregate
+        || node instanceof Window
+        || node instanceof RepartitionOperation
+        || node instanceof Join
+            && SparkInternals.children(node).stream()
+                .noneMatch(side -> side.stats().sizeInBytes().doubleValue() <= SQLConf.get().autoBroadcastJoinThreshold());
   }
 
   /**
