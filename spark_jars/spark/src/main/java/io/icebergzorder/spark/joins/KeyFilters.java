@@ -21,14 +21,12 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
-import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
-import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Adds filters by the keys of joins to a plan: Spark makes them, and scans of Iceberg tables take them.
@@ -53,7 +51,6 @@ final class KeyFilters {
   private final LogicalPlan plan;
   private final Set<ExprId> idsOfSpark = new HashSet<>();
   private final List<PrunableScan> scans;
-  private final List<Set<PrunableScan>> equalScans;
 
   KeyFilters(LogicalPlan plan) {
     this.plan = plan;
@@ -72,7 +69,6 @@ final class KeyFilters {
             .flatMap(each -> PrunableScan.of(each).stream())
             .sorted(Comparator.comparingLong(PrunableScan::tableBytes).reversed())
             .toList();
-    equalScans = equalScans();
   }
 
   /** Keys that a scan takes: for which column, and of which plan in a form that equal plans share. */
@@ -153,7 +149,8 @@ final class KeyFilters {
 
   /** Leaves out keys that only some of equal parts of the plan take: Spark executes equal parts once, and the others need more files. */
   private void leaveEqualPartsEqual(Map<PrunableScan, Set<Taken>> taken) {
-    boolean isChanged = true;
+    boolean isChanged = !taken.isEmpty();
+    List<Set<PrunableScan>> equalScans = isChanged ? equalScans() : List.of();
     while (isChanged) { // A scan may be in several parts.
       isChanged = false;
       for (Set<PrunableScan> scans : equalScans) {
@@ -186,14 +183,9 @@ final class KeyFilters {
         .toList();
   }
 
-  /** Whether Spark shuffles what a node reads. If it can broadcast one side of a join, it shuffles none. */
+  /** Whether Spark shuffles what a node reads. Joins do not count: each of their sides mostly reads less with keys of its own. */
   private static boolean isShuffled(LogicalPlan node) {
-    return node instanceof Aggregate
-        || node instanceof Window
-        || node instanceof RepartitionOperation
-        || node instanceof Join
-            && SparkInternals.children(node).stream()
-                .noneMatch(side -> side.stats().sizeInBytes().doubleValue() <= SQLConf.get().autoBroadcastJoinThreshold());
+    return node instanceof Aggregate || node instanceof Window || node instanceof RepartitionOperation;
   }
 
   /**
