@@ -583,7 +583,9 @@ def test_parts_of_a_query_that_spark_shuffles_once_stay_equal(star: SparkSession
 
 
 def test_a_star_join_that_is_written_twice_takes_keys_for_each(star: SparkSession) -> None:
-    part = "SELECT x.r FROM lake.db.fact x JOIN lake.db.dim y ON x.i = y.i JOIN lake.db.dim d ON x.i = d.i WHERE d.g = {}"
+    part = (
+        "SELECT x.r FROM lake.db.fact x JOIN lake.db.dim y ON x.i = y.i JOIN lake.db.dim d ON x.i = d.i WHERE d.g = {}"
+    )
     assert skipped(check(star, f"{part.format(3)} UNION ALL {part.format(4)}")) == [28, 28]
 
 
