@@ -59,6 +59,7 @@ def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list
     dimension = IcebergTable(spark, f"d_{case.seed}_{unique}")
     made = RandomTable(fact, case, rng)
     comparison = Comparison(spark, made, dimension, rng, tally)
+    failures(spark)  # of other tests
     with settings(spark, INTERPRETED):
         try:
             of = small_side(dimension, case, rng)

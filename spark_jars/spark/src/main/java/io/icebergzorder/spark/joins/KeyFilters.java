@@ -153,9 +153,9 @@ final class KeyFilters {
     List<Set<PrunableScan>> equalScans = isChanged ? equalScans() : List.of();
     while (isChanged) { // A scan may be in several parts.
       isChanged = false;
-      for (Set<PrunableScan> scans : equalScans) {
-        List<Set<Taken>> ofEach = scans.stream().map(scan -> taken.getOrDefault(scan, Set.of())).toList();
-        for (PrunableScan scan : scans) {
+      for (Set<PrunableScan> alike : equalScans) {
+        List<Set<Taken>> ofEach = alike.stream().map(scan -> taken.getOrDefault(scan, Set.of())).toList();
+        for (PrunableScan scan : alike) {
           isChanged |=
               taken.containsKey(scan)
                   && taken.get(scan).removeIf(key -> !ofEach.stream().allMatch(keys -> keys.stream().anyMatch(key::isAsGoodAs)));
