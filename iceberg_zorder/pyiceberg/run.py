@@ -127,7 +127,7 @@ class RewriteRun:
                         DURATION: str(round(1000 * (time.monotonic() - self._since))),
                         **({SETTLED_FROM: end_marker} if is_complete and end_marker is not None else {}),
                     }
-                if commits.commit(start, results, {**properties, **of_commit}):
+                if commits.commit(context.table.metadata, start, results, {**properties, **of_commit}):
                     committed += results
                     self._since = time.monotonic()
         return committed, commits.conflicting

@@ -155,8 +155,11 @@ def commit_files(
     refresh: bool = True,
     age_ms: int = 0,
     branch: str = "main",
+    without: ManifestContent | None = None,
 ) -> int:
     """Commit data and delete files as another engine would; on top of the known head if not to refresh.
+
+    All manifests of one content may go.
 
     Each file has a manifest of its own, or each spec and content one. A snapshot of some age is one as if the clock had
     been behind.
@@ -167,7 +170,7 @@ def commit_files(
         table.append(schema_to_pyarrow(table.schema()).empty_table())
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
     parent = present(table.snapshot_by_name(branch))
-    manifests = parent.manifests(table.io)
+    manifests = [each for each in parent.manifests(table.io) if each.content != without]
     metrics = UpdateMetrics()
     groups: dict[object, list[DataFile]] = {}
     for place, file in enumerate(files):

@@ -23,6 +23,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import (
@@ -47,6 +48,7 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
     SnapshotWriter,
+    check_applied_deletes,
     check_files,
     check_format,
     check_history,
@@ -253,12 +255,15 @@ class Replacement:
 
     removed: tuple[DataFile, ...]
     added: tuple[DataFile, ...]
+    applied: frozenset[str] = frozenset()
+    """Paths of the delete files that applied to the removed files."""
 
 
 class ReplacementCommit(TableCommit):
     """Replaces data files in one snapshot, unless another operation changed their rows.
 
-    Concurrent appends survive. Retries follow the table's ``commit.retry.*`` properties.
+    Concurrent appends survive. Retries follow the table's ``commit.retry.*`` properties. ``planned`` is the table's
+    metadata at the plan, by whose schema the new files were written.
     """
 
     what = "the rewrite"
@@ -275,6 +280,7 @@ class ReplacementCommit(TableCommit):
         replacement: Replacement,
         *,
         start: Snapshot,
+        planned: TableMetadata | None = None,
         ours: Collection[int] = (),
         branch: str = "main",
         use_starting_sequence_number: bool = True,
@@ -283,6 +289,7 @@ class ReplacementCommit(TableCommit):
         super().__init__(table, branch, snapshot_properties, replacement.added)
         self._replacement = replacement
         self._start = start
+        self._planned = planned or table.metadata
         self._ours = (start.snapshot_id, *ours)
         self._number = (start.sequence_number or 0) if use_starting_sequence_number else None
         self._reader = HeadReader(replacement.removed, replacement.added)
@@ -294,11 +301,13 @@ class ReplacementCommit(TableCommit):
         content = self._reader.read(head, self._table.io)
         check_history(metadata, head, self._ours, self._branch)
         check_files(content, self._replacement.removed, self._start)
+        check_applied_deletes(content, self._replacement.applied)
         deletes = new_deletes(
             content,
             added,
             metadata.specs(),
             self._start,
+            self._planned,
             use_starting_sequence_number=self._number is not None,
         )
         if deletes:
@@ -383,17 +392,21 @@ class CommitManager:
         """Forget the conflicts of the last attempt, because their file groups are planned again or are gone."""
         self.conflicting, self.conflicts = [], []
 
-    def commit(self, snapshot: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]) -> bool:
-        """Commit a batch of file groups that were planned on ``snapshot``; returns whether it succeeded."""
+    def commit(
+        self, planned: TableMetadata, start: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]
+    ) -> bool:
+        """Commit a batch of file groups that were planned on ``start``; returns whether it succeeded."""
         # Sorted, so that the snapshot does not depend on which group finished first.
         results = sorted(results, key=lambda each: each.sampled.group.index)
         groups = [each.sampled.group for each in results]
         removed = tuple(task.data_file for group in groups for task in group.tasks)
         added = tuple(file for each in results for file in each.files)
+        applied = frozenset(path for group in groups for task in group.tasks for path in task.delete_paths)
         commit = ReplacementCommit(
             self.table,
-            Replacement(removed, added),
-            start=snapshot,
+            Replacement(removed, added, applied),
+            start=start,
+            planned=planned,
             ours=self.ours,
             branch=self.branch,
             use_starting_sequence_number=self.options.use_starting_sequence_number,

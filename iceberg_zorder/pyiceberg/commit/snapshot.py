@@ -142,6 +142,12 @@ def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> N
         raise ConflictError(f"data file {twice[0]} is in the table more than once")
 
 
+def check_applied_deletes(head: Head, applied: Collection[str]) -> None:
+    """Check that the head still has the delete files that the rewrite applied, because their rows are not written."""
+    if gone := sorted(set(applied) - {entry.data_file.file_path for entry in head.delete_entries}):
+        raise ConflictError(f"delete file {gone[0]}, which applied to the rewritten files, was removed")
+
+
 def check_new_files(name: str, io: FileIO, added: Sequence[DataFile]) -> None:
     """Check that the new files are there in full, because a commit without them would lose their rows."""
     for file, size in zip(added, read_in_threads(partial(_size, io), added), strict=True):
@@ -166,6 +172,7 @@ def new_deletes(
     added: Collection[DataFile],
     specs: Mapping[int, PartitionSpec],
     start: Snapshot,
+    planned: TableMetadata,
     *,
     use_starting_sequence_number: bool,
 ) -> list[DataFile]:
@@ -175,6 +182,7 @@ def new_deletes(
     partitions = {partition_of(file) for file in removed}
     new_partitions = {partition_of(file) for file in added}
     spec_ids = {file.spec_id for file in (*removed, *added)}
+    written = set(planned.schema().field_ids)
 
     def applies(file: DataFile) -> bool:
         partition = partition_of(file)
@@ -182,7 +190,9 @@ def new_deletes(
             path = single_path(file)
             return path in paths if path is not None else partition in partitions
         everywhere = is_unpartitioned(specs[file.spec_id])
-        if not use_starting_sequence_number:
+        # Old files may hold a column that was dropped before the plan; the new files lack it.
+        lacks_field = any(each <= planned.last_column_id and each not in written for each in file.equality_ids or [])
+        if not use_starting_sequence_number or lacks_field:
             return everywhere or partition in partitions
         # Within one spec, a row stays in its partition. With another spec, it may leave or enter the partition that the
         # delete applies to.

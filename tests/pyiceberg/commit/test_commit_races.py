@@ -1,6 +1,7 @@
 """What other writers do while a rewrite runs: before its commit, and between its validation and the catalog's answer."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
+from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import RewriteConflictError
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError, check_history
 from tests.present import present
 from tests.pyiceberg.committing import (
@@ -35,6 +38,7 @@ from tests.pyiceberg.committing import (
     rows_of,
     summary_of,
 )
+from tests.pyiceberg.lake import equality_delete
 
 WHEN = pytest.mark.parametrize("during", [False, True], ids=["before the commit", "during the commit"])
 
@@ -185,6 +189,49 @@ def test_an_equality_delete_conflicts_with_newer_files(race: Callable[..., Race]
 
     this.conflicts(upsert, match="equality delete file .* was added", use_starting_sequence_number=False)
     assert rows_by_sequence_numbers(this.mine) == [1, 2, 3, 4, 5, 6]
+
+
+@WHEN
+@pytest.mark.parametrize("is_older", [True, False])
+def test_an_equality_delete_by_a_dropped_column(race: Callable[..., Race], during: bool, is_older: bool) -> None:
+    """The writer knows an old schema; if the column is older than the plan, old files may have it, and new ones not."""
+    this = race(during)
+    planned = this.mine.metadata
+    if not is_older:
+        this.other.update_schema().add_column("q", LongType()).commit()
+    delete = equality_delete(this.other, [{"p": "a"} if is_older else {"q": 1}], ["p" if is_older else "q"])
+    this.other.update_schema().delete_column("p" if is_older else "q").commit()
+    if is_older:
+        planned = this.mine.refresh().metadata
+        this.replacement = rewritten(this.mine, this.files, rows_of([1, 2, 3, 4, 5, 6]).select(["id"]))
+        late = f"equality delete file {delete.file_path} was added"
+        this.conflicts(lambda: commit_files(this.other, delete), match=late, planned=planned)
+    else:
+        this.run(lambda: commit_files(this.other, delete), planned=planned)
+
+
+@WHEN
+@pytest.mark.parametrize("by", ["position", "id"])
+def test_a_removed_delete_file_conflicts(race: Callable[..., Race], during: bool, by: str) -> None:
+    """Its rows are live again, and the new files lack them."""
+    this = race(during)
+    at = [(this.files[0].file_path, 1)]
+    delete = position_deletes(this.other, at) if by == "position" else equality_deletes(this.other, [2])
+    this.start = commit_files(this.other, delete)
+    new = rewritten(this.mine.refresh(), this.files, rows_of([1, 3, 4, 5, 6]))
+    this.replacement = replace(new, applied=frozenset([delete.file_path]))
+    gone = f"delete file {delete.file_path}, which applied to the rewritten files, was removed"
+    this.conflicts(lambda: commit_files(this.other, without=ManifestContent.DELETES), match=gone)
+    assert ids(this.mine) == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_rows_of_a_removed_delete_file_are_rewritten_again(race: Callable[..., Race]) -> None:
+    this = race(True)
+    commit_files(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
+    this.catalog.first = [lambda: commit_files(this.other, without=ManifestContent.DELETES)]
+    assert rewrite_data_files(this.mine, "id", options={"rewrite-all": True}).rewritten_data_files_count == 2
+    assert ids(this.mine) == [1, 2, 3, 4, 5, 6]
+    assert not this.catalog.first
 
 
 @WHEN
