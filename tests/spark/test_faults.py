@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -132,6 +133,25 @@ class TestOtherWriters:
         assert "partial-progress.enabled" in str(failure)
         assert table.fingerprint().rows == rows - 1
         assert "replace" not in table.operations()
+        assert table.orphans() == set()
+
+    def test_a_removed_delete_of_rewritten_rows_is_a_conflict(self, spark: SparkSession, server: RestServer) -> None:
+        table = self.table(spark)
+        rows = table.fingerprint()
+        spark.sql(f"DELETE FROM {table.full_name} WHERE id = 5")
+
+        def revive() -> None:
+            jvm: Any = spark.sparkContext._jvm
+            other = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table.full_name)
+            delta = other.newRowDelta()
+            for delete in other.currentSnapshot().addedDeleteFiles(other.io()):
+                delta.removeDeletes(delete)
+            delta.commit()
+
+        failure = self.during(table, server, revive)
+        assert "conflicted with another operation" in str(failure)
+        assert re.search("delete file .* was removed", str(failure))
+        assert table.fingerprint() == rows
         assert table.orphans() == set()
 
     @pytest.mark.version

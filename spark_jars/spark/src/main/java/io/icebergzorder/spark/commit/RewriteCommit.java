@@ -98,9 +98,9 @@ public final class RewriteCommit {
 
   private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups) {
     // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
-    return useStartingSequenceNumber
-        ? new EqualityDeleteCheck(table, branch, start, groups).andThen(this::checkFormatVersion)
-        : this::checkFormatVersion;
+    BiConsumer<TableMetadata, TableMetadata> check =
+        new RemovedDeleteCheck(table, branch, start, groups).andThen(this::checkFormatVersion);
+    return useStartingSequenceNumber ? check.andThen(new EqualityDeleteCheck(table, branch, start, groups)) : check;
   }
 
   private void checkFormatVersion(TableMetadata base, TableMetadata replacement) {
