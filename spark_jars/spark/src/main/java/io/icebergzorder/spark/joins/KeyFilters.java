@@ -31,7 +31,7 @@ import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
 /**
  * Adds filters by the keys of joins to a plan: Spark makes them, and scans of Iceberg tables take them.
  *
- * <p>Spark's own rule, dynamic partition pruning, runs again while scans offer columns that are not of partitions. A filter that it adds
+ * <p>Spark's own rule, dynamic partition pruning, runs again while scans name columns that are not of partitions. A filter that it adds
  * stays only if Spark pushes it down to such a scan, and if it compares a tight column itself, without a cast or an expression. So all that
  * Spark has decided before stands, such as which tables skip partitions.
  *
@@ -119,16 +119,16 @@ final class KeyFilters {
     return scan != null && !(key.pruningKey() instanceof Attribute column && scan.isOfPartitions(column));
   }
 
-  /** Offers columns to Spark until it uses only tight ones: those that it uses are measured, and loose ones are offered no more. */
-  private Pruned pruned(List<PrunableScan> offered) {
+  /** Lets scans name their candidates to Spark until it uses only tight ones: those that it uses are measured, and loose ones taken out. */
+  private Pruned pruned(List<PrunableScan> chosen) {
     while (true) {
-      LogicalPlan pushed = pushedDown(without(withSparksKeys(offered), (below, key) -> isNew(key) && !canBeMade(key)));
+      LogicalPlan pushed = pushedDown(without(withSparksKeys(chosen), (below, key) -> isNew(key) && !canBeMade(key)));
       Map<PrunableScan, Set<String>> columns = new HashMap<>();
       Map<PrunableScan, Set<Taken>> taken = new HashMap<>();
       for (Filter filter : filters(pushed).toList()) {
         PrunableScan scan = scan(filter.child());
         for (DynamicPruningSubquery key : keys(filter).filter(this::isNew).toList()) {
-          if (scan != null && offered.contains(scan) && key.pruningKey() instanceof Attribute column && scan.offers(column.name())) {
+          if (scan != null && chosen.contains(scan) && key.pruningKey() instanceof Attribute column && scan.isCandidate(column.name())) {
             columns.computeIfAbsent(scan, each -> new HashSet<>()).add(column.name());
             taken
                 .computeIfAbsent(scan, each -> new HashSet<>())
@@ -138,7 +138,7 @@ final class KeyFilters {
       }
       boolean hasLoose = false;
       for (Map.Entry<PrunableScan, Set<String>> each : columns.entrySet()) {
-        hasLoose |= each.getKey().dropsLoose(each.getValue());
+        hasLoose |= each.getKey().removesLoose(each.getValue());
       }
       if (!hasLoose) {
         leaveEqualPartsEqual(taken);
@@ -202,13 +202,13 @@ final class KeyFilters {
         || Stream.concat(SparkInternals.children(plan).stream(), SparkInternals.subqueries(plan)).anyMatch(each -> hasNode(each, name));
   }
 
-  private LogicalPlan withSparksKeys(List<PrunableScan> offered) {
-    Map<LogicalPlan, PrunableScan> byRelation = byRelation(offered);
-    offered.forEach(each -> each.offer(true));
+  private LogicalPlan withSparksKeys(List<PrunableScan> chosen) {
+    Map<LogicalPlan, PrunableScan> byRelation = byRelation(chosen);
+    chosen.forEach(each -> each.nameCandidates(true));
     try {
       return PartitionPruning.apply(SparkInternals.changed(plan, node -> byRelation.containsKey(node) ? byRelation.get(node).forSpark() : node));
     } finally {
-      offered.forEach(each -> each.offer(false));
+      chosen.forEach(each -> each.nameCandidates(false));
     }
   }
 
@@ -236,7 +236,7 @@ final class KeyFilters {
                         : each));
   }
 
-  /** The node itself, unless it is a scan of those that were offered. */
+  /** The node itself, unless it reads one of the scans that may take keys. */
   private LogicalPlan withScan(LogicalPlan node, Set<PrunableScan> taking) {
     PrunableScan scan = scan(node);
     if (scan == null || !scans.contains(scan)) {

@@ -63,10 +63,10 @@ final class PrunableScan extends StandIn {
   private final BatchScan batchScan;
   private final Scan forSpark;
 
-  /** The columns of which Spark may be told; those that are found not to be tight are taken out. */
-  private final Map<String, Types.NestedField> offered;
+  /** The columns, none of partitions, whose keys may skip files; those that turn out not to be tight are taken out. */
+  private final Map<String, Types.NestedField> candidates;
 
-  private volatile boolean isOffering;
+  private volatile boolean namesCandidates;
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = ThreadLocal.withInitial(Map::of);
 
@@ -78,7 +78,7 @@ final class PrunableScan extends StandIn {
     this.batchScan = batchScan;
     this.forSpark = as(Scan.class);
     Set<String> ofPartitions = names(icebergScan.filterAttributes());
-    this.offered =
+    this.candidates =
         batchScan.schema().columns().stream()
             .filter(each -> TrustedBounds.serves(each) && !ofPartitions.contains(SparkInternals.quoted(each.name())))
             .collect(Collectors.toMap(Types.NestedField::name, each -> each, (one, other) -> one, PrunableScan::byName));
@@ -132,20 +132,20 @@ final class PrunableScan extends StandIn {
     return PropertyUtil.propertyAsLong(table.currentSnapshot().summary(), SnapshotSummary.TOTAL_FILE_SIZE_PROP, 0);
   }
 
-  /** Begins or ends to name columns that are not of partitions. */
-  void offer(boolean isOffering) {
-    this.isOffering = isOffering;
+  /** Begins or ends to name the candidates to Spark, beside the partition columns. */
+  void nameCandidates(boolean namesCandidates) {
+    this.namesCandidates = namesCandidates;
   }
 
-  boolean offers(String column) {
-    return offered.containsKey(column);
+  boolean isCandidate(String column) {
+    return candidates.containsKey(column);
   }
 
-  /** Takes those of some offered columns that are not tight out of what is offered; tells whether there were any. */
-  boolean dropsLoose(Set<String> columns) {
-    List<Types.NestedField> fields = columns.stream().map(offered::get).toList();
+  /** Takes those of some candidates that are not tight out of the candidates; returns whether there were any. */
+  boolean removesLoose(Set<String> columns) {
+    List<Types.NestedField> fields = columns.stream().map(candidates::get).toList();
     Set<Integer> tight = TightColumns.of(table, fields, () -> PlannedTasks.tasks(icebergScan).size());
-    return offered.values().removeIf(each -> fields.contains(each) && !tight.contains(each.fieldId()));
+    return candidates.values().removeIf(each -> fields.contains(each) && !tight.contains(each.fieldId()));
   }
 
   /** Whether keys of a column are for Iceberg's own filter. */
@@ -193,7 +193,7 @@ final class PrunableScan extends StandIn {
   private NamedReference[] filterAttributes() {
     NamedReference[] partitionColumns = icebergScan.filterAttributes();
     Stream<NamedReference> others =
-        isOffering ? offered.keySet().stream().map(each -> Expressions.column(SparkInternals.quoted(each))) : Stream.empty();
+        namesCandidates ? candidates.keySet().stream().map(each -> Expressions.column(SparkInternals.quoted(each))) : Stream.empty();
     return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
   }
 

@@ -30,7 +30,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * minutes at most. It only says where to look: which files are skipped depends on their own bounds.
  */
 final class TightColumns {
-  /** Columns are not offered if a bound lies, on average, in a larger share of the files. */
+  /** Columns take no keys if a bound lies, on average, in a larger share of the files. */
   private static final double LARGEST_SHARE = 0.5;
 
   private static final int MOST_FILES = 4096;
