@@ -562,12 +562,14 @@ def test_a_self_join_and_a_union_skip_where_they_can(star: SparkSession) -> None
     check(star, "SELECT a.i FROM lake.db.fact a JOIN lake.db.fact b ON a.i = b.i + 1 WHERE b.s = 'key ü 😀 000002500'")
 
 
+@pytest.mark.version
 @pytest.mark.parametrize(
     "part",
     [
         "SELECT i, sum(r) AS n FROM lake.db.fact GROUP BY i",
         "SELECT i, r - lag(r) OVER (PARTITION BY i ORDER BY id) AS n FROM lake.db.fact",
         "SELECT /*+ REPARTITION(3, i) */ i, r AS n FROM lake.db.fact",
+        "SELECT /*+ REBALANCE(i) */ i, r AS n FROM lake.db.fact",
     ],
 )
 @pytest.mark.parametrize(
@@ -589,6 +591,7 @@ def test_a_star_join_that_is_written_twice_takes_keys_for_each(star: SparkSessio
     assert skipped(check(star, f"{part.format(3)} UNION ALL {part.format(4)}")) == [28, 28]
 
 
+@pytest.mark.version
 def test_equal_parts_take_equal_keys(star: SparkSession) -> None:
     part = "SELECT i, sum(f.r) AS n FROM lake.db.fact f JOIN lake.db.dim d USING (i) WHERE g = 3 GROUP BY i"
     query = check(

@@ -21,7 +21,6 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -66,11 +65,6 @@ public final class Spark35Line implements SparkLine {
     DataSourceV2Relation with =
         relation.copy(relation.table(), SparkInternals.seq(output), relation.catalog(), relation.identifier(), relation.options());
     return Dataset.ofRows(rows.sparkSession(), with);
-  }
-
-  @Override
-  public LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan) {
-    return relation.copy(relation.relation(), scan, relation.output(), relation.keyGroupedPartitioning(), relation.ordering());
   }
 
   @Override

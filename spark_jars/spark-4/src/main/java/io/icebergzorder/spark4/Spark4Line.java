@@ -22,7 +22,6 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -69,11 +68,6 @@ public final class Spark4Line implements SparkLine {
     Arrays.setAll(fields, relation::productElement);
     fields[1] = SparkInternals.seq(output);
     return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), (LogicalPlan) relation.makeCopy(fields));
-  }
-
-  @Override
-  public LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan) {
-    return relation.copy(relation.relation(), scan, relation.output(), relation.keyGroupedPartitioning(), relation.ordering());
   }
 
   @Override

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
@@ -130,7 +131,19 @@ public final class SparkInternals {
 
   /** A relation with another scan of the same table. */
   public static LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan) {
-    return line().withScan(relation, scan);
+    return withElement(relation, 1, scan);
+  }
+
+  /** The same scan, without ids of attributes in the relation that it was made from: Spark 3.5 and 4.0 leave them in a canonical plan. */
+  public static LogicalPlan withoutIds(DataSourceV2ScanRelation relation) {
+    return withElement(relation, 0, relation.relation().canonicalized());
+  }
+
+  /** A copy with another element; by reflection, because the types of its lists differ between lines. */
+  private static LogicalPlan withElement(DataSourceV2ScanRelation relation, int place, Object element) {
+    Object[] elements = IntStream.range(0, relation.productArity()).mapToObj(relation::productElement).toArray();
+    elements[place] = element;
+    return (LogicalPlan) relation.makeCopy(elements);
   }
 
   /** Adds a rule that a session's optimizer applies after Spark's own, unless the session has it. */

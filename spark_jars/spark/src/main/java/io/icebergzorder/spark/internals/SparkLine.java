@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -36,9 +35,6 @@ public interface SparkLine {
 
   /** A data frame of one relation, with further columns that are not null. */
   Dataset<Row> withColumns(Dataset<Row> relation, StructType columns);
-
-  /** A relation with another scan of the same table. */
-  LogicalPlan withScan(DataSourceV2ScanRelation relation, Scan scan);
 
   /** Adds a rule to those that are applied last, unless it is there. */
   void addLastRule(ExperimentalMethods methods, Rule<LogicalPlan> rule);

@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.connector.read.Scan;
@@ -132,7 +133,7 @@ final class KeyFilters {
             columns.computeIfAbsent(scan, each -> new HashSet<>()).add(column.name());
             taken
                 .computeIfAbsent(scan, each -> new HashSet<>())
-                .add(new Taken(key.exprId(), column.name(), key.buildQuery().canonicalized()));
+                .add(new Taken(key.exprId(), column.name(), canonical(key.buildQuery())));
           }
         }
       }
@@ -171,7 +172,7 @@ final class KeyFilters {
     return nodes(plan)
         .filter(KeyFilters::isShuffled)
         .flatMap(each -> SparkInternals.children(each).stream())
-        .collect(Collectors.groupingBy(LogicalPlan::canonicalized))
+        .collect(Collectors.groupingBy(KeyFilters::canonical))
         .values()
         .stream()
         .filter(parts -> parts.size() > 1)
@@ -185,7 +186,16 @@ final class KeyFilters {
 
   /** Whether Spark shuffles what a node reads. Joins do not count: each of their sides mostly reads less with keys of its own. */
   private static boolean isShuffled(LogicalPlan node) {
-    return node instanceof Aggregate || node instanceof Window || node instanceof RepartitionOperation;
+    return node instanceof Aggregate
+        || node instanceof Window
+        || node instanceof RepartitionOperation
+        || node instanceof RebalancePartitions;
+  }
+
+  /** A form that is equal for plans that Spark executes once. */
+  private static LogicalPlan canonical(LogicalPlan plan) {
+    return SparkInternals.changed(plan, node -> node instanceof DataSourceV2ScanRelation relation ? SparkInternals.withoutIds(relation) : node)
+        .canonicalized();
   }
 
   /**
