@@ -25,7 +25,7 @@ STAGES = [
     {"pyiceberg.partitions"},
     {"pyiceberg.listing"},
     {"pyiceberg.plan"},
-    {"pyiceberg.group_rewrite", "pyiceberg.outcome"},
+    {"pyiceberg.group_rewrite", "pyiceberg.outcome", "pyiceberg.translation"},
     {"pyiceberg.run"},
     {"pyiceberg.reporting", "pyiceberg.rewrite"},
     {"pyiceberg.undo"},

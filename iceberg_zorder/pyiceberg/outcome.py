@@ -88,6 +88,7 @@ def result_of(
         workload=workload,
         before=before,
         after=after,
+        translated_deletes=commits.translated_deletes,
     )
 
 

@@ -23,6 +23,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.figures import count
 from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager, DanglingDeletesCommit
@@ -282,7 +283,7 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
             dangling.run()
             commits.removed_delete_files += dangling.removed
     measure = next((plan.measure for plan, _ in reversed(attempts) if plan.groups), None)
-    message = _message(attempts, reason, modes, commits.waiting)
+    message = _message(attempts, reason, modes, commits)
     return result_of(commits, message, measure, [each for _, committed in attempts for each in committed])
 
 
@@ -311,16 +312,26 @@ def _message(
     attempts: Sequence[tuple[SampledPlan, list[GroupResult]]],
     reason: str | None,
     modes: Mapping[str, str],
-    waiting: int,
+    commits: CommitManager,
 ) -> str | None:
     """Return why nothing was rewritten, then the warnings of the first plan with a commit, or else of the last one."""
+    waiting = commits.waiting
     plan = next((plan for plan, committed in attempts if committed), attempts[-1][0])
     if not plan.groups:
         reason = plan.message
     set_before = [done for intention, done in modes.items() if intention not in plan.warnings]
     warnings = [*set_before, *(modes.get(each, each) for each in plan.warnings)]
     not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
-    return " ".join(filter(None, (reason, *warnings, not_begun))) or None
+    translated = (
+        f"Other writers deleted {count(commits.translated_deletes, 'row')} meanwhile: they are deleted from the new "
+        f"files by {count(commits.translated_delete_files, 'position delete file')}, which took "
+        f"{commits.translation_seconds:.1f} seconds."
+        if commits.translated_deletes
+        else None
+    )
+    if translated:
+        _LOG.info("%s: %s", commits.name, translated)
+    return " ".join(filter(None, (reason, *warnings, not_begun, translated))) or None
 
 
 def _spec(

@@ -33,7 +33,8 @@ from iceberg_zorder.pyiceberg.plan.rewrite_spec import ResolvedSpec, RewriteSpec
 from iceberg_zorder.pyiceberg.plan.scan_measure import column_scans, group_result
 from iceberg_zorder.pyiceberg.plan.selection import TargetSize
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
-from iceberg_zorder.rewrite.options import rewrite_options
+from iceberg_zorder.pyiceberg.translation import Translator
+from iceberg_zorder.rewrite.options import TRANSLATE, rewrite_options
 from iceberg_zorder.rewrite.result import ColumnScan
 from iceberg_zorder.rewrite.snapshot_keys import (
     COLUMNS,
@@ -127,7 +128,11 @@ class RewriteRun:
                         DURATION: str(round(1000 * (time.monotonic() - self._since))),
                         **({SETTLED_FROM: end_marker} if is_complete and end_marker is not None else {}),
                     }
-                if commits.commit(context.table.metadata, start, results, {**properties, **of_commit}):
+                # Deletes of others become position delete files, which format version 1 lacks.
+                can_translate = self._options.on_conflict == TRANSLATE and context.table.format_version > 1
+                translator = Translator(context.table, results, self._options.memory_limit) if can_translate else None
+                of_commit = {**properties, **of_commit}
+                if commits.commit(context.table.metadata, start, results, of_commit, translator):
                     committed += results
                     self._since = time.monotonic()
         return committed, commits.conflicting

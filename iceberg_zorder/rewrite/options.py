@@ -197,6 +197,8 @@ class ZOrderOptions:
         return min(_SAMPLE_ROWS_AT_MOST, max(_SAMPLE_ROWS_AT_LEAST, _SAMPLE_ROWS_PER_FILE * files))
 
 
+TRANSLATE = "translate"
+"""The value of ``on-conflict`` by which deletes of other writers are translated to the new files."""
 MEMORY_LIMIT = "memory-limit-bytes"
 SPILL_DIRECTORY = "spill-directory"
 PYICEBERG_ONLY = (MEMORY_LIMIT, SPILL_DIRECTORY)
@@ -274,6 +276,8 @@ _OPTIONS: dict[str, _Kind] = {
     "rewrite-job-order": _ANY_TEXT,
     "target-file-size-bytes": _ANY_LONG,
     "use-starting-sequence-number": _BOOLEAN,
+    # Ours: what happens if others delete rows meanwhile.
+    "on-conflict": (f"'{TRANSLATE}' or 'fail'", lambda text: _one_of(text.lower(), TRANSLATE, "fail")),
     # Ours: which files are rewritten, and with what.
     "max-scan-ratio": _ANY_DOUBLE,
     "min-age-seconds": _ANY_LONG,
@@ -330,6 +334,7 @@ class RewriteOptions:
     max_failed_commits: int = 10
     use_starting_sequence_number: bool = True
     remove_dangling_deletes: bool = False
+    on_conflict: str = TRANSLATE
     max_scan_ratio: float = 1.2
     min_age_seconds: int = 0
     rewrite_old_specs: bool = False

@@ -123,6 +123,8 @@ class RewriteResult(Displayed):
     before, after : TableFiles or None
         The number and bytes of the table's data files, or of those that may match ``where``; None if nothing was
         rewritten.
+    translated_deletes : int
+        Rows that other writers deleted meanwhile, and that the rewrite deleted from its new files.
 
     Examples
     --------
@@ -145,6 +147,7 @@ class RewriteResult(Displayed):
     workload: WorkloadScan | None = None
     before: TableFiles | None = None
     after: TableFiles | None = None
+    translated_deletes: int = 0
 
     @property
     def nothing_to_do(self) -> bool:

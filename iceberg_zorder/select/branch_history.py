@@ -23,8 +23,8 @@ from iceberg_zorder.rewrite.snapshot_keys import REQUEST, REWRITE_ID, SETTLED_FR
 # Options that affect how a rewrite runs, but not its result.
 _OF_ONE_RUN = re.compile(
     "dry-run|max-concurrent-file-group-rewrites|max-file-group-size-bytes|max-files-to-rewrite|memory-limit-bytes|"
-    "min-age-seconds|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|"
-    "spill-directory|use-starting-sequence-number"
+    "min-age-seconds|on-conflict|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|"
+    "sample-seed|spill-directory|use-starting-sequence-number"
 )
 
 

@@ -8,11 +8,12 @@ deleted, because the table may refer to the new files.
 from __future__ import annotations
 
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from pyiceberg.exceptions import (
     BadRequestError,
@@ -43,29 +44,32 @@ from iceberg_zorder.pyiceberg.catalog import (
     retrying,
     why,
 )
-from iceberg_zorder.pyiceberg.commit.head import HeadReader, dangling_deletes, released_deletes
+from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
     SnapshotWriter,
-    check_applied_deletes,
-    check_files,
     check_format,
     check_history,
     check_lease,
     check_new_files,
     is_overtaken,
+    missing_deletes,
+    missing_files,
     new_deletes,
     partition_summary_limit,
 )
 from iceberg_zorder.pyiceberg.compat import avro_codec, submit
 from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, delete_files, display_name
 from iceberg_zorder.rewrite.options import RewriteOptions
+from iceberg_zorder.rewrite.snapshot_keys import TRANSLATED_DELETE_FILES, TRANSLATED_DELETES
 
 logger = logging.getLogger("iceberg_zorder")
 
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
 """Errors of catalogs that did not try to commit."""
+_MOST_TRANSLATIONS = 3
+"""Translations in a row; writers that are faster each time are too fast."""
 
 
 class TableCommit(ABC):
@@ -259,11 +263,22 @@ class Replacement:
     """Paths of the delete files that applied to the removed files."""
 
 
+class DeleteTranslator(Protocol):
+    """Translates deletes that others committed during a rewrite."""
+
+    def translate(self, head: Head, gone: Collection[str], written: list[str]) -> list[DataFile]:
+        """Return delete files for the rows of new files that are dead at the head; raises ConflictError.
+
+        ``gone`` are the paths of old files that the head lacks. The paths of all files are appended to ``written``.
+        """
+
+
 class ReplacementCommit(TableCommit):
     """Replaces data files in one snapshot, unless another operation changed their rows.
 
-    Concurrent appends survive. Retries follow the table's ``commit.retry.*`` properties. ``planned`` is the table's
-    metadata at the plan, by whose schema the new files were written.
+    Concurrent appends survive; with a ``translator``, concurrent deletes do, too. Retries follow the table's
+    ``commit.retry.*`` properties. ``planned`` is the table's metadata at the plan, by whose schema the new files were
+    written.
     """
 
     what = "the rewrite"
@@ -281,6 +296,7 @@ class ReplacementCommit(TableCommit):
         *,
         start: Snapshot,
         planned: TableMetadata | None = None,
+        translator: DeleteTranslator | None = None,
         ours: Collection[int] = (),
         branch: str = "main",
         use_starting_sequence_number: bool = True,
@@ -290,6 +306,10 @@ class ReplacementCommit(TableCommit):
         self._replacement = replacement
         self._start = start
         self._planned = planned or table.metadata
+        self._translator = translator
+        self._translations = 0
+        self.translation_seconds = 0.0
+        """The time that translations took, in all attempts."""
         self._ours = (start.snapshot_id, *ours)
         self._number = (start.sequence_number or 0) if use_starting_sequence_number else None
         self._reader = HeadReader(replacement.removed, replacement.added)
@@ -300,9 +320,8 @@ class ReplacementCommit(TableCommit):
         # Read first: it raises without deleting files if the new files are committed already.
         content = self._reader.read(head, self._table.io)
         check_history(metadata, head, self._ours, self._branch)
-        check_files(content, self._replacement.removed, self._start)
-        check_applied_deletes(content, self._replacement.applied)
-        deletes = new_deletes(
+        gone = missing_files(content, self._replacement.removed, self._start)
+        new = new_deletes(
             content,
             added,
             metadata.specs(),
@@ -310,14 +329,48 @@ class ReplacementCommit(TableCommit):
             self._planned,
             use_starting_sequence_number=self._number is not None,
         )
-        if deletes:
-            kind = "position" if deletes[0].content == DataFileContent.POSITION_DELETES else "equality"
-            raise ConflictError(
-                f"{kind} delete file {deletes[0].file_path} was added, which may delete rows of the rewritten files"
-            )
+        conflict = self._conflict(gone, missing_deletes(content, self._replacement.applied), new)
         check_new_files(self._name, self._table.io, added)
+        deletes = self._translated(content, gone, conflict) if conflict else []
         released = released_deletes(content, metadata.specs(), self._number if added else None)
-        return self._writer.write(content, released, self._number)
+        return self._writer.write(content, released, self._number, deletes)
+
+    def _conflict(self, gone: Sequence[str], lost: Sequence[str], new: Sequence[DataFile]) -> ConflictError | None:
+        """Return what others did to rows of the rewritten files; raises it if it cannot be translated."""
+        by_equality = [file for file in new if file.content != DataFileContent.POSITION_DELETES]
+        reasons = [
+            f"{'equality' if by_equality else 'position'} delete file {file.file_path} was added, which may delete "
+            "rows of the rewritten files"
+            for file in by_equality or new
+        ]
+        if by_equality:
+            raise ConflictError(reasons[0])
+        if gone:
+            more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+            return ConflictError(f"data file {gone[0]}{more} was removed")
+        if lost:
+            return ConflictError(f"delete file {lost[0]}, which applied to the rewritten files, was removed")
+        return ConflictError(reasons[0]) if new else None
+
+    def _translated(self, head: Head, gone: Sequence[str], conflict: ConflictError) -> list[DataFile]:
+        """Translate deletes of others; raises the conflict, with a reason, where that is not possible."""
+        if self._translator is None:
+            raise conflict
+        metadata, planned = self._table.metadata, self._planned
+        if metadata.format_version != planned.format_version:
+            raise ConflictError(f"{conflict}, and the table's format version was changed")
+        if metadata.current_schema_id != planned.current_schema_id:
+            raise ConflictError(f"{conflict}, and the table's schema was changed")
+        if self._translations == _MOST_TRANSLATIONS:
+            raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
+        self._translations += 1
+        since = time.monotonic()
+        try:
+            return self._translator.translate(head, gone, self._writer.written)
+        except ConflictError as error:
+            raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
+        finally:
+            self.translation_seconds += time.monotonic() - since
 
 
 def check_committable(table: Table) -> None:
@@ -362,6 +415,9 @@ class CommitManager:
     rewritten_bytes: int = 0
     added_files: int = 0
     removed_delete_files: int = 0
+    translated_deletes: int = 0
+    translated_delete_files: int = 0
+    translation_seconds: float = 0.0
     failed_files: int = 0
     failure: Exception | None = None  # error of the last failed file group
     failed_commits: list[Exception] = field(default_factory=list)  # errors other than conflicts
@@ -393,7 +449,12 @@ class CommitManager:
         self.conflicting, self.conflicts = [], []
 
     def commit(
-        self, planned: TableMetadata, start: Snapshot, results: Sequence[GroupResult], properties: Mapping[str, str]
+        self,
+        planned: TableMetadata,
+        start: Snapshot,
+        results: Sequence[GroupResult],
+        properties: Mapping[str, str],
+        translator: DeleteTranslator | None = None,
     ) -> bool:
         """Commit a batch of file groups that were planned on ``start``; returns whether it succeeded."""
         # Sorted, so that the snapshot does not depend on which group finished first.
@@ -407,6 +468,7 @@ class CommitManager:
             Replacement(removed, added, applied),
             start=start,
             planned=planned,
+            translator=translator,
             ours=self.ours,
             branch=self.branch,
             use_starting_sequence_number=self.options.use_starting_sequence_number,
@@ -435,4 +497,7 @@ class CommitManager:
         self.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
         if new.summary:
             self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
+            self.translated_deletes += int(new.summary.get(TRANSLATED_DELETES, "0") or 0)
+            self.translated_delete_files += int(new.summary.get(TRANSLATED_DELETE_FILES, "0") or 0)
+            self.translation_seconds += commit.translation_seconds
         return True

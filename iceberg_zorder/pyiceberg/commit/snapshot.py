@@ -42,7 +42,7 @@ from iceberg_zorder.pyiceberg.files import (
     sequence_number,
     single_path,
 )
-from iceberg_zorder.rewrite.snapshot_keys import REWRITE_ID
+from iceberg_zorder.rewrite.snapshot_keys import REWRITE_ID, TRANSLATED_DELETE_FILES, TRANSLATED_DELETES
 
 MARKERS = {
     "polaris.internal.conflict-resolution.by-operation-type.replace": "rollback",
@@ -129,23 +129,23 @@ def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
     return not may_come_back(snapshot.parent_snapshot_id, metadata)
 
 
-def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:
-    """Check that the head has the files to remove, unchanged since the starting snapshot."""
+def missing_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> list[str]:
+    """Return the paths of files to remove that the head lacks; checks that others are as in the starting snapshot."""
     # A file that was removed and added again would lack the position deletes that the rewrite applied.
     same = [entry for entry in head.removed if sequence_number(entry) <= (start.sequence_number or 0)]
     there = Counter(entry.data_file.file_path for entry in same)
     wanted = Counter(file.file_path for file in removed)
-    if missing := sorted(wanted - there):
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise ConflictError(f"data file {missing[0]}{more} was removed")
     if twice := sorted(Counter(entry.data_file.file_path for entry in head.removed) - wanted):
         raise ConflictError(f"data file {twice[0]} is in the table more than once")
+    missing = sorted(wanted - there)
+    if again := {entry.data_file.file_path for entry in head.removed}.intersection(missing):
+        raise ConflictError(f"data file {min(again)} was removed")
+    return missing
 
 
-def check_applied_deletes(head: Head, applied: Collection[str]) -> None:
-    """Check that the head still has the delete files that the rewrite applied, because their rows are not written."""
-    if gone := sorted(set(applied) - {entry.data_file.file_path for entry in head.delete_entries}):
-        raise ConflictError(f"delete file {gone[0]}, which applied to the rewritten files, was removed")
+def missing_deletes(head: Head, applied: Collection[str]) -> list[str]:
+    """Return the delete files that the rewrite applied and the head lacks: their rows may be live again."""
+    return sorted(set(applied) - {entry.data_file.file_path for entry in head.delete_entries})
 
 
 def check_new_files(name: str, io: FileIO, added: Sequence[DataFile]) -> None:
@@ -209,7 +209,7 @@ class NewSnapshot:
     """A written, uncommitted snapshot."""
 
     snapshot: Snapshot
-    files: frozenset[str]  # manifest list and manifests
+    files: frozenset[str]  # manifest list, manifests, and delete files
 
 
 class SnapshotWriter:
@@ -224,31 +224,32 @@ class SnapshotWriter:
         self.write_id = properties.get(REWRITE_ID, "")
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
-    def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
-        """Write the snapshot for a head; the table object must be at that head."""
+    def write(
+        self,
+        head: Head,
+        dropped: Collection[EntryKey],
+        data_sequence_number: int | None = None,
+        deletes: Sequence[DataFile] = (),
+    ) -> NewSnapshot:
+        """Write the snapshot for a head, with delete files of its own; the table object must be at that head."""
         metadata = self._table.metadata
-        added = defaultdict(list)
-        for file in self._added:
-            new = ManifestEntry.from_args(
-                status=ManifestEntryStatus.ADDED,
-                snapshot_id=self.snapshot_id,
-                sequence_number=data_sequence_number,
-                file_sequence_number=None,
-                data_file=file,
-            )
-            added[file.spec_id].append(new)
         manifests = [
             self._once(f"added to spec {spec_id}", partial(self._write, entries, spec_id))
-            for spec_id, entries in added.items()
+            for spec_id, entries in self._new_entries(self._added, data_sequence_number).items()
+        ]
+        # Without a number, delete files take that of the snapshot.
+        manifests += [
+            self._write(entries, spec_id, ManifestContent.DELETES)
+            for spec_id, entries in self._new_entries(deletes, None).items()
         ]
         for data in head.data:
             without = partial(self._without, data.manifest, data.removed, data.kept)
             manifests.append(self._once(data.manifest.manifest_path, without) if data.removed else data.manifest)
         dropped_files: list[DataFile] = []
-        for deletes in head.deletes:
-            gone = [entry for entry in deletes.entries if entry_key(entry) in dropped]
-            kept = [entry for entry in deletes.entries if entry_key(entry) not in dropped]
-            manifests.append(self._without(deletes.manifest, gone, kept) if gone else deletes.manifest)
+        for each in head.deletes:
+            gone = [entry for entry in each.entries if entry_key(entry) in dropped]
+            kept = [entry for entry in each.entries if entry_key(entry) not in dropped]
+            manifests.append(self._without(each.manifest, gone, kept) if gone else each.manifest)
             dropped_files += [entry.data_file for entry in gone]
         snapshot = Snapshot.model_validate(
             {
@@ -256,13 +257,27 @@ class SnapshotWriter:
                 "parent-snapshot-id": head.snapshot.snapshot_id,
                 "manifest-list": self._new_path(f"snap-{self.snapshot_id}"),
                 "sequence-number": metadata.next_sequence_number(),
-                "summary": self._summary(head, dropped_files),
+                "summary": self._summary(head, dropped_files, deletes),
                 "schema-id": metadata.current_schema_id,
             }
         )
         write_list(manifests, self._table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
-        paths = {manifest.manifest_path for manifest in manifests}
+        paths = {manifest.manifest_path for manifest in manifests} | {file.file_path for file in deletes}
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
+
+    def _new_entries(self, files: Iterable[DataFile], sequence_number: int | None) -> dict[int, list[ManifestEntry]]:
+        """Return manifest entries of new files, by their partition spec."""
+        entries = defaultdict(list)
+        for file in files:
+            new = ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED,
+                snapshot_id=self.snapshot_id,
+                sequence_number=sequence_number,
+                file_sequence_number=None,
+                data_file=file,
+            )
+            entries[file.spec_id].append(new)
+        return entries
 
     def _new_path(self, stem: str) -> str:
         path = self._table.location_provider().new_metadata_location(f"{stem}-{uuid4()}.avro")
@@ -308,10 +323,10 @@ class SnapshotWriter:
         ]
         return self._write(entries, manifest.partition_spec_id, manifest.content)
 
-    def _summary(self, head: Head, dropped: list[DataFile]) -> Summary:
+    def _summary(self, head: Head, dropped: Sequence[DataFile], deletes: Sequence[DataFile]) -> Summary:
         metadata = self._table.metadata
         collector = SnapshotSummaryCollector(partition_summary_limit=partition_summary_limit(metadata))
-        for file in self._added:
+        for file in (*self._added, *deletes):
             collector.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
         for file in [*(entry.data_file for entry in head.removed), *dropped]:
             collector.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
@@ -321,7 +336,11 @@ class SnapshotWriter:
         # PyIceberg has no replace operation; its totals are computed as for an overwrite.
         known = {"operation": "", **{key: text for key, text in before.items() if text.isdecimal()}}
         totals = update_snapshot_summaries(Summary(Operation.OVERWRITE, **changes), known).additional_properties
-        return Summary(Operation.REPLACE, **{**self._properties, **totals})
+        translated = {
+            TRANSLATED_DELETES: str(sum(file.record_count for file in deletes)),
+            TRANSLATED_DELETE_FILES: str(len(deletes)),
+        }
+        return Summary(Operation.REPLACE, **{**self._properties, **(translated if deletes else {}), **totals})
 
 
 def partition_summary_limit(metadata: TableMetadata) -> int:

@@ -100,8 +100,12 @@ class Reader:
         select: _Select | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
+        only: npt.NDArray[np.int64] | None = None,
     ) -> Iterator[Rows]:
-        """Yield selected rows of a data file, of the row groups whose middle lies in one of the byte ranges."""
+        """Yield selected rows of a data file, of the row groups whose middle lies in one of the byte ranges.
+
+        ``only`` has sorted positions of the rows to read.
+        """
         deleted = self._deletes.of(task)
         with opened(self._table, task.data_file.file_path) as stream:
             file = _OpenFile(stream, self._batch_bytes)
@@ -116,7 +120,7 @@ class Reader:
             columns = list(dict.fromkeys([*columns_to_read(self._wanted.fields, fields), *of_deletes]))
             dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
             project: Projection | None = None
-            for start, batch in file.batches(columns, dictionaries, ranges, most):
+            for start, batch in file.batches(columns, dictionaries, ranges, most, only):
                 if project is None:
                     fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
                     project = projection(
@@ -124,6 +128,8 @@ class Reader:
                     )
                     paths = field_paths(fields)
                 positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                if only is not None:
+                    batch, positions = _filtered(batch, positions, np.isin(positions, only, assume_unique=True))
                 if select:
                     batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
                 batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
@@ -179,6 +185,7 @@ class _OpenFile:
         dictionaries: list[str],
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
+        only: npt.NDArray[np.int64] | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield batches, each with the position of its first row."""
         buffered = all(
@@ -197,6 +204,8 @@ class _OpenFile:
         for place, group in enumerate(self._groups):
             start, end = end, end + group.num_rows
             if ranges is not None and not _lies_in(group, ranges):
+                continue
+            if only is not None and np.searchsorted(only, start) == np.searchsorted(only, end):
                 continue
             _check_pages(group, columns, most)
             rows = self._batch_rows(group, columns)

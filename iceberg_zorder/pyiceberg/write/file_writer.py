@@ -239,6 +239,12 @@ class FileSettings:
     large: Collection[int] = ()  # places of columns with values above 1 MiB
 
 
+def new_data_path(table: Table, spec_id: int, partition: Record, name: str) -> str:
+    """Return where the table's properties put a new file of a partition."""
+    key = partition_path(table.specs()[spec_id], partition, table.schema()) if len(partition) else None
+    return table.location_provider().new_data_location(name, key)
+
+
 class FileWriter:
     """Writes rows to data files of one partition; starts a new file when one is full."""
 
@@ -295,10 +301,7 @@ class FileWriter:
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
         name = f"{self._settings.name}-{uuid4()}-zorder.parquet"
-        provider = self._table.location_provider()
-        partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
-        key = partition_path(spec, partition, self._table.schema()) if len(partition) else None
-        path = provider.new_data_location(name, key)
+        path = new_data_path(self._table, self._settings.spec_id, self._settings.partition, name)
         self.paths.append(path)
         # Dictionary-encoded columns have the type of their values in the file's schema.
         types = [field.with_type(column.type) for field, column in zip(self._arrow, batches[0].columns, strict=True)]
