@@ -190,7 +190,7 @@ class _Lookup:
         end = next((place + 1 for place, (_, size) in enumerate(sizes) if size >= wide_enough), len(sizes))
         most, chosen, taken = max(_SMALL, int(_MOST_READ * self._size)), list[NestedField](), 0
         for field, size in reversed(sizes[:end]):
-            if taken + size <= most and taken < wide_enough:
+            if taken + size <= most and (taken < wide_enough or not chosen):
                 chosen.append(field)
                 taken += size
         if not chosen:

@@ -35,9 +35,10 @@ class Disturbances:
         made = cls(history)
         operations = [history.append, history.change_schema, history.change_spec, made.expire, made.rewrite]
         if history.version > 1:
-            operations += [history.delete_equal] * 4 + [history.delete_positions] * 2 + [history.upsert] * 2
-        for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            point = rng.choice(sorted(_POINTS))
+            operations += [history.delete_equal] * 4 + [history.delete_positions] * 4 + [history.upsert] * 2
+            operations += [history.overwrite] * 3 + [history.merge_deletes, history.revive]
+        for _ in range(rng.choice([1, 1, 1, 2, 3, 5])):
+            point = rng.choice([*sorted(_POINTS), "commit", "commit", "write"])
             made.planned[point, rng.randint(1, _POINTS[point])] = rng.choice(operations)
         return made
 

@@ -1,7 +1,7 @@
 """Random histories: tables as a number of engines leave them behind, one commit after the other."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -182,6 +182,40 @@ class History:
                 )
         self.commit(deletes, "position delete")
 
+    def overwrite(self) -> None:
+        """Write one or two data files again without some of their rows, as copy-on-write does."""
+        rng, schema = self.rng, self.metadata.schema
+        files = rng.sample(found := self.read(), min(len(found), rng.choice([1, 1, 2])))
+        written = []
+        for file in files:
+            kept = rng.sample(file.rows, max(0, len(file.rows) - rng.choice([0, 1, 5])))
+            if kept:
+                where: dict[str, Any] = {"spec_id": file.entry.spec_id, "partition": file.entry.partition}
+                rows = [whole(row) for row in kept]
+                written.append(write_file(self.table.location(), schema, rows, self._style(len(rows)), **where))
+        self.commit(written, "copy-on-write", [file.entry.path for file in files])
+
+    def merge_deletes(self) -> None:
+        """Write the position deletes of a partition to one file."""
+        places: dict[Any, list[Entry]] = {}
+        for entry in self.entries():
+            if entry.content == POSITION_DELETES:
+                places.setdefault(entry.place, []).append(entry)
+        if not places:
+            return
+        old = self.rng.choice(list(places.values()))
+        rows = sorted({row for entry in old for row in self.model.positions(entry)})
+        style, named = self._style(len(rows)), self.rng.choice(["bounds", "nothing"])
+        where: dict[str, Any] = {"spec_id": old[0].spec_id, "partition": old[0].partition}
+        merged = position_deletes(self.table.location(), rows, style, named=named, **where)
+        self.commit([merged], "merge of deletes", [entry.path for entry in old])
+
+    def revive(self) -> None:
+        """Remove a delete file, so that its rows are live again."""
+        deletes = sorted(entry.path for entry in self.entries() if entry.content != DATA)
+        if deletes:
+            self.commit([], "revival", [self.rng.choice(deletes)])
+
     def change_schema(self) -> None:
         """Add, drop, rename, promote or move a column."""
         self.table.refresh()
@@ -327,14 +361,14 @@ class History:
         count = int(file.entry.file["record_count"])
         return self.rng.sample(range(count), self.rng.choice([1, max(1, count // 4), count]))
 
-    def commit(self, files: Sequence[Written], what: str) -> None:
-        """Commit files on top of what is there by then."""
-        if not files:
+    def commit(self, files: Sequence[Written], what: str, removed: Collection[str] = ()) -> None:
+        """Commit files on top of what is there by then, and remove others."""
+        if not files and not removed:
             return
         for _ in range(3):
             self.table.refresh()
             try:
-                writing.commit(self.table, files, branch=self.branch)
+                writing.commit(self.table, files, branch=self.branch, removed=removed)
             except CommitFailedException:
                 continue
             break
@@ -344,7 +378,8 @@ class History:
             + (f" ids {file.record['equality_ids']}" if file.content == EQUALITY_DELETES else "")
             for file in files
         )
-        self.log.append(f"{what}: {told}")
+        gone = "".join(f" -{path.rpartition('-')[2][-12:]}" for path in removed)
+        self.log.append(f"{what}: {told}{gone}")
 
     def _add(self, schema: Struct) -> None:
         rng = self.rng

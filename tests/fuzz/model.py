@@ -209,10 +209,14 @@ class Model:
         return self._tables[path]
 
     def _positions(self, delete: Entry, path: str) -> Iterator[int]:
+        yield from (position for each, position in self.positions(delete) if each == path)
+
+    def positions(self, delete: Entry) -> list[tuple[str, int]]:
+        """Read the paths and positions of a position delete file."""
         table = self.table(delete.path)
         columns = {ty.field_id(each): column for each, column in zip(table.schema, table.columns, strict=True)}
         paths, positions = columns[PATH_ID], columns[POSITION_ID]
-        yield from (p for each, p in zip(paths.to_pylist(), positions.to_pylist(), strict=True) if each == path)
+        return list(zip(paths.to_pylist(), positions.to_pylist(), strict=True))
 
     def _may_equal(self, metadata: Metadata, delete: Entry, entry: Entry) -> bool:
         return delete.sequence_number > entry.sequence_number and (

@@ -13,6 +13,8 @@ from tests.fuzz.histories import History
 from tests.fuzz.model import DATA
 from tests.fuzz.types import Struct, leaves
 
+_TRANSLATION = "iceberg_zorder.pyiceberg.translation"
+
 
 @dataclass
 class Request:
@@ -106,4 +108,9 @@ def _small(rng: random.Random) -> dict[str, int]:
         small["iceberg_zorder.pyiceberg.read.reader.BATCH_ROWS"] = rng.choice([1, 3, 10])
     if rng.random() < 0.4:
         small["memory"] = rng.choice([4_000, 20_000, 100_000])
+    if rng.random() < 0.8:
+        small[f"{_TRANSLATION}._MOST_DEAD"] = 1
+    if rng.random() < 0.5:
+        # Rows are looked up by columns whose values repeat.
+        small |= {f"{_TRANSLATION}._SMALL": 0, f"{_TRANSLATION}._MOST_READ": 1, f"{_TRANSLATION}._KEY_BYTES": 0}
     return small

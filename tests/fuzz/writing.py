@@ -9,7 +9,7 @@ import itertools
 import random
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -218,9 +218,9 @@ def upper_bound(value: Any, length: int | None, of: str) -> Any:
     return None
 
 
-def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> None:
-    """Commit files on top of a branch, in one snapshot, each manifest of its own spec and content."""
-    commit_files(table, *map(_data_file, files), one_manifest=True, refresh=False, branch=branch)
+def commit(table: Table, files: Sequence[Written], *, branch: str = "main", removed: Collection[str] = ()) -> None:
+    """Commit files on top of a branch, in one snapshot, each manifest of its own spec and content; remove others."""
+    commit_files(table, *map(_data_file, files), one_manifest=True, refresh=False, branch=branch, removed=removed)
 
 
 def _data_file(file: Written) -> DataFile:

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlparse
@@ -24,6 +24,7 @@ from pyiceberg.manifest import (
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
+    ManifestFile,
 )
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table
@@ -156,10 +157,11 @@ def commit_files(
     age_ms: int = 0,
     branch: str = "main",
     without: ManifestContent | None = None,
+    removed: Collection[str] = (),
 ) -> int:
     """Commit data and delete files as another engine would; on top of the known head if not to refresh.
 
-    All manifests of one content may go.
+    All manifests of one content may go, and single files by their paths.
 
     Each file has a manifest of its own, or each spec and content one. A snapshot of some age is one as if the clock had
     been behind.
@@ -172,6 +174,8 @@ def commit_files(
     parent = present(table.snapshot_by_name(branch))
     manifests = [each for each in parent.manifests(table.io) if each.content != without]
     metrics = UpdateMetrics()
+    if removed:
+        manifests = [_without(table, each, id_, removed, metrics) for each in manifests]
     groups: dict[object, list[DataFile]] = {}
     for place, file in enumerate(files):
         is_data = file.content == DataFileContent.DATA
@@ -208,6 +212,36 @@ def commit_files(
     write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
     submit(table, snapshot, branch)
     return id_
+
+
+def _without(
+    table: Table, manifest: ManifestFile, snapshot_id: int, removed: Collection[str], metrics: UpdateMetrics
+) -> ManifestFile:
+    """Write a manifest again whose entries of some files are deleted."""
+    entries = read_entries(manifest, table.io)
+    gone = [entry for entry in entries if entry.data_file.file_path in removed]
+    if not gone:
+        return manifest
+    for entry in gone:
+        metrics.remove_file(entry.data_file)
+    again = [
+        ManifestEntry.from_args(
+            status=ManifestEntryStatus.DELETED if entry in gone else ManifestEntryStatus.EXISTING,
+            snapshot_id=snapshot_id if entry in gone else entry.snapshot_id,
+            sequence_number=entry.sequence_number,
+            file_sequence_number=entry.file_sequence_number,
+            data_file=entry.data_file,
+        )
+        for entry in entries
+    ]
+    return write_entries(
+        again,
+        table.io.new_output(f"{table.location()}/metadata/other-{next(_numbers)}-{snapshot_id}.avro"),
+        metadata=table.metadata,
+        spec_id=manifest.partition_spec_id,
+        snapshot_id=snapshot_id,
+        content=manifest.content,
+    )
 
 
 def rewritten(table: Table, files: Sequence[DataFile], rows: pa.Table | None = None, **where: Any) -> Replacement:

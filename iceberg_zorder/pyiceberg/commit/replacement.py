@@ -363,14 +363,15 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and the table's schema was changed")
         if self._translations == _MOST_TRANSLATIONS:
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
-        self._translations += 1
         since = time.monotonic()
         try:
-            return self._translator.translate(head, gone, self._writer.written)
+            deletes = self._translator.translate(head, gone, self._writer.written)
         except ConflictError as error:
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
             self.translation_seconds += time.monotonic() - since
+        self._translations += bool(deletes)
+        return deletes
 
 
 def check_committable(table: Table) -> None:
