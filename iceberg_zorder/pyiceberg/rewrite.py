@@ -22,14 +22,14 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.figures import count
 from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager, DanglingDeletesCommit
 from iceberg_zorder.pyiceberg.files import GroupResult, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import FileFilter, kept_fields
-from iceberg_zorder.pyiceberg.outcome import check_failures, naming_commits, result_of
+from iceberg_zorder.pyiceberg.outcome import check_failures, failure, naming_commits, result_of
 from iceberg_zorder.pyiceberg.plan.layouts import sample_plan
 from iceberg_zorder.pyiceberg.plan.planner import current, plan_again, plan_spec
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, SampledPlan
@@ -271,7 +271,12 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
             then, cause = "planned and rewritten again" if remaining else "given up", commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", len(conflicting), plan.table, then, cause)
             if remaining:
-                resolved, plan = plan_again(run.table, sampled, conflicting)
+                try:
+                    resolved, plan = plan_again(run.table, sampled, conflicting)
+                except InvalidInputError as error:
+                    # The schema may have changed, too.
+                    why = f"its file groups conflict with other operations and cannot be planned again: {error}"
+                    raise failure(commits, why, RewriteConflictError) from error
                 if not plan.groups:
                     commits.forget_conflicts()
                     reason = _why_gone(commits, len(conflicting), cause)

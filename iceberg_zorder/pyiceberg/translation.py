@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from operator import itemgetter
 from uuid import uuid4
 
@@ -36,7 +37,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _Longs = npt.NDArray[np.int64]
 _Rows = list[tuple[DataFileTask, _Longs | None]]
-"""Data files, each with the sorted positions of some rows, or None for all."""
+"""Data files by number, each with the sorted positions of rows, which may be none; None for all rows."""
 _FILE, _POSITION = "file", "position"
 """Columns of rows that were read, beside those of the table, whose names are numbers."""
 
@@ -46,8 +47,8 @@ _MOST_READ = 0.25
 """Largest share of a file group's bytes that lookup columns may have, and of its rows that may equal dead ones."""
 _SMALL = 64 * 1024 * 1024
 """Bytes up to which reading is cheap, whatever its share of the file group."""
-_KEY_BYTES = 4
-"""Compressed bytes per row from which values of a column, or of several, hardly ever repeat."""
+_KEY_BYTES = 6
+"""Compressed bytes per row from which values of a column, or of several together, hardly ever repeat."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +180,7 @@ class _Lookup:
         return self._read(rows, fields, most, "of a file group's rows share values with deleted ones", among)
 
     def _lookup_columns(self) -> list[NestedField]:
-        """Return the narrowest column whose values hardly repeat, or else several narrower ones, the widest first."""
+        """Return few narrow columns whose values together hardly repeat."""
         average = self._size // len(self._table.schema().fields)
         sizes = [
             (field, sum(of_field(task.data_file.column_sizes, field.field_id, average) for task, _ in self._new))
@@ -187,7 +188,8 @@ class _Lookup:
         ]
         sizes.sort(key=itemgetter(1))
         wide_enough = _KEY_BYTES * self._rows
-        end = next((place + 1 for place, (_, size) in enumerate(sizes) if size >= wide_enough), len(sizes))
+        totals = accumulate(size for _, size in sizes)
+        end = next((place + 1 for place, total in enumerate(totals) if total >= wide_enough), len(sizes))
         most, chosen, taken = max(_SMALL, int(_MOST_READ * self._size)), list[NestedField](), 0
         for field, size in reversed(sizes[:end]):
             if taken + size <= most and (taken < wide_enough or not chosen):
@@ -210,13 +212,14 @@ class _Lookup:
         """Read columns of rows that were live at the start, or only of those that equal others."""
         budget = MemoryBudget(self._most_bytes)
         batch_bytes = min(BATCH_BYTES, self._most_bytes // 8)
-        tasks, held, count, size = [task for task, _ in rows], list[pa.RecordBatch](), 0, 0
+        tasks = [task for task, positions in rows if positions is None or len(positions)]
+        held, count, size = list[pa.RecordBatch](), 0, 0
         reader = Reader(self._table, tasks, Schema(*fields), budget=budget, batch_bytes=batch_bytes)
         names = [*map(str, range(len(fields))), _FILE, _POSITION]
         with closing(reader):
             types = [_exact(pa.array([], field.type)).type for field in reader.schema]
             for number, (task, positions) in enumerate(rows):
-                for read in reader.rows(task, only=positions):
+                for read in reader.rows(task, only=positions) if positions is None or len(positions) else ():
                     columns = [_exact(column) for column in read.batch.columns]
                     columns += [pa.repeat(number, len(read.positions)), pa.array(read.positions)]
                     batch = pa.RecordBatch.from_arrays(columns, names)
@@ -243,7 +246,7 @@ def _exact(column: pa.Array) -> pa.Array:
 
 def _rows_of(rows: pa.Table, tasks: Sequence[DataFileTask]) -> _Rows:
     files, positions = rows[_FILE].to_numpy(), rows[_POSITION].to_numpy()
-    return [(tasks[number], np.sort(positions[files == number])) for number in np.unique(files)]
+    return [(task, np.sort(positions[files == number])) for number, task in enumerate(tasks)]
 
 
 def _alike(dead: pa.Table, hits: pa.Table) -> tuple[_Longs, _Longs, _Longs]:

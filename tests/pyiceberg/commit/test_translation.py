@@ -16,7 +16,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
-from iceberg_zorder.errors import RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files, translation, undo
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.rewrite.result import RewriteResult
@@ -122,8 +122,13 @@ def ids(duck: Any) -> Callable[[Live], list[int]]:
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_position_deletes(tmp_path: Path, ids: Callable[[Live], list[int]], before: bool) -> None:
+@pytest.mark.parametrize("repeats", [False, True], ids=["by a key", "by all columns"])
+def test_position_deletes(
+    tmp_path: Path, ids: Callable[[Live], list[int]], monkeypatch: pytest.MonkeyPatch, repeats: bool, before: bool
+) -> None:
     live = Live(tmp_path)
+    if repeats:
+        monkeypatch.setattr(translation, "_KEY_BYTES", 0)
     if before:
         live.delete(3, 50, 51)
         live.delete(1, file=1)
@@ -145,6 +150,19 @@ def test_position_deletes(tmp_path: Path, ids: Callable[[Live], list[int]], befo
     assert number == head.sequence_number
     assert {entry.sequence_number for entry in entries_of(live.mine, ManifestContent.DATA)} == {4 if before else 2}
     assert live.is_clean()
+
+
+def test_values_that_only_some_new_files_hold(
+    tmp_path: Path, ids: Callable[[Live], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lookup column is the narrowest one, and its value does not tell the rows apart."""
+    flagged = [numbers(start, start + 100).append_column("f", pa.array([start > 0] * 100)) for start in (0, 100)]
+    live = Live(tmp_path, appends=flagged)
+    monkeypatch.setattr(translation, "_KEY_BYTES", 0)
+    result = live.rewrite(lambda: live.delete(90, 91, file=1), target_file_size_bytes=700)
+    assert result.added_data_files_count > 2
+    assert result.translated_deletes == 2
+    assert ids(live) == [*range(190), *range(192, 200)]
 
 
 def test_copy_on_write(tmp_path: Path, ids: Callable[[Live], list[int]]) -> None:
@@ -323,6 +341,20 @@ def test_planned_again(
     live.catalog.first = [lambda: None]
     undo(live.mine)
     assert ids(live) == left
+
+
+def test_a_renamed_clustering_column(tmp_path: Path) -> None:
+    """The files cannot be planned again, and the error says why they had to be."""
+    live = Live(tmp_path)
+
+    def delete_and_rename() -> None:
+        live.delete(1)
+        live.other.update_schema().rename_column("id", "number").commit()
+
+    why = "its file groups conflict with other operations and cannot be planned again: Cannot cluster by column 'id'"
+    with pytest.raises(RewriteConflictError, match=why):
+        live.rewrite(delete_and_rename)
+    assert live.is_clean()
 
 
 def test_delete_files_that_are_merged(tmp_path: Path, ids: Callable[[Live], list[int]]) -> None:
