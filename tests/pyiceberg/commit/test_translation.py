@@ -18,6 +18,7 @@ from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files, translation, undo
+from iceberg_zorder.pyiceberg.compat import write_list
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.rewrite.result import RewriteResult
 from tests.fuzz.readers import duckdb_with_iceberg
@@ -27,6 +28,7 @@ from tests.pyiceberg.committing import (
     commit_files,
     entries_of,
     equality_deletes,
+    exists,
     files_of,
     head_id,
     known_avro_files,
@@ -38,6 +40,7 @@ from tests.pyiceberg.committing import (
 )
 
 WAITS = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+COMMIT = "iceberg_zorder.pyiceberg.commit"
 TWICE = "planned and rewritten again"
 
 
@@ -470,6 +473,40 @@ def test_a_failed_commit(tmp_path: Path, down: bool) -> None:
     left = [path for path in paths_on_disk(live.other) if path.endswith("-deletes.parquet")]
     assert len(left) == down
     assert live.is_clean() is not down
+
+
+class Killed(BaseException):
+    """Ends a rewrite at once: nothing is deleted any more."""
+
+
+@pytest.mark.parametrize("point", ["the delete file", "the manifests", "the commit"])
+def test_a_kill(tmp_path: Path, ids: Callable[[Live], list[int]], monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    """The table lists no delete file that is not there, and the next rewrite goes on."""
+    live = Live(tmp_path)
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{COMMIT}.replacement.delete_files", killed)
+        if point == "the delete file":
+            patch.setattr(translation, "write_position_deletes", killed)
+        elif point == "the manifests":
+
+            def of_lost_attempts(*arguments: Any, **options: Any) -> None:
+                return write_list(*arguments, **options) if live.catalog.first else killed()
+
+            patch.setattr(f"{COMMIT}.snapshot.write_list", of_lost_attempts)
+        else:
+            live.catalog.then = [killed]
+        with pytest.raises((Killed, UnknownOutcomeError)):
+            live.rewrite(lambda: live.delete(1))
+    assert ids(live) == [0, *range(2, 200)]
+    for content in (ManifestContent.DATA, ManifestContent.DELETES):
+        assert all(exists(entry.data_file) for entry in entries_of(live.other.refresh(), content))
+    live.catalog.then = []
+    live.rewrite()
+    assert ids(live) == [0, *range(2, 200)]
 
 
 def test_an_expired_start(tmp_path: Path, ids: Callable[[Live], list[int]], caplog: pytest.LogCaptureFixture) -> None:
