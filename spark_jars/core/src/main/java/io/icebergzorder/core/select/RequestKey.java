@@ -19,7 +19,7 @@ public final class RequestKey {
   private static final Pattern OF_ONE_RUN =
       Pattern.compile(
           "dry-run|max-concurrent-file-group-rewrites|max-file-group-size-bytes|max-files-to-rewrite|memory-limit-bytes|min-age-seconds"
-              + "|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|spill-directory"
+              + "|on-conflict|partial-progress[.].*|remove-dangling-deletes|rewrite-all|rewrite-job-order|sample-seed|spill-directory"
               + "|use-starting-sequence-number");
 
   private static final int KEY_BYTES = 8;

@@ -116,7 +116,8 @@ final class ApiJson {
             "expected_seconds", result.expectedSeconds(),
             "predicates", predicates(result.predicates()),
             "before", result.before(),
-            "after", result.after()));
+            "after", result.after(),
+            "translated_deletes", result.translatedDeletes()));
   }
 
   private static Map<String, Object> column(ColumnScan scan) {

@@ -21,6 +21,7 @@ import org.apache.iceberg.actions.RewriteDataFiles;
  * @param before the data files of the table before, or those that may match {@code where}; empty if nothing was rewritten
  * @param after the data files after the rewrite, or as predicted in a dry run
  * @param dryRun the sampled plan of a dry run; the counts are then expected ones
+ * @param translatedDeletes rows that other writers deleted meanwhile, and that the rewrite deleted from its new files
  */
 public record ZOrderResult(
     RewriteDataFiles.Result counts,
@@ -29,7 +30,8 @@ public record ZOrderResult(
     Optional<WorkloadScan> workload,
     Optional<TableFiles> before,
     Optional<TableFiles> after,
-    Optional<RewritePlan> dryRun)
+    Optional<RewritePlan> dryRun,
+    long translatedDeletes)
     implements RewriteDataFiles.Result {
   private static final RewriteDataFiles.Result NONE = ImmutableRewriteDataFiles.Result.builder().build();
 
@@ -38,7 +40,7 @@ public record ZOrderResult(
     return plan.isDryRun()
         ? dryRun(plan, message)
         : new ZOrderResult(
-            NONE, Optional.of(message), List.of(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty());
+            NONE, Optional.of(message), List.of(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), 0);
   }
 
   /** The result of a rewrite. */
@@ -50,7 +52,8 @@ public record ZOrderResult(
         outcome.sampled().plan().workload().filter(workload -> !outcome.groups().isEmpty()).map(workload -> workload(outcome, workload)),
         TableFiles.of(outcome.before()),
         TableFiles.of(outcome.actual()),
-        Optional.empty());
+        Optional.empty(),
+        outcome.translatedDeletes());
   }
 
   private static WorkloadScan workload(Rewrite.RewriteResult outcome, Workload workload) {
@@ -67,7 +70,8 @@ public record ZOrderResult(
         plan.groups().isEmpty() ? Optional.empty() : plan.workload(),
         plan.before(),
         plan.after(),
-        Optional.of(plan));
+        Optional.of(plan),
+        0);
   }
 
   /** Whether this is a dry run: nothing was written, and the counts are expected ones. */

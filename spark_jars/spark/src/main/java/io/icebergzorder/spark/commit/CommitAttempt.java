@@ -21,6 +21,7 @@ final class CommitAttempt {
   private final Table table;
   private final Snapshot start;
   private final BiConsumer<TableMetadata, TableMetadata> check;
+  private boolean isRefused;
   private boolean mayBeCommitted;
 
   CommitAttempt(Table table, Snapshot start, BiConsumer<TableMetadata, TableMetadata> check) {
@@ -57,8 +58,15 @@ final class CommitAttempt {
     return mayBeCommitted;
   }
 
+  /** Whether the check refused what was to be committed. */
+  boolean isRefused() {
+    return isRefused;
+  }
+
   private Object commit(TableOperations operations, Method method, Object[] arguments) throws Throwable {
+    isRefused = true;
     check.accept((TableMetadata) arguments[0], (TableMetadata) arguments[1]);
+    isRefused = false;
     mayBeCommitted = true;
     try {
       return SparkInternals.invoke(operations, method, arguments);

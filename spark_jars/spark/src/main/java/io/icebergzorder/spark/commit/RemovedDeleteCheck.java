@@ -1,9 +1,9 @@
 package io.icebergzorder.spark.commit;
 
-import java.util.Collection;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.Snapshot;
@@ -11,7 +11,6 @@ import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.util.SnapshotUtil;
 
@@ -24,19 +23,14 @@ final class RemovedDeleteCheck implements BiConsumer<TableMetadata, TableMetadat
   private final long startingSnapshotId;
   private final Set<String> applied;
 
-  RemovedDeleteCheck(Table table, String branch, Snapshot start, Collection<RewriteFileGroup> groups) {
+  RemovedDeleteCheck(Table table, String branch, Snapshot start, Stream<DeleteFile> applied) {
     this.table = table;
     this.branch = branch;
     this.startingSnapshotId = start.snapshotId();
-    this.applied =
-        groups.stream()
-            .flatMap(group -> group.fileScanTasks().stream())
-            .flatMap(task -> task.deletes().stream())
-            .map(RemovedDeleteCheck::identity)
-            .collect(Collectors.toSet());
+    this.applied = applied.map(RemovedDeleteCheck::identity).collect(Collectors.toSet());
   }
 
-  private static String identity(DeleteFile delete) {
+  static String identity(DeleteFile delete) {
     return delete.location() + "#" + delete.contentOffset();
   }
 

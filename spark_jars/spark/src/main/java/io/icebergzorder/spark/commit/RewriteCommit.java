@@ -1,16 +1,24 @@
 package io.icebergzorder.spark.commit;
 
 import io.icebergzorder.core.select.UnchangedSince;
+import io.icebergzorder.spark.commit.DeleteTranslation.Refusal;
+import io.icebergzorder.spark.commit.DeleteTranslation.Translated;
 import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.RewriteFiles;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
@@ -22,23 +30,56 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.exceptions.ValidationException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Replaces rewritten data files by new ones, through Iceberg's commit manager.
+ * Replaces rewritten data files by new ones, through Iceberg's commit manager. If that finds that others have deleted rows meanwhile, these
+ * are deleted from the new files in the same snapshot.
  *
  * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing
  * is deleted, because the new files may be the table's.
  */
 public final class RewriteCommit {
+  private static final Logger LOG = LoggerFactory.getLogger(RewriteCommit.class);
+  private static final String TRANSLATED_DELETES = "zorder.translated-deletes";
+  private static final String TRANSLATED_DELETE_FILES = "zorder.translated-delete-files";
+  private static final int MOST_TRANSLATIONS = 3;
+  private static final double NANOS = 1e9;
+
   private final Table table;
   private final String branch;
   private final Snapshot start;
   private final int formatVersion;
   private final boolean useStartingSequenceNumber;
   private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
+  private final Optional<DeleteTranslation> translation;
   private boolean areAllDone = true;
+  private CommitAttempt attempt;
+  private TranslatedDeletes translated = TranslatedDeletes.NONE;
+
+  /** What was translated for committed file groups. */
+  public record TranslatedDeletes(long rows, int files, double seconds) {
+    static final TranslatedDeletes NONE = new TranslatedDeletes(0, 0, 0);
+
+    TranslatedDeletes and(TranslatedDeletes other) {
+      return new TranslatedDeletes(rows + other.rows, files + other.files, seconds + other.seconds);
+    }
+
+    /** One sentence; empty if nothing was translated. */
+    public Optional<String> message() {
+      return rows == 0
+          ? Optional.empty()
+          : Optional.of(
+              String.format(
+                  Locale.ROOT,
+                  "Other writers deleted %,d row%s meanwhile: they are deleted from the new files by %,d delete file%s, which took %.1f seconds.",
+                  rows, rows == 1 ? "" : "s", files, files == 1 ? "" : "s", seconds));
+    }
+  }
 
   public RewriteCommit(
+      RewriteSession session,
       Table table,
       String branch,
       long startingSnapshotId,
@@ -55,10 +96,20 @@ public final class RewriteCommit {
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.summary = summary;
+    // Without the starting sequence number, equality deletes would have to be translated, too.
+    this.translation =
+        useStartingSequenceNumber && options.translatesDeletes()
+            ? Optional.of(new DeleteTranslation(session, table, branch, start))
+            : Optional.empty();
+  }
+
+  /** What was translated so far. */
+  public synchronized TranslatedDeletes translated() {
+    return translated;
   }
 
   public void commit(Collection<RewriteFileGroup> groups) {
-    CommitAttempt attempt = new CommitAttempt(table, start, check(groups));
+    attempt = new CommitAttempt(table, start, check(groups, start, groups.stream().flatMap(RewriteCommit::deletes)));
     try {
       Map<String, String> properties = new HashMap<>(summary.apply(groups));
       if (!areAllDone) {
@@ -66,9 +117,14 @@ public final class RewriteCommit {
       }
       boolean wereAllDone = areAllDone;
       areAllDone = false;
-      manager(attempt.table(), properties).commitOrClean(new HashSet<>(groups));
+      try {
+        manager(attempt.table(), properties).commitFileGroups(new HashSet<>(groups));
+      } catch (ValidationException e) {
+        translateAndCommit(groups, properties, e);
+      }
       areAllDone = wereAllDone;
     } catch (ValidationException | CommitFailedException e) {
+      abort(groups);
       throw new RuntimeException(
           ("Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
                   + " files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
@@ -76,8 +132,9 @@ public final class RewriteCommit {
               .formatted(table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
           e);
     } catch (Throwable e) {
-      // Iceberg marks the failures after which it is certain that nothing was committed, and has cleaned up after them.
+      // Iceberg marks the failures after which it is certain that nothing was committed.
       if (e instanceof CleanableFailure && e instanceof RuntimeException failure) {
+        abort(groups);
         throw failure;
       }
       if (!attempt.mayBeCommitted()) {
@@ -96,10 +153,73 @@ public final class RewriteCommit {
     }
   }
 
-  private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups) {
+  private static Stream<DeleteFile> deletes(RewriteFileGroup group) {
+    return group.fileScanTasks().stream().flatMap(task -> task.deletes().stream());
+  }
+
+  /** Carries over what others have deleted since the start, and commits on top of that; again if others were faster. */
+  private void translateAndCommit(Collection<RewriteFileGroup> groups, Map<String, String> properties, ValidationException conflict) {
+    ValidationException last = conflict;
+    for (int count = 0; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
+      long since = System.nanoTime();
+      Translated deletes = translated(groups, last);
+      TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.files(), (System.nanoTime() - since) / NANOS);
+      try {
+        commit(groups, properties, deletes);
+        add(found);
+        found.message().ifPresent(message -> LOG.info("{}: {}", table.name(), message));
+        return;
+      } catch (Throwable e) {
+        if (!attempt.mayBeCommitted()) {
+          DeleteFileWriter.delete(table, deletes.added());
+        }
+        if (!(e instanceof ValidationException faster)) {
+          throw e;
+        }
+        last = faster;
+      }
+    }
+    throw last;
+  }
+
+  private synchronized void add(TranslatedDeletes found) {
+    translated = translated.and(found);
+  }
+
+  private Translated translated(Collection<RewriteFileGroup> groups, ValidationException conflict) {
+    try {
+      return translation.orElseThrow().translate(groups);
+    } catch (Exception e) {
+      // Spark throws InterruptedException without declaring it.
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      LOG.warn("Cannot carry over deletes to the new files of {}", table.name(), e);
+      String why = e instanceof Refusal ? e.getMessage() : Failures.rootMessage(e);
+      throw new ValidationException(conflict, "%s; its deletes cannot be carried over, because %s", conflict.getMessage(), why);
+    }
+  }
+
+  private void commit(Collection<RewriteFileGroup> groups, Map<String, String> properties, Translated deletes) {
+    attempt = new CommitAttempt(table, start, check(groups, deletes.head(), deletes.applied().stream()));
+    RewriteFiles rewrite =
+        attempt.table().newRewrite().toBranch(branch).validateFromSnapshot(deletes.head().snapshotId()).dataSequenceNumber(start.sequenceNumber());
+    for (RewriteFileGroup group : groups) {
+      group.rewrittenFiles().forEach(rewrite::deleteFile);
+      group.addedFiles().forEach(rewrite::addFile);
+    }
+    deletes.removed().forEach(rewrite::deleteFile);
+    deletes.added().forEach(rewrite::addFile);
+    properties.forEach(rewrite::set);
+    rewrite.set(TRANSLATED_DELETES, String.valueOf(deletes.rows()));
+    rewrite.set(TRANSLATED_DELETE_FILES, String.valueOf(deletes.files()));
+    rewrite.commit();
+  }
+
+  /** Looks at a snapshot that is to be committed; the applied deletes are those of the rewritten files when a snapshot was the head. */
+  private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups, Snapshot since, Stream<DeleteFile> applied) {
     // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
-    BiConsumer<TableMetadata, TableMetadata> check =
-        new RemovedDeleteCheck(table, branch, start, groups).andThen(this::checkFormatVersion);
+    BiConsumer<TableMetadata, TableMetadata> check = new RemovedDeleteCheck(table, branch, since, applied).andThen(this::checkFormatVersion);
     return useStartingSequenceNumber ? check.andThen(new EqualityDeleteCheck(table, branch, start, groups)) : check;
   }
 

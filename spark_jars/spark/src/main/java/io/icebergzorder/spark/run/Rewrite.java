@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -51,7 +52,8 @@ public final class Rewrite {
       TableReads predicted,
       TableReads actual,
       List<GroupResult> groups,
-      List<String> messages) {}
+      List<String> messages,
+      long translatedDeletes) {}
 
   /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */
   public static SampledPlan sample(CatalogTable target, TablePlan plan) {
@@ -73,7 +75,7 @@ public final class Rewrite {
       SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, target, sampled.get()) : sampleToWrite(session, target, plan);
       return toWrite.isNothing()
           ? new RewriteResult(
-              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, List.of(), List.of())
+              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, List.of(), List.of(), 0)
           : rewrite(session, target, toWrite, since);
     } catch (InterruptedException e) {
       interrupted = true;
@@ -153,7 +155,7 @@ public final class Rewrite {
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RunMeasurement measurement = new RunMeasurement(target, sampled, settings.extraSnapshotMetadata(), since);
-    RewriteCommit commit = new RewriteCommit(table, plan.spec().branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
+    RewriteCommit commit = new RewriteCommit(session, table, plan.spec().branch(), plan.start().snapshotId(), plan.options(), measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     FileGroupPool pool = new FileGroupPool(rewriter, commit, plan.options(), planJobs(session, sampled), sampled.failures());
     // Made before anything is written: an Iceberg that cannot do it is refused.
@@ -162,7 +164,7 @@ public final class Rewrite {
             ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.spec().branch(), measurement.commonSummary()))
             : Optional.empty();
     RewriteDataFiles.Result result = new GroupExecution(table, plan.options(), commit, removal).run(pool);
-    return measurement.outcome(result, messages);
+    return measurement.outcome(result, Stream.concat(messages.stream(), commit.translated().message().stream()).toList(), commit.translated().rows());
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */

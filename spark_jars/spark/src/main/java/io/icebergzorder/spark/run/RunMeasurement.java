@@ -132,14 +132,14 @@ final class RunMeasurement {
     return measured;
   }
 
-  synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages) {
+  synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages, long translatedDeletes) {
     List<GroupResult> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
     Reads reads = reads(committed);
     return new Rewrite.RewriteResult(
-        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages);
+        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages, translatedDeletes);
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {

@@ -51,6 +51,9 @@ public record RewriteOptions(
   /** Whether files of other partition specs than the new files' are rewritten regardless of size; false by default. */
   public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
 
+  /** What happens if others delete rows meanwhile: {@code translate}, the default, or {@code fail}. */
+  public static final String ON_CONFLICT = "on-conflict";
+
   public record PartialProgress(int maxCommits, int maxFailedCommits) {
     /** The number of file groups per commit, given the number of all groups. */
     public int groupsPerCommit(int groups) {
@@ -65,6 +68,7 @@ public record RewriteOptions(
   private static final Type LONG = new Type("a whole number", Long::parseLong);
   private static final Type DOUBLE = new Type("a number", Double::parseDouble);
   private static final Type BOOLEAN = new Type("true or false", RewriteOptions::parseBoolean);
+  private static final Type CONFLICT = new Type("'translate' or 'fail'", RewriteOptions::parseConflict);
   private static final Type TEXT = new Type("a text", value -> value);
 
   /** The type of each option, except of those of the layout. */
@@ -91,6 +95,7 @@ public record RewriteOptions(
           Map.entry(COMPRESSION_FACTOR, DOUBLE),
           Map.entry(MAX_SCAN_RATIO, DOUBLE),
           Map.entry(MIN_AGE_SECONDS, LONG),
+          Map.entry(ON_CONFLICT, CONFLICT),
           Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
   /** Reads the options of a rewrite, which may stand for Iceberg's own sort. */
@@ -148,6 +153,11 @@ public record RewriteOptions(
     return !isRewriteAll() && !isLikeBuiltin;
   }
 
+  /** Whether the commit deletes from the new files what others have deleted meanwhile; otherwise that is a conflict. */
+  public boolean translatesDeletes() {
+    return !"fail".equalsIgnoreCase(all.get(ON_CONFLICT));
+  }
+
   public double maxScanRatio() {
     return PropertyUtil.propertyAsDouble(all, MAX_SCAN_RATIO, MAX_SCAN_RATIO_DEFAULT);
   }
@@ -201,6 +211,13 @@ public record RewriteOptions(
     if (value < 1) {
       throw new IllegalArgumentException("Cannot set %s to %s, because the value must be positive%s.".formatted(name, value, condition));
     }
+  }
+
+  private static String parseConflict(String value) {
+    if (!value.equalsIgnoreCase("translate") && !value.equalsIgnoreCase("fail")) {
+      throw new IllegalArgumentException(value);
+    }
+    return value;
   }
 
   private static Boolean parseBoolean(String value) {
