@@ -1,0 +1,356 @@
+"""Rewrites whose files lose rows to other writers before the commit: the new files lose them, too."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyiceberg.table.metadata import TableMetadataV3
+from pyiceberg.typedef import IcebergBaseModel
+from pyspark.sql import SparkSession
+
+from tests.present import present
+from tests.pyiceberg.committing import commit_files, new_file, position_deletes
+from tests.pyiceberg.lake import equality_delete
+from tests.spark.tables import CATALOG, Table, create, needs_branch_argument
+from tests.stack.rest import RestServer, hang_up, status
+
+ROWS = (
+    "SELECT id, cast(hash(id) % 1000 AS int) AS a, cast(id % 4 AS int) AS p, "
+    "if(id % 5 = 0, NULL, 0.0D * (id % 2 * 2 - 1)) AS x, concat('s', id % 100) AS s FROM range(0, 4000, 1, 4)"
+)
+TWINS = "SELECT 5L AS id, 5 AS a, 1 AS p, 0.0D * (id % 2 * 2 - 1) AS x, 'twin' AS s FROM range(10)"
+MERGE_ON_READ = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
+MERGE = (
+    "MERGE INTO {t} t USING (SELECT id * 83 AS id FROM range(60)) u ON t.id = u.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE "
+    "WHEN MATCHED THEN UPDATE SET a = -1 WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id, 'merged')"
+)
+DML = (
+    "DELETE FROM {t} WHERE id % 97 = 0",
+    "UPDATE {t} SET s = 'new', a = a + 5 WHERE id % 89 = 1",
+    MERGE,
+    "DELETE FROM {t} WHERE s = 'new' AND id % 2 = 0",
+    "INSERT INTO {t} SELECT id, 1, 1, 1.0D, 'again' FROM range(0, 970, 97)",
+)
+
+
+@pytest.fixture(autouse=True)
+def _server_writes_version_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's PyIceberg knows all fields of version 3, and refuses to write them."""
+    monkeypatch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
+
+
+@dataclass
+class Race:
+    """A rewrite of a table, and writers right before its commits."""
+
+    spark: SparkSession
+    server: RestServer
+    version: int
+    select: str = ROWS
+    partitioned_by: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    branch: str = ""
+
+    def __post_init__(self) -> None:
+        properties = {"format-version": str(self.version), **MERGE_ON_READ, **self.properties}
+        self.table = create(self.spark, self.select, partitioned_by=self.partitioned_by, properties=properties)
+        if self.branch:
+            self.sql(f"ALTER TABLE {self.table.full_name} CREATE BRANCH {self.branch}")
+        self.oracle: Counter[Any] = Counter()
+
+    def sql(self, *statements: str) -> None:
+        for statement in statements:
+            # The rewrite commits through another catalog.
+            self.spark.sql(f"REFRESH TABLE {self.table.full_name}")
+            self.spark.sql(statement.format(t=f"{self.table.full_name}{self.branch and f'.branch_{self.branch}'}"))
+
+    def rows(self) -> Counter[Any]:
+        """The rows; in version 3 with what must not change of them."""
+        self.spark.sql(f"REFRESH TABLE {self.table.full_name}")
+        lineage = ", _row_id, _last_updated_sequence_number" if self.version == 3 else ""
+        version = f"VERSION AS OF '{self.branch}'" if self.branch else ""
+        rows = self.spark.sql(f"SELECT *{lineage} FROM {self.table.full_name} {version}").collect()
+        return Counter(repr(tuple(row)) for row in rows)
+
+    def run(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> Any:
+        """Rewrite; each writer acts as another commit comes in. Returns the result as a row, or the failure."""
+        waiting = list(writers)
+
+        def next_writer() -> None:
+            if waiting:
+                waiting.pop(0)()
+                self.oracle = self.rows()
+
+        self.oracle = self.rows()
+        self.server.before_commit = next_writer
+        given = {"target-file-size-bytes": str(self.table.bytes() // 3), **(options or {})}
+        named = {"branch": self.branch} if self.branch else {}
+        try:
+            return self.table.call("zorder(a, id)", options=given, catalog=self.catalog, **named, **others)
+        except Exception as failure:
+            return failure
+        finally:
+            self.server.before_commit = None
+            assert self.rows() == self.oracle
+            if self.server.answer is None:
+                assert self.table.orphans() == set()
+
+    @property
+    def catalog(self) -> str:
+        return f"rest_{self.server.server_port}"
+
+    def survives(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> int:
+        """Rewrite beside writers; returns how many rows were translated in the last commit."""
+        result = self.run(*writers, options=options, **others)
+        assert not isinstance(result, Exception), result
+        assert result.failed_data_files_count == 0
+        assert self.table.operations()[-1] == "replace"
+        return int(self.table.summary().get("zorder.translated-deletes", "-1"))
+
+    def conflict(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> str:
+        """Rewrite beside writers that it cannot survive; returns why."""
+        failure = str(present(self.run(*writers, options=options, **others)))
+        assert "conflicted with another operation" in failure
+        assert "replace" not in self.table.operations()
+        return failure
+
+    def iceberg(self) -> Any:
+        return self.server.catalog.load_table(self.table.name)
+
+    def commit(self, *files: Any) -> None:
+        commit_files(self.iceberg(), *files)
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_statements(spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, version: int) -> None:
+    race = Race(spark, server, version, f"{ROWS} UNION ALL {TWINS}")
+    race.sql("DELETE FROM {t} WHERE id % 101 = 5")
+    assert 100 < race.survives(lambda: race.sql(*DML)) < 200
+    summary = race.table.summary()
+    assert summary["added-delete-files"] == summary["zorder.translated-delete-files"] != "0"
+    assert int(summary["removed-delete-files"]) >= 4, "the deletes of the old files went with them"
+    scan = f"iceberg_scan('{race.table.metadata_location()}')"
+    expected = spark.sql(f"SELECT count(*), sum(id) FROM {race.table.full_name}").collect()[0]
+    assert duck.sql(f"SELECT count(*), sum(id)::bigint FROM {scan}").fetchone() == tuple(expected)
+
+
+@pytest.mark.parametrize("version", [3, 2])
+@pytest.mark.parametrize("statement", [*DML[:2], MERGE], ids=["delete", "update", "merge"])
+def test_one_statement(spark: SparkSession, server: RestServer, version: int, statement: str) -> None:
+    race = Race(spark, server, version)
+    assert race.survives(lambda: race.sql(statement)) > 20
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_writers_in_a_row(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version)
+    writers = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 400 = {k}") for k in range(3)]
+    assert race.survives(*writers) == 30
+    assert race.table.operations() == ["append", "delete", "delete", "delete", "replace"]
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_a_fourth_writer_is_a_conflict(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version)
+    race.conflict(*[lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 400 = {k}") for k in range(9)])
+
+
+def test_the_result_tells(spark: SparkSession, server: RestServer) -> None:
+    race = Race(spark, server, 2)
+    server.before_next_commit(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"))
+    call = f"CALL {race.catalog}.system.zorder_rewrite(table => '{race.table.name}', sort_order => 'zorder(a, id)', options => map('rewrite-all', 'true'))"
+    row = spark.sql(call).collect()[0]
+    assert "Other writers deleted 42 rows meanwhile: they are deleted from the new files by 1 delete file, which took" in row.message
+    assert '"translated_deletes":42' in row.result
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_partial_progress(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version, partitioned_by="p")
+    options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "4", "target-file-size-bytes": "20000"}
+    race.survives(
+        lambda: race.sql("DELETE FROM {t} WHERE id % 200 = 3"),
+        lambda: None,
+        lambda: race.sql("UPDATE {t} SET p = 0 WHERE id % 61 = 1"),
+        options=options,
+    )
+    replaced = [each["summary"] for each in race.table.snapshots() if each["summary"]["operation"] == "replace"]
+    assert len(replaced) == 4
+    assert sum("zorder.translated-deletes" in each for each in replaced) > 1
+
+
+@needs_branch_argument
+@pytest.mark.parametrize("version", [3, 2])
+def test_branches(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version, branch="audit")
+
+    def write() -> None:
+        spark.sql(f"DELETE FROM {race.table.full_name} WHERE id % 13 = 0")
+        race.sql("DELETE FROM {t} WHERE id % 97 = 0")
+
+    assert race.survives(write) == 42
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_partitions_and_a_new_spec(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version, partitioned_by="p", properties={"write.delete.granularity": "partition"})
+    race.sql("DELETE FROM {t} WHERE id % 100 = 1")
+    spark.sql(f"ALTER TABLE {race.table.full_name} ADD PARTITION FIELD bucket(2, id)")
+    assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"), options={"target-file-size-bytes": "20000"}) == 41
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_a_changed_schema(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version)
+
+    def write() -> None:
+        for change in ("ADD COLUMN c int", "DROP COLUMN s", "RENAME COLUMN x TO y", "ALTER COLUMN p TYPE bigint"):
+            spark.sql(f"ALTER TABLE {race.table.full_name} {change}")
+        race.sql("UPDATE {t} SET c = 1 WHERE id % 97 = 0")
+
+    if version == 3:
+        assert race.survives(write) == 42
+    else:
+        assert "the table's schema has changed" in race.conflict(write)
+
+
+class TestVersion2:
+    def test_some_of_equal_rows(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, f"{ROWS} UNION ALL {TWINS}")
+
+        def write() -> None:
+            found = spark.sql(
+                "SELECT _file, _pos FROM (SELECT _file, _pos, cast(x AS string) AS x, row_number() OVER "
+                f"(PARTITION BY cast(x AS string) ORDER BY _pos) AS n FROM {race.table.full_name} WHERE s = 'twin') "
+                "WHERE n <= if(x = '0.0', 2, 1)"
+            ).collect()
+            race.commit(position_deletes(race.iceberg(), [(row[0], row[1]) for row in found]))
+
+        assert race.survives(write) == 3
+
+    def test_equality_deletes_beside(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2)
+        race.sql("INSERT INTO {t} SELECT -id, 1, 1, 1.0D, 'kept' FROM range(1, 100)")
+
+        def write() -> None:
+            table = race.iceberg()
+            race.commit(equality_delete(table, [{"a": a} for a in (97, 194, 7)], ["a"]))
+            race.sql("DELETE FROM {t} WHERE a % 97 = 0")
+            race.commit(equality_delete(race.iceberg(), [{"a": a} for a in (0, 97, 8)], ["a"]))
+            race.sql("INSERT INTO {t} VALUES (-2000, 97, 0, 0.0D, 'again'), (-3000, 7, 0, 0.0D, 'again')")
+
+        assert race.survives(write, where="id >= 0") > 5
+
+    def test_deletes_that_only_seem_to_meet_the_files(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2)
+
+        def write() -> None:
+            table = race.iceberg()
+            mine = new_file(table, table.scan(limit=3).to_arrow())
+            paths = [row[0] for row in spark.sql(f"SELECT file_path FROM {race.table.full_name}.files").collect()]
+            spread = [(mine.file_path, 0), (f"{min(paths)[:-1]} ", 0), (f"{max(paths)}~", 0)]
+            race.commit(mine, position_deletes(table, spread))
+
+        assert race.survives(write) == 0
+        assert race.table.summary().get("added-delete-files", "0") == "0"
+
+    def test_a_delete_file_of_other_files_too(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, properties={"write.delete.granularity": "partition"})
+        race.sql("INSERT INTO {t} SELECT -id, 1, 1, 1.0D, 'kept' FROM range(1, 1000)")
+        assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"), where="id >= 0") == 42
+
+    @pytest.mark.parametrize("of", ["large", "small"])
+    def test_columns_are_read_within_limits(self, spark: SparkSession, server: RestServer, of: str) -> None:
+        """Of a column of half of the bytes nothing is read; a small one finds rows alone, or with the others for those in doubt."""
+        payload = "if(id % 7 = 0, 'same', repeat(uuid(), 4))" if of == "large" else "'same'"
+        race = Race(spark, server, 2, f"SELECT id, cast(id % 1000 AS int) AS a, {payload} AS s FROM range(0, 4000, 1, 4)")
+        assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0")) == 42
+
+    def test_nested_columns_tell_no_rows_apart(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)")
+        assert "column n, whose type is struct" in race.conflict(lambda: race.sql("DELETE FROM {t} WHERE n.n = 97"))
+
+    def test_nested_columns_of_rows_that_others_tell_apart(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)")
+        assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id = 97")) == 2
+
+
+class TestConflicts:
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_by_request(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version)
+        said = race.conflict(lambda: race.sql("DELETE FROM {t} WHERE id = 5"), options={"on-conflict": "fail"})
+        assert "carried over" not in said
+
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_too_many_rows(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version)
+        race.sql("DELETE FROM {t} WHERE id % 10 = 0")
+        assert "400 of 3,600 rows of a file group were deleted, more than 5%" in race.conflict(
+            lambda: race.sql("DELETE FROM {t} WHERE id % 10 = 1")
+        )
+
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_copied_files(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version, properties={"write.delete.mode": "copy-on-write"})
+        assert "was removed" in race.conflict(lambda: race.sql("DELETE FROM {t} WHERE id = 5"))
+
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_revived_rows(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version)
+        race.sql("DELETE FROM {t} WHERE id % 97 = 0")
+
+        def write() -> None:
+            jvm: Any = spark.sparkContext._jvm
+            other = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, race.table.full_name)
+            delta = other.newRowDelta()
+            for delete in other.currentSnapshot().addedDeleteFiles(other.io()):
+                delta.removeDeletes(delete)
+            delta.commit()
+            race.sql("DELETE FROM {t} WHERE id % 400 = 1")
+
+        assert "were taken back" in race.conflict(write)
+
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_an_expired_start(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version)
+
+        def write() -> None:
+            race.sql("DELETE FROM {t} WHERE id = 5")
+            first = race.table.snapshots()[0]["snapshot-id"]
+            spark.sql(
+                f"CALL {CATALOG}.system.expire_snapshots(table => '{race.table.name}', snapshot_ids => array({first}))"
+            )
+
+        assert "is no longer in the history of branch main" in race.conflict(write)
+
+
+class TestOutcomes:
+    def race(self, spark: SparkSession, server: RestServer, answer: Callable[..., None], commits: bool) -> tuple[Race, Any]:
+        race = Race(spark, server, 2, properties={"commit.retry.num-retries": "1"})
+
+        def fault() -> None:
+            server.answer, server.commits = answer, commits
+
+        try:
+            return race, race.run(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"), fault)
+        finally:
+            server.answer, server.commits = None, True
+
+    def test_a_failed_commit_leaves_no_file(self, spark: SparkSession, server: RestServer) -> None:
+        race, failure = self.race(spark, server, status(409), False)
+        assert "conflicted with another operation" in str(failure)
+        assert race.table.operations() == ["append", "delete"]
+        assert race.table.orphans() == set()
+
+    @pytest.mark.parametrize("committed", [True, False])
+    def test_an_unknown_outcome_deletes_nothing(self, spark: SparkSession, server: RestServer, committed: bool) -> None:
+        race, failure = self.race(spark, server, hang_up, committed)
+        assert all(Path(path).exists() for path in race.table.data_paths())
+        if not committed:
+            assert "Cannot tell whether the rewrite" in str(failure)
+            assert any("deletes" in path for path in race.table.orphans())
