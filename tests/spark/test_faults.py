@@ -127,7 +127,8 @@ class TestOtherWriters:
         table = self.table(spark)
         spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.delete.mode' = '{mode}')")
         rows = table.fingerprint().rows
-        failure = present(self.during(table, server, lambda: spark.sql(f"DELETE FROM {table.full_name} WHERE id = 5")))
+        delete = f"DELETE FROM {table.full_name} WHERE id = 5"
+        failure = present(self.during(table, server, lambda: spark.sql(delete), {"on-conflict": "fail"}))
         assert "Cannot commit rewrite of" in str(failure)
         assert "conflicted with another operation" in str(failure)
         assert "partial-progress.enabled" in str(failure)
@@ -165,6 +166,7 @@ class TestOtherWriters:
             "partial-progress.enabled": "true",
             "partial-progress.max-commits": "2",
             "partial-progress.max-failed-commits": "0",
+            "on-conflict": "fail",
         }
         failure = present(self.during(table, server, lambda: spark.sql(delete), options))
         assert "1 rewrite commits failed" in str(failure)

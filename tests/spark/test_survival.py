@@ -109,7 +109,7 @@ class Race:
         assert not isinstance(result, Exception), result
         assert result.failed_data_files_count == 0
         assert self.table.operations()[-1] == "replace"
-        return int(self.table.summary().get("zorder.translated-deletes", "-1"))
+        return int(self.table.summary().get("zorder.translated-deletes", "0"))
 
     def conflict(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> str:
         """Rewrite beside writers that it cannot survive; returns why."""

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.commit;
 import io.icebergzorder.spark.commit.RowLookup.Found;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.spec.FileScope;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -19,6 +20,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -46,7 +48,10 @@ import org.apache.iceberg.encryption.EncryptingFileIO;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.ContentFileUtil;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.iceberg.util.Tasks;
+import org.apache.iceberg.util.ThreadPools;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -67,7 +72,7 @@ final class DeleteTranslation {
   /** Less than this is read whatever its share. */
   private static final long FREE_BYTES = 64L << 20;
 
-  private static final int MOST_ROWS = 2_000_000;
+  private static final int MOST_ROWS = 1_000_000;
   private static final int MOST_WHOLE_ROWS = 100_000;
   private static final long KEPT_IN_MEMORY = 64L << 20;
   /** No row of a table has this id or one of the next. */
@@ -80,13 +85,13 @@ final class DeleteTranslation {
   private final int formatVersion;
   private final int schemaId;
 
-  DeleteTranslation(RewriteSession session, Table table, String branch, Snapshot start) {
+  DeleteTranslation(RewriteSession session, Table table, Snapshot start, StartingPoint point) {
     this.session = session;
     this.table = table;
-    this.branch = branch;
+    this.branch = point.branch();
     this.start = start;
     this.formatVersion = TableUtil.formatVersion(table);
-    this.schemaId = table.schema().schemaId();
+    this.schemaId = point.schemaId();
   }
 
   /** Why deletes cannot be translated. */
@@ -129,7 +134,7 @@ final class DeleteTranslation {
   /** A new file that is not committed, as a task that reads it. */
   private record NewFile(int group, DataFile file, FileScanTask task) {}
 
-  /** A row of the old or the new files of a group, by the place of its file among those that were read. */
+  /** What a row of a group is looked up by. */
   private record Key(int group, Object value) {}
 
   /** Translates the deletes of the branch's current snapshot; its delete files are written, but not committed. */
@@ -140,14 +145,14 @@ final class DeleteTranslation {
     Set<String> shared = new HashSet<>();
     List<OldFile> old = oldFiles(head, ordered, shared);
     Loader loader = new Loader();
-    old.forEach(file -> checkStaysDeleted(file, loader));
-    Map<String, long[]> deleted = new HashMap<>();
-    for (OldFile file : old) {
+    Map<String, long[]> deleted = new ConcurrentHashMap<>();
+    Tasks.foreach(old).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(file -> {
+      checkStaysDeleted(file, loader);
       long[] positions = positions(loader.load(file.added(), file.atStart.file().location()));
       if (positions.length > 0) {
         deleted.put(file.atStart.file().location(), positions);
       }
-    }
+    });
     Map<DataFile, long[]> dead = deleted.isEmpty() ? Map.of() : dead(ordered, old, deleted);
     List<DeleteFile> applied = unique(old.stream().flatMap(file -> file.atHead.deletes().stream()));
     List<DeleteFile> removed =
@@ -193,7 +198,7 @@ final class DeleteTranslation {
     }
     visit(head, task -> {
       if (old.computeIfPresent(task.file().location(), (path, file) -> new OldFile(file.group, file.atStart, task)) == null) {
-        task.deletes().forEach(delete -> shared.add(RemovedDeleteCheck.identity(delete)));
+        task.deletes().stream().filter(delete -> !ContentFileUtil.isFileScoped(delete)).forEach(delete -> shared.add(RemovedDeleteCheck.identity(delete)));
       }
     });
     for (OldFile file : old.values()) {
@@ -239,7 +244,7 @@ final class DeleteTranslation {
 
   /** Reads position deletes and deletion vectors; a delete file of many data files is read once. */
   private final class Loader extends BaseDeleteLoader {
-    private final Map<String, Object> kept = new HashMap<>();
+    private final Map<String, Object> kept = new ConcurrentHashMap<>();
 
     Loader() {
       super(delete -> EncryptingFileIO.combine(table.io(), table.encryption()).newInputFile(delete));

@@ -6,6 +6,7 @@ import io.icebergzorder.spark.commit.DeleteTranslation.Translated;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.HashMap;
@@ -81,17 +82,16 @@ public final class RewriteCommit {
   public RewriteCommit(
       RewriteSession session,
       Table table,
-      String branch,
-      long startingSnapshotId,
+      StartingPoint start,
       RewriteOptions options,
       Function<Collection<RewriteFileGroup>, Map<String, String>> summary) {
     this.table = table;
-    this.branch = branch;
-    this.start = table.snapshot(startingSnapshotId);
-    if (start == null) {
+    this.branch = start.branch();
+    this.start = table.snapshot(start.snapshotId());
+    if (this.start == null) {
       throw new IllegalStateException(
           "Cannot rewrite %s, because its starting snapshot %d has expired. Run it again."
-              .formatted(table.name(), startingSnapshotId));
+              .formatted(table.name(), start.snapshotId()));
     }
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
@@ -99,7 +99,7 @@ public final class RewriteCommit {
     // Without the starting sequence number, equality deletes would have to be translated, too.
     this.translation =
         useStartingSequenceNumber && options.translatesDeletes()
-            ? Optional.of(new DeleteTranslation(session, table, branch, start))
+            ? Optional.of(new DeleteTranslation(session, table, this.start, start))
             : Optional.empty();
   }
 
@@ -176,7 +176,7 @@ public final class RewriteCommit {
         if (!(e instanceof ValidationException faster)) {
           throw e;
         }
-        last = faster;
+        last = new ValidationException(faster, "%s, which came while earlier deletes were carried over", faster.getMessage());
       }
     }
     throw last;
@@ -211,8 +211,10 @@ public final class RewriteCommit {
     deletes.removed().forEach(rewrite::deleteFile);
     deletes.added().forEach(rewrite::addFile);
     properties.forEach(rewrite::set);
-    rewrite.set(TRANSLATED_DELETES, String.valueOf(deletes.rows()));
-    rewrite.set(TRANSLATED_DELETE_FILES, String.valueOf(deletes.files()));
+    if (deletes.rows() > 0) {
+      rewrite.set(TRANSLATED_DELETES, String.valueOf(deletes.rows()));
+      rewrite.set(TRANSLATED_DELETE_FILES, String.valueOf(deletes.files()));
+    }
     rewrite.commit();
   }
 
