@@ -30,6 +30,7 @@ REFUSED = [
     ("max-scan-ratio", "much", "max-scan-ratio to 'much', because it must be a number"),
     ("min-age-seconds", "-1", "'min-age-seconds' is set to -1 but must be >= 0"),
     ("min-age-seconds", "1.5", "min-age-seconds to '1.5', because it must be a whole number"),
+    ("on-conflict", "merge", "on-conflict to 'merge', because it must be 'translate' or 'fail'"),
     ("rewrite-old-specs", "yes", "rewrite-old-specs to 'yes', because it must be true"),
     ("max-concurrent-file-group-rewrites", "0", "max-concurrent-file-group-rewrites to 0"),
     ("output-spec-id", "9", "output spec id 9"),

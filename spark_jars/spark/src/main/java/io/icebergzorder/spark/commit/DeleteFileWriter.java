@@ -43,6 +43,9 @@ final class DeleteFileWriter {
 
   /** Writes a deletion vector for each data file, all in one Puffin file. */
   void vectors(Map<DataFile, long[]> positions) throws IOException {
+    if (positions.isEmpty()) {
+      return;
+    }
     BaseDVFileWriter writer = new BaseDVFileWriter(files(FileFormat.PUFFIN), path -> null);
     try (writer) {
       positions.forEach((file, deleted) ->

@@ -157,10 +157,11 @@ public final class RewriteCommit {
     return group.fileScanTasks().stream().flatMap(task -> task.deletes().stream());
   }
 
-  /** Carries over what others have deleted since the start, and commits on top of that; again if others were faster. */
+  /** Translates what others have deleted since the start, and commits on top of that; again if others were faster. */
   private void translateAndCommit(Collection<RewriteFileGroup> groups, Map<String, String> properties, ValidationException conflict) {
     ValidationException last = conflict;
-    for (int count = 0; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
+    int count = 0;
+    for (; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
       long since = System.nanoTime();
       Translated deletes = translated(groups, last);
       TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.files(), (System.nanoTime() - since) / NANOS);
@@ -176,10 +177,10 @@ public final class RewriteCommit {
         if (!(e instanceof ValidationException faster)) {
           throw e;
         }
-        last = new ValidationException(faster, "%s, which came while earlier deletes were carried over", faster.getMessage());
+        last = faster;
       }
     }
-    throw last;
+    throw count < MOST_TRANSLATIONS ? last : new ValidationException(last, "%s, again after %d translations of deletes", last.getMessage(), count);
   }
 
   private synchronized void add(TranslatedDeletes found) {
@@ -194,9 +195,11 @@ public final class RewriteCommit {
       if (e instanceof InterruptedException) {
         Thread.currentThread().interrupt();
       }
-      LOG.warn("Cannot carry over deletes to the new files of {}", table.name(), e);
       String why = e instanceof Refusal ? e.getMessage() : Failures.rootMessage(e);
-      throw new ValidationException(conflict, "%s; its deletes cannot be carried over, because %s", conflict.getMessage(), why);
+      ValidationException untranslated =
+          new ValidationException(conflict, "%s; its deletes cannot be translated, because %s", conflict.getMessage(), why);
+      untranslated.addSuppressed(e);
+      throw untranslated;
     }
   }
 

@@ -1,0 +1,295 @@
+package io.icebergzorder.spark.commit;
+
+import io.icebergzorder.spark.commit.DeleteTranslation.Refusal;
+import io.icebergzorder.spark.internals.ColumnFunction;
+import io.icebergzorder.spark.internals.FunctionScope;
+import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.Shared;
+import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.internals.StagedScan;
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Finds rows of rewritten files, which are known by their positions, in the new files: by row id, else by their values. */
+// Its function is public because the code that Spark generates calls it.
+public final class DeadRows {
+  private static final double MOST_DEAD = 0.05;
+  private static final double MOST_READ = 0.25;
+  /** Less is read whatever its share. */
+  private static final long FREE_BYTES = 64L << 20;
+
+  // For the memory of the driver.
+  static final int MOST_ROWS = 1_000_000;
+  private static final int MOST_WHOLE_ROWS = 100_000;
+
+  private final RewriteSession session;
+  private final Table table;
+  private final boolean haveIds;
+
+  DeadRows(RewriteSession session, Table table, boolean haveIds) {
+    this.session = session;
+    this.table = table;
+    this.haveIds = haveIds;
+    session.spark().conf().set("spark.sql.datetime.java8API.enabled", "true");
+    // The limit of rows must not keep tasks from running at the same time.
+    session.spark().conf().set("spark.sql.limit.initialNumPartitions", String.valueOf(Integer.MAX_VALUE));
+  }
+
+  /** A data file of a file group, as it is read. */
+  record Source(int group, FileScanTask task) {
+    DataFile file() {
+      return task.file();
+    }
+  }
+
+  private record Found(Source source, long position, Object[] values) {}
+
+  /** What rows of a file group are compared by. */
+  private record Key(int group, List<Object> values) {}
+
+  /** The columns of a row that are read. */
+  private interface Columns extends Function<Dataset<Row>, List<Column>> {}
+
+  /** Returns the sorted positions of the rows by new file. They have sorted positions in the old files, by path. */
+  Map<DataFile, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> made) {
+    Columns key = haveIds ? DeadRows::rowId : hash(made);
+    // Old files are read with the deletes of the start, which leaves out the rows that were dead by then.
+    Map<Key, List<Found>> died = byKey(read(old, positions, null, key, MOST_ROWS));
+    checkShares(died, made);
+    if (died.isEmpty()) {
+      return Map.of();
+    }
+    long[] keys = died.keySet().stream().mapToLong(DeadRows::number).sorted().distinct().toArray();
+    Map<Key, List<Found>> candidates = byKey(read(made, null, keys, key, MOST_ROWS));
+    List<Found> found = new ArrayList<>();
+    List<Found> doubtfulOld = new ArrayList<>();
+    List<Found> doubtfulNew = new ArrayList<>();
+    died.forEach((number, rows) -> {
+      List<Found> alike = candidates.getOrDefault(number, List.of());
+      // All rows of the old files are in the new ones: if as many have the number as died, these are the rows.
+      boolean areAll = alike.size() == rows.size();
+      (areAll ? found : doubtfulNew).addAll(alike);
+      doubtfulOld.addAll(areAll ? List.of() : rows);
+    });
+    if (!doubtfulOld.isEmpty()) {
+      found.addAll(equal(doubtfulOld, doubtfulNew, made));
+    }
+    Map<DataFile, long[]> byFile = new LinkedHashMap<>();
+    positions(found).forEach((source, of) -> byFile.put(source.file(), of));
+    return byFile;
+  }
+
+  private static long number(Key key) {
+    if (key.values.get(0) == null) {
+      throw new Refusal("deleted rows have no row ids");
+    }
+    return (Long) key.values.get(0);
+  }
+
+  private static void checkShares(Map<Key, List<Found>> died, List<Source> made) {
+    Map<Integer, Long> rows = made.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
+    Map<Integer, Integer> dead = new HashMap<>();
+    died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
+    dead.forEach((group, count) -> {
+      long all = rows.getOrDefault(group, 0L);
+      if (count > MOST_DEAD * all) {
+        throw new Refusal(String.format(Locale.ROOT, "%,d of %,d rows of a file group were deleted, more than 5%%", count, all));
+      }
+    });
+  }
+
+  private static List<Column> rowId(Dataset<Row> rows) {
+    return List.of(rows.col(MetadataColumns.ROW_ID.name()));
+  }
+
+  /** A hash of the largest columns that may be read: these tell most rows apart. */
+  private Columns hash(List<Source> made) {
+    List<Types.NestedField> columns = table.schema().columns();
+    Map<String, Long> sizes = new HashMap<>();
+    for (Types.NestedField field : columns) {
+      if (field.type().isPrimitiveType()) {
+        sizes.put(field.name(), bytes(made, file -> size(file, field.fieldId(), columns.size())));
+      }
+    }
+    long left = mayRead(made);
+    List<String> names = new ArrayList<>();
+    Comparator<String> bySize = Comparator.comparing(sizes::get);
+    for (String name : sizes.keySet().stream().sorted(bySize.reversed().thenComparing(Comparator.naturalOrder())).toList()) {
+      if (sizes.get(name) <= left) {
+        left -= sizes.get(name);
+        names.add(name);
+      }
+    }
+    if (names.isEmpty()) {
+      throw new Refusal("each column has more than 25% of the bytes of the new files, too many to look rows up by it");
+    }
+    return rows -> List.of(functions.xxhash64(names.stream().map(name -> column(rows, name)).toArray(Column[]::new)));
+  }
+
+  private static Column column(Dataset<Row> rows, String name) {
+    return rows.col(SparkInternals.quoted(name));
+  }
+
+  /** The bytes of a column in a file; if they are not known, an equal share. */
+  private static long size(DataFile file, int column, int columns) {
+    Map<Integer, Long> sizes = file.columnSizes();
+    return sizes == null || !sizes.containsKey(column) ? file.fileSizeInBytes() / columns : sizes.get(column);
+  }
+
+  private static long bytes(Collection<Source> sources, ToLongFunction<DataFile> size) {
+    return sources.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
+  }
+
+  private static long mayRead(List<Source> made) {
+    return Math.max(FREE_BYTES, (long) (bytes(made, DataFile::fileSizeInBytes) * MOST_READ));
+  }
+
+  /** The new rows that are equal to old ones in every column. Readers cannot tell equal rows apart: any of them will do. */
+  private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> made) {
+    if (haveIds) {
+      throw new Refusal("deleted rows do not have row ids of their own in the new files");
+    }
+    for (Types.NestedField field : table.schema().columns()) {
+      if (!field.type().isPrimitiveType()) {
+        throw new Refusal("rows would have to be compared by column %s, whose type is %s".formatted(field.name(), field.type()));
+      }
+    }
+    if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > mayRead(made)) {
+      throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
+    }
+    Map<Key, List<Found>> alike = byKey(whole(candidates));
+    List<Found> found = new ArrayList<>();
+    byKey(whole(died)).forEach((key, rows) -> {
+      List<Found> equal = alike.getOrDefault(key, List.of());
+      if (equal.size() < rows.size()) {
+        throw new Refusal("%d equal rows were deleted, but the new files have %d of them".formatted(rows.size(), equal.size()));
+      }
+      found.addAll(equal.subList(0, rows.size()));
+    });
+    return found;
+  }
+
+  private List<Found> whole(List<Found> rows) {
+    Map<Source, long[]> positions = positions(rows);
+    Map<String, long[]> byPath = new HashMap<>();
+    positions.forEach((source, of) -> byPath.put(source.file().location(), of));
+    return read(List.copyOf(positions.keySet()), byPath, null, this::exactColumns, MOST_WHOLE_ROWS);
+  }
+
+  private static Map<Source, long[]> positions(List<Found> rows) {
+    Map<Source, long[]> positions = new LinkedHashMap<>();
+    rows.stream()
+        .collect(Collectors.groupingBy(Found::source, LinkedHashMap::new, Collectors.toList()))
+        .forEach((source, found) -> positions.put(source, found.stream().mapToLong(Found::position).sorted().toArray()));
+    return positions;
+  }
+
+  /** Texts that are no UTF-8 differ in their bytes only. */
+  private List<Column> exactColumns(Dataset<Row> rows) {
+    return table.schema().columns().stream()
+        .map(field -> {
+          Column column = column(rows, field.name());
+          return field.type().equals(Types.StringType.get()) ? column.cast(DataTypes.BinaryType) : column;
+        })
+        .toList();
+  }
+
+  /** Rows that have the same values, bit by bit. */
+  private static Map<Key, List<Found>> byKey(List<Found> rows) {
+    return rows.stream()
+        .collect(Collectors.groupingBy(
+            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).map(DeadRows::exact).toArray())), LinkedHashMap::new, Collectors.toList()));
+  }
+
+  private static Object exact(Object value) {
+    if (value instanceof Double number) {
+      return Double.doubleToRawLongBits(number);
+    }
+    if (value instanceof Float number) {
+      return Float.floatToRawIntBits(number);
+    }
+    return value instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : value;
+  }
+
+  /** Reads the rows at sorted positions, or those whose first column is among sorted keys. */
+  private List<Found> read(List<Source> sources, Map<String, long[]> positions, long[] keys, Columns columns, int most) {
+    try (StagedScan scan = new StagedScan(session.spark(), table, sources.stream().map(Source::task).toList());
+        FunctionScope scope = new FunctionScope(session)) {
+      Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
+      List<Column> read = columns.apply(rows);
+      Column position = functions.col("_pos");
+      Column key = keys == null ? functions.lit(0L) : read.get(0);
+      Column place = scope.call(new Place(scope.share(new Wanted(sources, positions, keys))), functions.col("_file"), position, key);
+      Dataset<Row> found =
+          rows.where(place.geq(0)).select(Stream.concat(Stream.of(place, position), read.stream()).toArray(Column[]::new)).limit(most + 1);
+      scan.checkReadsOnlyStaged(found);
+      String description = "Finding deleted rows in %d files of %s".formatted(sources.size(), table.name());
+      List<Row> collected = session.describing(description, found::collectAsList);
+      if (collected.size() > most) {
+        throw new Refusal(String.format(Locale.ROOT, "more than %,d rows may be those that were deleted", most));
+      }
+      return collected.stream()
+          .map(row -> new Found(sources.get(row.getInt(0)), row.getLong(1), IntStream.range(2, row.size()).mapToObj(row::get).toArray()))
+          .toList();
+    }
+  }
+
+  /** Which rows are wanted of which files. */
+  private static final class Wanted implements Serializable {
+    private static final long serialVersionUID = 1L;
+    private final HashMap<UTF8String, Integer> places = new HashMap<>();
+    private final long[][] positions;
+    private final long[] keys;
+
+    Wanted(List<Source> sources, Map<String, long[]> positions, long[] keys) {
+      sources.forEach(source -> places.put(UTF8String.fromString(source.file().location()), places.size()));
+      this.positions = keys != null ? null : sources.stream().map(source -> positions.get(source.file().location())).toArray(long[][]::new);
+      this.keys = keys;
+    }
+
+    int place(UTF8String file, long position, long key) {
+      int place = places.get(file);
+      boolean isWanted = keys != null ? Arrays.binarySearch(keys, key) >= 0 : Arrays.binarySearch(positions[place], position) >= 0;
+      return isWanted ? place : -1;
+    }
+  }
+
+  /** The place of a row's data file, or -1 if the row is not wanted; NULL for a key that is NULL. */
+  public static final class Place extends ColumnFunction<Integer> {
+    private final Shared<Wanted> wanted;
+
+    Place(Shared<Wanted> wanted) {
+      super(DataTypes.IntegerType, DataTypes.StringType, DataTypes.LongType, DataTypes.LongType);
+      this.wanted = wanted;
+    }
+
+    public int invoke(UTF8String file, long position, long key) {
+      return wanted.value().place(file, position, key);
+    }
+  }
+}
