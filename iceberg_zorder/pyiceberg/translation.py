@@ -45,6 +45,7 @@ _MOST_DEAD = 0.05
 """Largest share of a file group's rows that is translated; rewriting the group again is as cheap."""
 _MOST_READ = 0.25
 """Largest share of a file group's bytes that lookup columns may have, and of its rows that may equal dead ones."""
+_POSITION_BYTES = 8
 _SMALL = 64 * 1024 * 1024
 """Bytes up to which reading is cheap, whatever its share of the file group."""
 _KEY_BYTES = 6
@@ -106,25 +107,28 @@ class Translator:
 
         ``index`` has the head's position deletes, and ``there`` the paths of all its delete files.
         """
-        changed: list[tuple[DataFileTask, DataFileTask]] = []
+        changed: list[DataFileTask] = []
+        added: list[DataFileTask] = []
+        before: list[DataFileTask] = []
+        now: list[DataFileTask] = []
         for task in tasks:
             deletes, _ = index.of(task.data_file, task.data_sequence_number)
-            known, now = ({each.file_path for each in of} for of in (task.position_deletes, deletes))
-            if lost := known - now | {each.file_path for each in task.equality_deletes}.difference(there):
-                self._check_revived(task, lost, deletes)
+            here, known = ({each.file_path for each in of} for of in (deletes, task.position_deletes))
+            if gone := {each.file_path for each in task.equality_deletes}.difference(there):
+                raise ConflictError(f"rows that {min(gone)} deleted are live again")
+            if lost := [each for each in task.position_deletes if each.file_path not in here]:
+                before.append(replace(task, position_deletes=tuple(lost), equality_deletes=()))
+                now.append(replace(task, position_deletes=deletes, equality_deletes=()))
             if new := tuple(each for each in deletes if each.file_path not in known):
-                changed.append((task, replace(task, position_deletes=new, equality_deletes=())))
-        positions = self._positions([at_head for _, at_head in changed])
-        return [(task, found) for (task, _), found in zip(changed, positions, strict=True) if len(found)]
-
-    def _check_revived(self, task: DataFileTask, lost: Collection[str], deletes: tuple[DataFile, ...]) -> None:
-        """Refuse a file whose rows are live again, because delete files are gone at the head."""
-        were = [each for each in task.position_deletes if each.file_path in lost]
-        before, now = self._positions(
-            [replace(task, position_deletes=tuple(of), equality_deletes=()) for of in (were, deletes)]
-        )
-        if len(were) < len(lost) or len(np.setdiff1d(before, now, assume_unique=True)):
-            raise ConflictError(f"delete file {min(lost)}, which applied to the rewritten files, was removed")
+                changed.append(task)
+                added.append(replace(task, position_deletes=new, equality_deletes=()))
+        rows = {each.file_path: each.record_count for task in added for each in task.position_deletes}
+        if _POSITION_BYTES * sum(rows.values()) > self.memory_limit // 8:
+            raise ConflictError("more rows were deleted than memory-limit-bytes leaves memory for")
+        for task, were, are in zip(before, self._positions(before), self._positions(now), strict=True):
+            if len(np.setdiff1d(were, are, assume_unique=True)):
+                raise ConflictError(f"rows that {task.position_deletes[0].file_path} deleted are live again")
+        return [(task, found) for task, found in zip(changed, self._positions(added), strict=True) if len(found)]
 
     def _positions(self, tasks: Sequence[DataFileTask]) -> list[_Longs]:
         """Return the positions that the position deletes of each file delete."""
