@@ -341,8 +341,8 @@ class TestFailures:
 
         monkeypatch.setattr(group_rewrite, "rewrite_group", eventful)
         with pytest.raises(
-            RewriteFailedError,
-            match=r"because Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",
+            RewriteConflictError,
+            match=r"cannot be planned again: Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",
         ):
             rewrite_data_files(table, ["a"], options=ALL)
         assert on_disk(table) == known(table)
