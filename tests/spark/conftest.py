@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table.metadata import TableMetadataV3
+from pyiceberg.typedef import IcebergBaseModel
 from pyspark.sql import SparkSession
 
 from tests.spark.tables import CATALOG
@@ -28,6 +30,12 @@ def server(spark: SparkSession, catalog: SqlCatalog) -> Iterator[RestServer]:
         spark.conf.set(f"spark.sql.catalog.{name}.type", "rest")
         spark.conf.set(f"spark.sql.catalog.{name}.uri", server.uri)
         yield server
+
+
+@pytest.fixture
+def version_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server writes tables of version 3: PyIceberg knows all of their fields, and refuses to."""
+    monkeypatch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from typing import Any
 
 import duckdb
 import pytest
-from pyiceberg.table.metadata import TableMetadataV3
-from pyiceberg.typedef import IcebergBaseModel
 from pyspark.sql import SparkSession
 
 from tests.present import present
 from tests.pyiceberg.committing import commit_files, new_file, position_deletes
 from tests.pyiceberg.lake import equality_delete
-from tests.spark.tables import CATALOG, Table, create, needs_branch_argument
+from tests.spark.tables import CATALOG, create, needs_branch_argument
 from tests.stack.rest import RestServer, hang_up, status
+
+pytestmark = pytest.mark.usefixtures("version_3")
 
 ROWS = (
     "SELECT id, cast(hash(id) % 1000 AS int) AS a, cast(id % 4 AS int) AS p, "
@@ -35,12 +35,6 @@ DML = (
     "DELETE FROM {t} WHERE s = 'new' AND id % 2 = 0",
     "INSERT INTO {t} SELECT id, 1, 1, 1.0D, 'again' FROM range(0, 970, 97)",
 )
-
-
-@pytest.fixture(autouse=True)
-def _server_writes_version_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's PyIceberg knows all fields of version 3, and refuses to write them."""
-    monkeypatch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
 
 
 @dataclass
@@ -125,6 +119,7 @@ class Race:
         commit_files(self.iceberg(), *files)
 
 
+@pytest.mark.version
 @pytest.mark.parametrize("version", [3, 2])
 def test_statements(spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, version: int) -> None:
     race = Race(spark, server, version, f"{ROWS} UNION ALL {TWINS}")
@@ -165,14 +160,21 @@ def test_the_result_tells(spark: SparkSession, server: RestServer) -> None:
     server.before_next_commit(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"))
     call = f"CALL {race.catalog}.system.zorder_rewrite(table => '{race.table.name}', sort_order => 'zorder(a, id)', options => map('rewrite-all', 'true'))"
     row = spark.sql(call).collect()[0]
-    assert "Other writers deleted 42 rows meanwhile: they are deleted from the new files by 1 delete file, which took" in row.message
+    assert (
+        "Other writers deleted 42 rows meanwhile: they are deleted from the new files by 1 delete file, which took"
+        in row.message
+    )
     assert '"translated_deletes":42' in row.result
 
 
 @pytest.mark.parametrize("version", [3, 2])
 def test_partial_progress(spark: SparkSession, server: RestServer, version: int) -> None:
     race = Race(spark, server, version, partitioned_by="p")
-    options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "4", "target-file-size-bytes": "20000"}
+    options = {
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": "4",
+        "target-file-size-bytes": "20000",
+    }
     race.survives(
         lambda: race.sql("DELETE FROM {t} WHERE id % 200 = 3"),
         lambda: None,
@@ -182,6 +184,21 @@ def test_partial_progress(spark: SparkSession, server: RestServer, version: int)
     replaced = [each["summary"] for each in race.table.snapshots() if each["summary"]["operation"] == "replace"]
     assert len(replaced) == 4
     assert sum("zorder.translated-deletes" in each for each in replaced) > 1
+
+
+def test_a_renamed_clustering_column_is_told(spark: SparkSession, server: RestServer) -> None:
+    """The second commit of partial progress comes after the table was loaded anew."""
+    race = Race(spark, server, 2, partitioned_by="p")
+    options = {
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": "4",
+        "max-concurrent-file-group-rewrites": "1",
+    }
+    rename = f"ALTER TABLE {race.table.full_name} RENAME COLUMN a TO other"
+    result = race.run(lambda: race.sql(rename), options=options)
+    assert isinstance(result, Exception) or result.failed_data_files_count > 0
+    if isinstance(result, Exception):
+        assert "clustering column a was renamed or dropped" in str(result)
 
 
 @needs_branch_argument
@@ -201,7 +218,12 @@ def test_partitions_and_a_new_spec(spark: SparkSession, server: RestServer, vers
     race = Race(spark, server, version, partitioned_by="p", properties={"write.delete.granularity": "partition"})
     race.sql("DELETE FROM {t} WHERE id % 100 = 1")
     spark.sql(f"ALTER TABLE {race.table.full_name} ADD PARTITION FIELD bucket(2, id)")
-    assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"), options={"target-file-size-bytes": "20000"}) == 41
+    assert (
+        race.survives(
+            lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0"), options={"target-file-size-bytes": "20000"}
+        )
+        == 41
+    )
 
 
 @pytest.mark.parametrize("version", [3, 2])
@@ -268,15 +290,21 @@ class TestVersion2:
     def test_columns_are_read_within_limits(self, spark: SparkSession, server: RestServer, of: str) -> None:
         """Of a column of half of the bytes nothing is read; a small one finds rows alone, or with the others for those in doubt."""
         payload = "if(id % 7 = 0, 'same', repeat(uuid(), 4))" if of == "large" else "'same'"
-        race = Race(spark, server, 2, f"SELECT id, cast(id % 1000 AS int) AS a, {payload} AS s FROM range(0, 4000, 1, 4)")
+        race = Race(
+            spark, server, 2, f"SELECT id, cast(id % 1000 AS int) AS a, {payload} AS s FROM range(0, 4000, 1, 4)"
+        )
         assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 97 = 0")) == 42
 
     def test_nested_columns_tell_no_rows_apart(self, spark: SparkSession, server: RestServer) -> None:
-        race = Race(spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)")
+        race = Race(
+            spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)"
+        )
         assert "column n, whose type is struct" in race.conflict(lambda: race.sql("DELETE FROM {t} WHERE n.n = 97"))
 
     def test_nested_columns_of_rows_that_others_tell_apart(self, spark: SparkSession, server: RestServer) -> None:
-        race = Race(spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)")
+        race = Race(
+            spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)"
+        )
         assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id = 97")) == 2
 
 
@@ -331,7 +359,9 @@ class TestConflicts:
 
 
 class TestOutcomes:
-    def race(self, spark: SparkSession, server: RestServer, answer: Callable[..., None], commits: bool) -> tuple[Race, Any]:
+    def race(
+        self, spark: SparkSession, server: RestServer, answer: Callable[..., None], commits: bool
+    ) -> tuple[Race, Any]:
         race = Race(spark, server, 2, properties={"commit.retry.num-retries": "1"})
 
         def fault() -> None:

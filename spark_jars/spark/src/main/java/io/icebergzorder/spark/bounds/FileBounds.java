@@ -46,6 +46,9 @@ public final class FileBounds {
     /** Begins without files, for a column of a primitive type. */
     BoundKeys(ClusteringColumn column, Schema schema) {
       Types.NestedField field = schema.findField(String.join(".", column.parts()));
+      if (field == null) {
+        throw new IllegalStateException("clustering column %s was renamed or dropped".formatted(String.join(".", column.parts())));
+      }
       this.column = column;
       this.fieldId = field.fieldId();
       this.type = field.type();
