@@ -273,9 +273,11 @@ public final class DeadRows {
     }
 
     int place(UTF8String file, long position, long key) {
+      if (keys != null) {
+        return Arrays.binarySearch(keys, key) >= 0 ? places.get(file) : -1;
+      }
       int place = places.get(file);
-      boolean isWanted = keys != null ? Arrays.binarySearch(keys, key) >= 0 : Arrays.binarySearch(positions[place], position) >= 0;
-      return isWanted ? place : -1;
+      return Arrays.binarySearch(positions[place], position) >= 0 ? place : -1;
     }
   }
 
