@@ -6,7 +6,6 @@ import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.spec.FileScope;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -19,7 +18,9 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.LongPredicate;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -113,12 +114,14 @@ final class DeleteTranslation {
     Map<String, FileScanTask> now = atHead(head, old, shared);
     Loader loader = new Loader();
     Map<String, long[]> deleted = new ConcurrentHashMap<>();
+    AtomicLong count = new AtomicLong();
     Tasks.foreach(old).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(source -> {
-      String path = source.file().location();
-      checkStaysDeleted(source.task(), now.get(path), loader);
-      long[] positions = loader.positions(without(now.get(path), source.task()), path);
+      long[] positions = newlyDeleted(source.task(), now.get(source.file().location()), loader);
+      if (count.addAndGet(positions.length) > DeadRows.MOST_ROWS) {
+        throw new Refusal(String.format(Locale.ROOT, "more than %,d rows were deleted", DeadRows.MOST_ROWS));
+      }
       if (positions.length > 0) {
-        deleted.put(path, positions);
+        deleted.put(source.file().location(), positions);
       }
     });
     Map<String, DeleteFile> applied = new LinkedHashMap<>();
@@ -201,17 +204,22 @@ final class DeleteTranslation {
     return task.deletes().stream().filter(each -> !names.contains(RemovedDeleteCheck.identity(each))).toList();
   }
 
-  /** Refuses the removal of deletes that no others stand for: the new files lack their rows. */
-  private static void checkStaysDeleted(FileScanTask read, FileScanTask now, Loader loader) {
-    List<DeleteFile> gone = without(read, now);
-    if (gone.isEmpty()) {
-      return;
-    }
+  /** The positions that are deleted now, and were not when a file was read. Refuses if deletes were taken back: the new files lack their rows. */
+  private static long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
     String path = read.file().location();
-    PositionDeleteIndex deleted = loader.load(now.deletes(), path);
-    if (!gone.stream().allMatch(DeleteTranslation::isOfPositions) || !Arrays.stream(loader.positions(gone, path)).allMatch(deleted::isDeleted)) {
+    List<DeleteFile> gone = without(read, now);
+    PositionDeleteIndex before = loader.load(gone, path);
+    PositionDeleteIndex still = gone.isEmpty() ? before : loader.load(now.deletes(), path);
+    if (!gone.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
       throw new Refusal("deletes of rows of data file %s were taken back".formatted(path));
     }
+    return positions(loader.load(without(now, read), path), each -> !before.isDeleted(each));
+  }
+
+  private static long[] positions(PositionDeleteIndex index, LongPredicate wanted) {
+    LongStream.Builder positions = LongStream.builder();
+    index.forEach(positions::add);
+    return positions.build().filter(wanted).sorted().toArray();
   }
 
   /** Reads position deletes and deletion vectors; those of many data files once. */
@@ -227,12 +235,6 @@ final class DeleteTranslation {
       return ofPositions.isEmpty() ? PositionDeleteIndex.empty() : loadPositionDeletes(ofPositions, path);
     }
 
-    long[] positions(List<DeleteFile> deletes, String path) {
-      LongStream.Builder positions = LongStream.builder();
-      load(deletes, path).forEach(positions::add);
-      return positions.build().sorted().toArray();
-    }
-
     @Override
     protected boolean canCache(long size) {
       return size <= KEPT_IN_MEMORY;
@@ -246,9 +248,6 @@ final class DeleteTranslation {
   }
 
   private Map<DataFile, long[]> dead(List<Source> old, Map<String, long[]> deleted, List<Source> made) {
-    if (deleted.values().stream().mapToLong(positions -> positions.length).sum() > DeadRows.MOST_ROWS) {
-      throw new Refusal(String.format(Locale.ROOT, "more than %,d rows were deleted", DeadRows.MOST_ROWS));
-    }
     List<Source> concerned = old.stream().filter(source -> deleted.containsKey(source.file().location())).toList();
     Set<Integer> groups = concerned.stream().map(Source::group).collect(Collectors.toSet());
     List<Source> there = made.stream().filter(source -> groups.contains(source.group())).toList();
@@ -265,7 +264,7 @@ final class DeleteTranslation {
     visit(head, task -> {
       String path = task.file().location();
       if (!ours.containsKey(path) && task.deletes().stream().anyMatch(each -> RemovedDeleteCheck.identity(each).equals(name))) {
-        others.put(path, loader.positions(List.of(smallest), path));
+        others.put(path, positions(loader.load(List.of(smallest), path), each -> true));
       }
     });
     others.values().removeIf(positions -> positions.length == 0);
