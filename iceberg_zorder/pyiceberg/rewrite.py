@@ -271,10 +271,13 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
             then, cause = "planned and rewritten again" if remaining else "given up", commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", len(conflicting), plan.table, then, cause)
             if remaining:
+                columns = _columns(resolved)
                 try:
                     resolved, plan = plan_again(run.table, sampled, conflicting)
+                    if _columns(resolved) != columns:
+                        raise InvalidInputError("the columns that the table is clustered by have changed")
                 except InvalidInputError as error:
-                    # The schema may have changed, too.
+                    # The schema or the partition spec may have changed, too.
                     why = f"its file groups conflict with other operations and cannot be planned again: {error}"
                     raise failure(commits, why, RewriteConflictError) from error
                 if not plan.groups:
@@ -290,6 +293,10 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
     measure = next((plan.measure for plan, _ in reversed(attempts) if plan.groups), None)
     message = _message(attempts, reason, modes, commits)
     return result_of(commits, message, measure, [each for _, committed in attempts for each in committed])
+
+
+def _columns(resolved: ResolvedSpec) -> list[str]:
+    return [each.name for each in resolved.order.named] if resolved.order else []
 
 
 def _why_gone(commits: CommitManager, groups: int, cause: Exception) -> str | None:
@@ -328,8 +335,8 @@ def _message(
     warnings = [*set_before, *(modes.get(each, each) for each in plan.warnings)]
     not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
     translated = (
-        f"Other writers deleted {count(commits.translated_deletes, 'row')} meanwhile: they are deleted from the new "
-        f"files by {count(commits.translated_delete_files, 'position delete file')}, which took "
+        f"Other writers deleted or moved {count(commits.translated_deletes, 'row')} meanwhile: they are deleted from "
+        f"the new files by {count(commits.translated_delete_files, 'position delete file')}, which took "
         f"{commits.translation_seconds:.1f} seconds."
         if commits.translated_deletes
         else None

@@ -268,6 +268,20 @@ class TestVersion2:
 
         assert race.survives(write, where="id >= 0") > 5
 
+    def test_an_equality_delete_by_a_column_that_the_new_files_lack(self, spark: SparkSession, server: RestServer) -> None:
+        """Its writer knows an old schema: the old files have the column."""
+        race = Race(spark, server, 2)
+        race.sql("INSERT INTO {t} SELECT -id, 1, 1, 1.0D, 'kept' FROM range(1, 100)")
+        delete = equality_delete(race.iceberg(), [{"s": "s7"}], ["s"])
+        spark.sql(f"ALTER TABLE {race.table.full_name} DROP COLUMN s")
+
+        def write() -> None:
+            race.commit(delete)
+            race.sql("DELETE FROM {t} WHERE id IN (11, 12)")
+
+        message = race.conflict(write, where="id >= 0")
+        assert "deletes by a column that the new files lack" in message or "Cannot find field for ID" in message
+
     def test_deletes_that_only_seem_to_meet_the_files(self, spark: SparkSession, server: RestServer) -> None:
         race = Race(spark, server, 2)
 

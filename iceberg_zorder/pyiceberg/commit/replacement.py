@@ -44,7 +44,7 @@ from iceberg_zorder.pyiceberg.catalog import (
     retrying,
     why,
 )
-from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, released_deletes
+from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, entry_key, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
@@ -308,6 +308,8 @@ class ReplacementCommit(TableCommit):
         self._planned = planned or table.metadata
         self._translator = translator
         self._translations = 0
+        self._translated_state: object = None
+        self._translated_deletes: list[DataFile] = []
         self.translation_seconds = 0.0
         """The time that translations took, in all attempts."""
         self._ours = (start.snapshot_id, *ours)
@@ -361,17 +363,22 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and the table's format version was changed")
         if metadata.current_schema_id != planned.current_schema_id:
             raise ConflictError(f"{conflict}, and the table's schema was changed")
+        # Appends and refused commits leave the dead rows as they were.
+        state = frozenset(map(entry_key, head.delete_entries)), frozenset(gone)
+        if state == self._translated_state:
+            return self._translated_deletes
         if self._translations == _MOST_TRANSLATIONS:
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
         since = time.monotonic()
         try:
-            deletes = self._translator.translate(head, gone, self._writer.written)
+            self._translated_deletes = self._translator.translate(head, frozenset(gone), self._writer.written)
         except ConflictError as error:
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
             self.translation_seconds += time.monotonic() - since
-        self._translations += bool(deletes)
-        return deletes
+        self._translated_state = state
+        self._translations += bool(self._translated_deletes)
+        return self._translated_deletes
 
 
 def check_committable(table: Table) -> None:
@@ -493,10 +500,11 @@ class CommitManager:
             return False
         assert new is not None  # noqa: S101
         self.ours.append(new.snapshot_id)
-        self.rewritten_files += len(removed)
         self.added_files += len(added)
-        self.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
         if new.summary:
+            # Others may have removed some of the files.
+            self.rewritten_files += int(new.summary.get("deleted-data-files", "0") or 0)
+            self.rewritten_bytes += int(new.summary.get("removed-files-size", "0") or 0)
             self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
             self.translated_deletes += int(new.summary.get(TRANSLATED_DELETES, "0") or 0)
             self.translated_delete_files += int(new.summary.get(TRANSLATED_DELETE_FILES, "0") or 0)

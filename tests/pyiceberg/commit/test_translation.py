@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import ForbiddenError
+from pyiceberg.exceptions import CommitFailedException, ForbiddenError
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.types import LongType
@@ -188,7 +188,9 @@ def test_another_rewrite_of_some_files(tmp_path: Path, ids: Callable[[Live], lis
     def rewrite() -> None:
         rewrite_data_files(live.other.refresh(), "id", where="id < 8", options={"rewrite-all": True})
 
-    assert live.rewrite(rewrite).translated_deletes == 8
+    result = live.rewrite(rewrite)
+    assert (result.translated_deletes, result.rewritten_data_files_count) == (8, 1)
+    assert "deleted or moved 8 rows" in present(result.message)
     assert ids(live) == [*range(200)]
     assert operations(live.mine)[-2:] == ["replace", "replace"]
 
@@ -285,6 +287,38 @@ def test_a_writer_that_slips_in(tmp_path: Path, ids: Callable[[Live], list[int]]
     assert result.translated_deletes == 3
     assert ids(live) == [id_ for id_ in range(200) if id_ not in (1, 2, 103)]
     assert live.is_clean()
+
+
+def test_appends_leave_dead_rows_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Live(tmp_path, properties={"commit.retry.num-retries": "6"})
+    heads = []
+    translate = translation.Translator.translate
+    monkeypatch.setattr(translation.Translator, "translate", lambda *given: heads.append(given[1]) or translate(*given))
+
+    def refuse() -> None:
+        raise CommitFailedException("throttled")
+
+    def append() -> None:
+        live.other.refresh().append(numbers(1000, 1003))
+
+    result = live.rewrite(lambda: live.delete(1), append, append, refuse, append)
+    assert (len(heads), result.translated_deletes, operations(live.mine).count("replace")) == (1, 1, 1)
+    assert len(live.mine.scan().to_arrow()) == 200 - 1 + 9
+    assert live.is_clean()
+
+
+def test_a_column_more_when_planned_again(tmp_path: Path) -> None:
+    """A partition column is no column of a layout, until it is none of partitions any more."""
+    places = [numbers(100 * p, 100 * p + 100).append_column("p", pa.array([p] * 100, pa.int64())) for p in range(2)]
+    live = Live(tmp_path, appends=places, by="p")
+
+    def delete() -> None:
+        for file in (0, 1):
+            live.delete(*range(20), file=file)
+        live.other.refresh().update_spec().remove_field("p").commit()
+
+    with pytest.raises(RewriteConflictError, match="columns that the table is clustered by have changed. 1 commits remain"):
+        live.rewrite(lambda: None, delete, by="id,p", partial_progress=True)
 
 
 def test_a_faster_writer(tmp_path: Path, ids: Callable[[Live], list[int]], caplog: pytest.LogCaptureFixture) -> None:

@@ -8,16 +8,17 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
@@ -27,6 +28,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -46,6 +48,9 @@ public final class DeadRows {
   // For the memory of the driver.
   static final int MOST_ROWS = 1_000_000;
   private static final int MOST_WHOLE_ROWS = 100_000;
+
+  private static final Set<Type.TypeID> LONG_VALUES = EnumSet.of(Type.TypeID.STRING, Type.TypeID.BINARY, Type.TypeID.FIXED);
+  private static final int SHA_BITS = 256;
 
   private final RewriteSession session;
   private final Table table;
@@ -209,12 +214,12 @@ public final class DeadRows {
     return positions;
   }
 
-  /** Texts that are no UTF-8 differ in their bytes only. */
+  /** Long values are hashed, for the memory of the driver. Texts that are no UTF-8 differ in their bytes only. */
   private List<Column> exactColumns(Dataset<Row> rows) {
     return table.schema().columns().stream()
         .map(field -> {
           Column column = column(rows, field.name());
-          return field.type().equals(Types.StringType.get()) ? column.cast(DataTypes.BinaryType) : column;
+          return LONG_VALUES.contains(field.type().typeId()) ? functions.sha2(column.cast(DataTypes.BinaryType), SHA_BITS) : column;
         })
         .toList();
   }
@@ -233,7 +238,7 @@ public final class DeadRows {
     if (value instanceof Float number) {
       return Float.floatToRawIntBits(number);
     }
-    return value instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : value;
+    return value;
   }
 
   /** Reads the rows at sorted positions, or those whose first column is among sorted keys. */

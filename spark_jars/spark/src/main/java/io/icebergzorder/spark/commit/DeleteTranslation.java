@@ -32,6 +32,7 @@ import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.PartitionSpecParser;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
@@ -205,15 +206,22 @@ final class DeleteTranslation {
   }
 
   /** The positions that are deleted now, and were not when a file was read. Refuses if deletes were taken back: the new files lack their rows. */
-  private static long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
+  private long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
     String path = read.file().location();
+    List<DeleteFile> made = without(now, read);
+    Schema written = table.schemas().get(point.schemaId());
+    for (DeleteFile each : made) {
+      if (!isOfPositions(each) && each.equalityFieldIds().stream().anyMatch(id -> written.findField(id) == null)) {
+        throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()));
+      }
+    }
     List<DeleteFile> gone = without(read, now);
     PositionDeleteIndex before = loader.load(gone, path);
     PositionDeleteIndex still = gone.isEmpty() ? before : loader.load(now.deletes(), path);
     if (!gone.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
       throw new Refusal("deletes of rows of data file %s were taken back".formatted(path));
     }
-    return positions(loader.load(without(now, read), path), each -> !before.isDeleted(each));
+    return positions(loader.load(made, path), each -> !before.isDeleted(each));
   }
 
   private static long[] positions(PositionDeleteIndex index, LongPredicate wanted) {
