@@ -270,7 +270,7 @@ def _large_dictionary(chunk: Any) -> int:
 
 def _check_pages(group: Any, columns: list[str], most: int) -> None:
     """Refuse a row group whose pages are too large to decode, as far as its footer shows."""
-    if group.total_byte_size <= most // 2:
+    if group.total_byte_size <= most // 2 or not columns:
         return
     rows = max(1, group.num_rows)
     pages = {
