@@ -268,7 +268,9 @@ class TestVersion2:
 
         assert race.survives(write, where="id >= 0") > 5
 
-    def test_an_equality_delete_by_a_column_that_the_new_files_lack(self, spark: SparkSession, server: RestServer) -> None:
+    def test_an_equality_delete_by_a_column_that_the_new_files_lack(
+        self, spark: SparkSession, server: RestServer
+    ) -> None:
         """Its writer knows an old schema: the old files have the column."""
         race = Race(spark, server, 2)
         race.sql("INSERT INTO {t} SELECT -id, 1, 1, 1.0D, 'kept' FROM range(1, 100)")

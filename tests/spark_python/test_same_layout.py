@@ -275,20 +275,21 @@ def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) ->
 
 @pytest.mark.parametrize("ratio", [{}, {"max-scan-ratio": "1.2"}], ids=["by size", "what pays"])
 def test_plans_of_old_specs_are_the_same(spark: SparkSession, catalog: Catalog, ratio: dict[str, str]) -> None:
-    full = f"{CATALOG}.db.same_specs"
+    name = f"db.same_specs_{len(ratio)}"
+    full = f"{CATALOG}.{name}"
     spark.sql(f"CREATE TABLE {full} USING iceberg AS SELECT id, id % 7 AS a FROM range(0, 400, 1, 2)")
     for field in ("bucket(2, id)", "truncate(300, id)"):
         spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD {field}")
         spark.sql(f"INSERT INTO {full} SELECT id, id % 7 FROM range(200, 280, 1, 1)")
     # A partition of NULLs is one like others, and not that of the files of other specs.
     spark.sql(f"INSERT INTO {full} SELECT NULL, id FROM range(0, 40, 1, 1)")
-    table = catalog.load_table("db.same_specs")
+    table = catalog.load_table(name)
     for output in ({}, {"output-spec-id": "0"}, {"output-spec-id": "1", "min-file-size-bytes": "0"}):
         options = {"rewrite-old-specs": "true", **ratio, **output}
         plan = plan_rewrite(table, "id, a", options=options)
         pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
         row = spark.sql(
-            f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_specs', sort_order => 'id, a', options => map({pairs}))"
+            f"CALL {CATALOG}.system.zorder_plan(table => '{name}', sort_order => 'id, a', options => map({pairs}))"
         ).collect()[0]
         assert sorted(str(plan).splitlines()) == sorted(row["plan"].splitlines())
         assert "; new files are of " in str(plan)

@@ -312,6 +312,8 @@ class ReplacementCommit(TableCommit):
         self._translated_deletes: list[DataFile] = []
         self.translation_seconds = 0.0
         """The time that translations took, in all attempts."""
+        self.gone: frozenset[str] = frozenset()
+        """The paths of the removed files that others had removed when the last attempt began."""
         self._ours = (start.snapshot_id, *ours)
         self._number = (start.sequence_number or 0) if use_starting_sequence_number else None
         self._reader = HeadReader(replacement.removed, replacement.added)
@@ -322,7 +324,7 @@ class ReplacementCommit(TableCommit):
         # Read first: it raises without deleting files if the new files are committed already.
         content = self._reader.read(head, self._table.io)
         check_history(metadata, head, self._ours, self._branch)
-        gone = missing_files(content, self._replacement.removed, self._start)
+        self.gone = frozenset(gone := missing_files(content, self._replacement.removed, self._start))
         new = new_deletes(
             content,
             added,
@@ -333,7 +335,7 @@ class ReplacementCommit(TableCommit):
         )
         conflict = self._conflict(gone, missing_deletes(content, self._replacement.applied), new)
         check_new_files(self._name, self._table.io, added)
-        deletes = self._translated(content, gone, conflict) if conflict else []
+        deletes = self._translated(content, conflict) if conflict else []
         released = released_deletes(content, metadata.specs(), self._number if added else None)
         return self._writer.write(content, released, self._number, deletes)
 
@@ -354,7 +356,7 @@ class ReplacementCommit(TableCommit):
             return ConflictError(f"delete file {lost[0]}, which applied to the rewritten files, was removed")
         return ConflictError(reasons[0]) if new else None
 
-    def _translated(self, head: Head, gone: Sequence[str], conflict: ConflictError) -> list[DataFile]:
+    def _translated(self, head: Head, conflict: ConflictError) -> list[DataFile]:
         """Translate deletes of others; raises the conflict, with a reason, where that is not possible."""
         if self._translator is None:
             raise conflict
@@ -364,14 +366,14 @@ class ReplacementCommit(TableCommit):
         if metadata.current_schema_id != planned.current_schema_id:
             raise ConflictError(f"{conflict}, and the table's schema was changed")
         # Appends and refused commits leave the dead rows as they were.
-        state = frozenset(map(entry_key, head.delete_entries)), frozenset(gone)
+        state = frozenset(map(entry_key, head.delete_entries)), self.gone
         if state == self._translated_state:
             return self._translated_deletes
         if self._translations == _MOST_TRANSLATIONS:
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
         since = time.monotonic()
         try:
-            self._translated_deletes = self._translator.translate(head, frozenset(gone), self._writer.written)
+            self._translated_deletes = self._translator.translate(head, self.gone, self._writer.written)
         except ConflictError as error:
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
@@ -500,11 +502,11 @@ class CommitManager:
             return False
         assert new is not None  # noqa: S101
         self.ours.append(new.snapshot_id)
+        there = [file for file in removed if file.file_path not in commit.gone]
+        self.rewritten_files += len(there)
         self.added_files += len(added)
+        self.rewritten_bytes += sum(file.file_size_in_bytes for file in there)
         if new.summary:
-            # Others may have removed some of the files.
-            self.rewritten_files += int(new.summary.get("deleted-data-files", "0") or 0)
-            self.rewritten_bytes += int(new.summary.get("removed-files-size", "0") or 0)
             self.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
             self.translated_deletes += int(new.summary.get(TRANSLATED_DELETES, "0") or 0)
             self.translated_delete_files += int(new.summary.get(TRANSLATED_DELETE_FILES, "0") or 0)

@@ -317,7 +317,9 @@ def test_a_column_more_when_planned_again(tmp_path: Path) -> None:
             live.delete(*range(20), file=file)
         live.other.refresh().update_spec().remove_field("p").commit()
 
-    with pytest.raises(RewriteConflictError, match="columns that the table is clustered by have changed. 1 commits remain"):
+    with pytest.raises(
+        RewriteConflictError, match="columns that the table is clustered by have changed. 1 commits remain"
+    ):
         live.rewrite(lambda: None, delete, by="id,p", partial_progress=True)
 
 

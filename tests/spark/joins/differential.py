@@ -21,7 +21,7 @@ from tests.spark.joins.cases import Case
 from tests.spark.joins.random_table import RandomTable, Source, small_side
 from tests.spark.joins.statements import BY_OTHER_COLUMNS, CHANGES_SQL, QUERIES
 from tests.spark.joins.tables import IcebergTable
-from tests.spark.tables import settings
+from tests.spark.tables import ICEBERG, settings
 
 SETTING = "spark.iceberg-zorder.join-pruning"
 
@@ -73,7 +73,9 @@ def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list
             kinds = ["inner", rng.choice(BY_OTHER_COLUMNS), *rng.sample(sorted(QUERIES), queries)]
             for kind in kinds[:queries]:
                 comparison.compare(kind, rng.choice(made.sources))
-            if case.change:
+            # Iceberg 1.10 applies equality deletes by such keys at random when it changes a table: without the jar, too.
+            is_random = ICEBERG < (1, 11) and case.type in ("binary", "fixed[4]") and "equality deletes" in case.writers
+            if case.change and not is_random:
                 comparison.compare_change(case.change)
         finally:
             for table in (dimension, fact):
