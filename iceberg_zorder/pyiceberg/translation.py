@@ -37,7 +37,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 
 _Longs = npt.NDArray[np.int64]
 _Rows = list[tuple[DataFileTask, _Longs | None]]
-"""Data files by number, each with the sorted positions of rows, which may be none; None for all rows."""
+"""Data files, each with sorted positions of rows, or None for all rows; the place in the list is the file's number."""
 _FILE, _POSITION = "file", "position"
 """Columns of rows that were read, beside those of the table, whose names are numbers."""
 
@@ -54,7 +54,7 @@ _KEY_BYTES = 6
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """Translates deletes for the new files of some file groups; keeps nothing between the heads of the branch.
+    """Translates deletes for the new files of some file groups; each call starts anew.
 
     ``table`` is the table as it was planned. Rows take at most about half of ``memory_limit`` bytes.
     """
@@ -103,7 +103,7 @@ class Translator:
             yield group.files[number], np.sort(positions[files == number])
 
     def _newly_deleted(self, tasks: Sequence[DataFileTask], index: DeleteIndex, there: Collection[str]) -> _Rows:
-        """Return files with the positions that the head's delete files delete, except those of the start.
+        """Return files with the positions in delete files that came since the start; some may have been dead before.
 
         ``index`` has the head's position deletes, and ``there`` the paths of all its delete files.
         """
@@ -124,7 +124,7 @@ class Translator:
                 added.append(replace(task, position_deletes=new, equality_deletes=()))
         rows = {each.file_path: each.record_count for task in added for each in task.position_deletes}
         if _POSITION_BYTES * sum(rows.values()) > self.memory_limit // 8:
-            raise ConflictError("more rows were deleted than memory-limit-bytes leaves memory for")
+            raise ConflictError("the new delete files have more positions than memory-limit-bytes leaves memory for")
         for task, were, are in zip(before, self._positions(before), self._positions(now), strict=True):
             if len(np.setdiff1d(were, are, assume_unique=True)):
                 raise ConflictError(f"rows that {task.position_deletes[0].file_path} deleted are live again")
@@ -184,7 +184,7 @@ class _Lookup:
         return self._read(rows, fields, most, "of a file group's rows share values with deleted ones", among)
 
     def _lookup_columns(self) -> list[NestedField]:
-        """Return few narrow columns whose values together hardly repeat."""
+        """Return a few narrow columns whose values together hardly repeat."""
         average = self._size // len(self._table.schema().fields)
         sizes = [
             (field, sum(of_field(task.data_file.column_sizes, field.field_id, average) for task, _ in self._new))

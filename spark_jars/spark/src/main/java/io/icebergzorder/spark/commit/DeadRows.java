@@ -49,17 +49,17 @@ public final class DeadRows {
   static final int MOST_ROWS = 1_000_000;
   private static final int MOST_WHOLE_ROWS = 100_000;
 
-  private static final Set<Type.TypeID> LONG_VALUES = EnumSet.of(Type.TypeID.STRING, Type.TypeID.BINARY, Type.TypeID.FIXED);
+  private static final Set<Type.TypeID> HASHED_TYPES = EnumSet.of(Type.TypeID.STRING, Type.TypeID.BINARY, Type.TypeID.FIXED);
   private static final int SHA_BITS = 256;
 
   private final RewriteSession session;
   private final Table table;
-  private final boolean haveIds;
+  private final boolean hasRowIds;
 
-  DeadRows(RewriteSession session, Table table, boolean haveIds) {
+  DeadRows(RewriteSession session, Table table, boolean hasRowIds) {
     this.session = session;
     this.table = table;
-    this.haveIds = haveIds;
+    this.hasRowIds = hasRowIds;
     session.spark().conf().set("spark.sql.datetime.java8API.enabled", "true");
     // The limit of rows must not keep tasks from running at the same time.
     session.spark().conf().set("spark.sql.limit.initialNumPartitions", String.valueOf(Integer.MAX_VALUE));
@@ -80,23 +80,23 @@ public final class DeadRows {
   /** The columns of a row that are read. */
   private interface Columns extends Function<Dataset<Row>, List<Column>> {}
 
-  /** Returns the sorted positions of the rows by new file. They have sorted positions in the old files, by path. */
+  /** Returns the dead rows' positions by new file; given are their positions by path of the old file. All are sorted. */
   Map<DataFile, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> made) {
-    Columns key = haveIds ? DeadRows::rowId : hash(made);
-    // Old files are read with the deletes of the start, which leaves out the rows that were dead by then.
+    Columns key = hasRowIds ? DeadRows::rowId : hash(made);
+    // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
     Map<Key, List<Found>> died = byKey(read(old, positions, null, key, MOST_ROWS));
     checkShares(died, made);
     if (died.isEmpty()) {
       return Map.of();
     }
-    long[] keys = died.keySet().stream().mapToLong(DeadRows::number).sorted().distinct().toArray();
+    long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
     Map<Key, List<Found>> candidates = byKey(read(made, null, keys, key, MOST_ROWS));
     List<Found> found = new ArrayList<>();
     List<Found> doubtfulOld = new ArrayList<>();
     List<Found> doubtfulNew = new ArrayList<>();
     died.forEach((number, rows) -> {
       List<Found> alike = candidates.getOrDefault(number, List.of());
-      // All rows of the old files are in the new ones: if as many have the number as died, these are the rows.
+      // Each old row has one copy in the new files. If as many rows match a key as died with it, all of them are dead.
       boolean areAll = alike.size() == rows.size();
       (areAll ? found : doubtfulNew).addAll(alike);
       doubtfulOld.addAll(areAll ? List.of() : rows);
@@ -109,7 +109,7 @@ public final class DeadRows {
     return byFile;
   }
 
-  private static long number(Key key) {
+  private static long rowIdOrHash(Key key) {
     if (key.values.get(0) == null) {
       throw new Refusal("deleted rows have no row ids");
     }
@@ -141,7 +141,7 @@ public final class DeadRows {
         sizes.put(field.name(), bytes(made, file -> size(file, field.fieldId(), columns.size())));
       }
     }
-    long left = mayRead(made);
+    long left = bytesToRead(made);
     List<String> names = new ArrayList<>();
     Comparator<String> bySize = Comparator.comparing(sizes::get);
     for (String name : sizes.keySet().stream().sorted(bySize.reversed().thenComparing(Comparator.naturalOrder())).toList()) {
@@ -170,13 +170,13 @@ public final class DeadRows {
     return sources.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
   }
 
-  private static long mayRead(List<Source> made) {
+  private static long bytesToRead(List<Source> made) {
     return Math.max(FREE_BYTES, (long) (bytes(made, DataFile::fileSizeInBytes) * MOST_READ));
   }
 
   /** The new rows that are equal to old ones in every column. Readers cannot tell equal rows apart: any of them will do. */
   private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> made) {
-    if (haveIds) {
+    if (hasRowIds) {
       throw new Refusal("deleted rows do not have row ids of their own in the new files");
     }
     for (Types.NestedField field : table.schema().columns()) {
@@ -184,7 +184,7 @@ public final class DeadRows {
         throw new Refusal("rows would have to be compared by column %s, whose type is %s".formatted(field.name(), field.type()));
       }
     }
-    if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > mayRead(made)) {
+    if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > bytesToRead(made)) {
       throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
     }
     Map<Key, List<Found>> alike = byKey(whole(candidates));
@@ -214,12 +214,12 @@ public final class DeadRows {
     return positions;
   }
 
-  /** Long values are hashed, for the memory of the driver. Texts that are no UTF-8 differ in their bytes only. */
+  /** Strings and binaries are hashed as bytes, to save the driver's memory, and because texts that are no UTF-8 may look equal. */
   private List<Column> exactColumns(Dataset<Row> rows) {
     return table.schema().columns().stream()
         .map(field -> {
           Column column = column(rows, field.name());
-          return LONG_VALUES.contains(field.type().typeId()) ? functions.sha2(column.cast(DataTypes.BinaryType), SHA_BITS) : column;
+          return HASHED_TYPES.contains(field.type().typeId()) ? functions.sha2(column.cast(DataTypes.BinaryType), SHA_BITS) : column;
         })
         .toList();
   }
@@ -228,7 +228,9 @@ public final class DeadRows {
   private static Map<Key, List<Found>> byKey(List<Found> rows) {
     return rows.stream()
         .collect(Collectors.groupingBy(
-            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).map(DeadRows::exact).toArray())), LinkedHashMap::new, Collectors.toList()));
+            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).map(DeadRows::exact).toArray())),
+            LinkedHashMap::new,
+            Collectors.toList()));
   }
 
   private static Object exact(Object value) {

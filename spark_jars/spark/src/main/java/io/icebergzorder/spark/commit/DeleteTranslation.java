@@ -88,7 +88,7 @@ final class DeleteTranslation {
    *
    * @param head the snapshot
    * @param applied the delete files that apply to the rewritten files there
-   * @param removed those of them that apply to no other file
+   * @param removed those of them that apply to no other file, or one that was written anew for the others
    * @param added new delete files, which are written
    * @param rows the number of rows that they delete
    * @param files the number of data files that have such rows
@@ -165,7 +165,7 @@ final class DeleteTranslation {
 
   private FileScanTask task(DataFile file) {
     PartitionSpec spec = table.specs().get(file.specId());
-    // Without a first row id Iceberg reads none at all; with this one, rows that have no id of their own are found by no other id.
+    // Iceberg reads stored row ids only of a file with a first row id. Rows without a stored one count up from this, far below all others.
     DataFile read = formatVersion < WITH_ROW_IDS ? file : DataFiles.builder(spec).copy(file).withFirstRowId(NO_ROW_ID).build();
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
     return new BaseFileScanTask(read, new DeleteFile[0], SchemaParser.toJson(table.schema()), PartitionSpecParser.toJson(spec), all);
@@ -205,7 +205,7 @@ final class DeleteTranslation {
     return task.deletes().stream().filter(each -> !names.contains(RemovedDeleteCheck.identity(each))).toList();
   }
 
-  /** The positions that are deleted now, and were not when a file was read. Refuses if deletes were taken back: the new files lack their rows. */
+  /** The positions in delete files that a file did not have when it was read. Refuses if rows are live again: the new files lack them. */
   private long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
     String path = read.file().location();
     List<DeleteFile> made = without(now, read);
@@ -262,7 +262,7 @@ final class DeleteTranslation {
     return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, formatVersion >= WITH_ROW_IDS).find(concerned, deleted, there);
   }
 
-  /** Writes a delete file of ours and others anew for the others, because Iceberg adds no delete file unless one is removed. */
+  /** Writes the smallest shared delete file anew for the other files, and returns the old one: Iceberg adds no delete file unless one is removed. */
   private DeleteFile withoutOurs(Snapshot head, Map<String, FileScanTask> ours, Loader loader, DeleteFileWriter writer) throws IOException {
     DeleteFile smallest =
         ours.values().stream().flatMap(task -> task.deletes().stream()).filter(DeleteTranslation::isOfPositions)
