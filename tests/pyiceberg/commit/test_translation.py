@@ -18,6 +18,7 @@ from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files, translation, undo
+from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.compat import write_list
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.rewrite.result import RewriteResult
@@ -293,7 +294,12 @@ def test_appends_leave_dead_rows_as_they_were(tmp_path: Path, monkeypatch: pytes
     live = Live(tmp_path, properties={"commit.retry.num-retries": "6"})
     heads = []
     translate = translation.Translator.translate
-    monkeypatch.setattr(translation.Translator, "translate", lambda *given: heads.append(given[1]) or translate(*given))
+
+    def counted(this: translation.Translator, head: Head, *given: Any) -> list[DataFile]:
+        heads.append(head)
+        return translate(this, head, *given)
+
+    monkeypatch.setattr(translation.Translator, "translate", counted)
 
     def refuse() -> None:
         raise CommitFailedException("throttled")
