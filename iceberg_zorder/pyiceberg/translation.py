@@ -26,7 +26,7 @@ from pyiceberg.types import NestedField, PrimitiveType
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError
-from iceberg_zorder.pyiceberg.files import DataFileTask, GroupResult, of_field, sequence_number, size_of
+from iceberg_zorder.pyiceberg.files import DataFileTask, GroupResult, of_field, sequence_number, single_path, size_of
 from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
 from iceberg_zorder.pyiceberg.read.deletes import DeletedRows
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader
@@ -122,7 +122,10 @@ class Translator:
             if new := tuple(each for each in deletes if each.file_path not in known):
                 changed.append(task)
                 added.append(replace(task, position_deletes=new, equality_deletes=()))
-        rows = {each.file_path: each.record_count for task in added for each in task.position_deletes}
+        # Others delete rows of any files of their partition.
+        rows = {
+            each.file_path: each.record_count for task in added for each in task.position_deletes if single_path(each)
+        }
         if _POSITION_BYTES * sum(rows.values()) > self.memory_limit // 8:
             raise ConflictError("the new delete files have more positions than memory-limit-bytes leaves memory for")
         for task, were, are in zip(before, self._positions(before), self._positions(now), strict=True):
@@ -249,8 +252,11 @@ def _exact(column: pa.Array) -> pa.Array:
 
 
 def _rows_of(rows: pa.Table, tasks: Sequence[DataFileTask]) -> _Rows:
+    """Return all files, also those without rows, so that they keep their numbers."""
     files, positions = rows[_FILE].to_numpy(), rows[_POSITION].to_numpy()
-    return [(task, np.sort(positions[files == number])) for number, task in enumerate(tasks)]
+    order = np.lexsort((positions, files))
+    ends = np.searchsorted(files[order], np.arange(1, len(tasks)))
+    return list(zip(tasks, np.split(positions[order], ends), strict=True))
 
 
 def _alike(dead: pa.Table, hits: pa.Table) -> tuple[_Longs, _Longs, _Longs]:

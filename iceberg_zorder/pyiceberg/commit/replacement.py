@@ -44,7 +44,7 @@ from iceberg_zorder.pyiceberg.catalog import (
     retrying,
     why,
 )
-from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, entry_key, released_deletes
+from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
@@ -333,9 +333,15 @@ class ReplacementCommit(TableCommit):
             self._planned,
             use_starting_sequence_number=self._number is not None,
         )
-        conflict = self._conflict(gone, missing_deletes(content, self._replacement.applied), new)
+        lost = missing_deletes(content, self._replacement.applied)
+        conflict = self._conflict(gone, lost, new)
         check_new_files(self._name, self._table.io, added)
-        deletes = self._translated(content, conflict) if conflict else []
+        # Appends, deletes elsewhere and refused commits leave the dead rows as they were.
+        state = frozenset(file.file_path for file in new), frozenset(lost), self.gone
+        if conflict and state != self._translated_state:
+            self._translated_deletes = self._translated(content, conflict)
+            self._translated_state = state
+        deletes = self._translated_deletes if conflict else []
         released = released_deletes(content, metadata.specs(), self._number if added else None)
         return self._writer.write(content, released, self._number, deletes)
 
@@ -365,22 +371,17 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and the table's format version was changed")
         if metadata.current_schema_id != planned.current_schema_id:
             raise ConflictError(f"{conflict}, and the table's schema was changed")
-        # Appends and refused commits leave the dead rows as they were.
-        state = frozenset(map(entry_key, head.delete_entries)), self.gone
-        if state == self._translated_state:
-            return self._translated_deletes
         if self._translations == _MOST_TRANSLATIONS:
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
         since = time.monotonic()
         try:
-            self._translated_deletes = self._translator.translate(head, self.gone, self._writer.written)
+            deletes = self._translator.translate(head, self.gone, self._writer.written)
         except ConflictError as error:
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
             self.translation_seconds += time.monotonic() - since
-        self._translated_state = state
-        self._translations += bool(self._translated_deletes)
-        return self._translated_deletes
+        self._translations += bool(deletes)
+        return deletes
 
 
 def check_committable(table: Table) -> None:

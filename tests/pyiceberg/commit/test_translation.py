@@ -307,9 +307,14 @@ def test_appends_leave_dead_rows_as_they_were(tmp_path: Path, monkeypatch: pytes
     def append() -> None:
         live.other.refresh().append(numbers(1000, 1003))
 
-    result = live.rewrite(lambda: live.delete(1), append, append, refuse, append)
+    def delete_elsewhere() -> None:
+        append()
+        new = files_of(live.other.refresh())[-1]
+        commit_files(live.other, position_deletes(live.other, [(new.file_path, 0)]))
+
+    result = live.rewrite(lambda: live.delete(1), append, delete_elsewhere, refuse, append)
     assert (len(heads), result.translated_deletes, operations(live.mine).count("replace")) == (1, 1, 1)
-    assert len(live.mine.scan().to_arrow()) == 200 - 1 + 9
+    assert len(live.mine.scan().to_arrow()) == 200 - 1 + 9 - 1
     assert live.is_clean()
 
 

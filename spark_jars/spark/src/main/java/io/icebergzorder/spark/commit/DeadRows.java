@@ -47,7 +47,7 @@ public final class DeadRows {
 
   // For the memory of the driver.
   static final int MOST_ROWS = 1_000_000;
-  private static final int MOST_WHOLE_ROWS = 100_000;
+  private static final int MOST_VALUES = 1_000_000;
 
   private static final Set<Type.TypeID> HASHED_TYPES = EnumSet.of(Type.TypeID.STRING, Type.TypeID.BINARY, Type.TypeID.FIXED);
   private static final int SHA_BITS = 256;
@@ -203,7 +203,7 @@ public final class DeadRows {
     Map<Source, long[]> positions = positions(rows);
     Map<String, long[]> byPath = new HashMap<>();
     positions.forEach((source, of) -> byPath.put(source.file().location(), of));
-    return read(List.copyOf(positions.keySet()), byPath, null, this::exactColumns, MOST_WHOLE_ROWS);
+    return read(List.copyOf(positions.keySet()), byPath, null, this::exactColumns, MOST_VALUES / table.schema().columns().size());
   }
 
   private static Map<Source, long[]> positions(List<Found> rows) {
