@@ -219,14 +219,15 @@ class _Lookup:
         """Read columns of rows that were live at the start, or only of those that equal others."""
         budget = MemoryBudget(self._most_bytes)
         batch_bytes = min(BATCH_BYTES, self._most_bytes // 8)
-        tasks = [task for task, positions in rows if positions is None or len(positions)]
+        files = {number: each for number, each in enumerate(rows) if each[1] is None or len(each[1])}
+        tasks = [task for task, _ in files.values()]
         held, count, size = list[pa.RecordBatch](), 0, 0
         reader = Reader(self._table, tasks, Schema(*fields), budget=budget, batch_bytes=batch_bytes)
         names = [*map(str, range(len(fields))), _FILE, _POSITION]
         with closing(reader):
             types = [_exact(pa.array([], field.type)).type for field in reader.schema]
-            for number, (task, positions) in enumerate(rows):
-                for read in reader.rows(task, only=positions) if positions is None or len(positions) else ():
+            for number, (task, positions) in files.items():
+                for read in reader.rows(task, only=positions):
                     columns = [_exact(column) for column in read.batch.columns]
                     columns += [pa.repeat(number, len(read.positions)), pa.array(read.positions)]
                     batch = pa.RecordBatch.from_arrays(columns, names)

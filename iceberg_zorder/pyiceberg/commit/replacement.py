@@ -347,20 +347,21 @@ class ReplacementCommit(TableCommit):
 
     def _conflict(self, gone: Sequence[str], lost: Sequence[str], new: Sequence[DataFile]) -> ConflictError | None:
         """Return what others did to rows of the rewritten files; raises it if it cannot be translated."""
-        by_equality = [file for file in new if file.content != DataFileContent.POSITION_DELETES]
-        reasons = [
-            f"{'equality' if by_equality else 'position'} delete file {file.file_path} was added, which may delete "
-            "rows of the rewritten files"
-            for file in by_equality or new
-        ]
-        if by_equality:
-            raise ConflictError(reasons[0])
+        by_equality = next((file for file in new if file.content != DataFileContent.POSITION_DELETES), None)
+        if by_equality is not None:
+            raise self._added_delete("equality", by_equality)
         if gone:
             more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             return ConflictError(f"data file {gone[0]}{more} was removed")
         if lost:
             return ConflictError(f"delete file {lost[0]}, which applied to the rewritten files, was removed")
-        return ConflictError(reasons[0]) if new else None
+        return self._added_delete("position", new[0]) if new else None
+
+    @staticmethod
+    def _added_delete(kind: str, file: DataFile) -> ConflictError:
+        return ConflictError(
+            f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
+        )
 
     def _translated(self, head: Head, conflict: ConflictError) -> list[DataFile]:
         """Translate deletes of others; raises the conflict, with a reason, where that is not possible."""

@@ -65,6 +65,7 @@ final class DeleteTranslation {
   private final Snapshot start;
   private final StartingPoint point;
   private final int formatVersion;
+  private final boolean hasRowIds;
 
   DeleteTranslation(RewriteSession session, Table table, Snapshot start, StartingPoint point) {
     this.session = session;
@@ -72,6 +73,7 @@ final class DeleteTranslation {
     this.start = start;
     this.point = point;
     this.formatVersion = TableUtil.formatVersion(table);
+    this.hasRowIds = formatVersion >= WITH_ROW_IDS;
   }
 
   /** Why deletes cannot be translated. */
@@ -132,7 +134,7 @@ final class DeleteTranslation {
     Map<DataFile, long[]> dead = dead(old, deleted, made);
     DeleteFileWriter writer = new DeleteFileWriter(table);
     try {
-      if (formatVersion >= WITH_ROW_IDS) {
+      if (hasRowIds) {
         writer.vectors(dead);
       } else {
         writer.positions(dead);
@@ -157,7 +159,7 @@ final class DeleteTranslation {
     if (TableUtil.formatVersion(table) != formatVersion) {
       throw new Refusal("the table's format version has changed");
     }
-    if (formatVersion < WITH_ROW_IDS && table.schema().schemaId() != point.schemaId()) {
+    if (!hasRowIds && table.schema().schemaId() != point.schemaId()) {
       throw new Refusal("the table's schema has changed, and its rows have no ids");
     }
     return head;
@@ -166,7 +168,7 @@ final class DeleteTranslation {
   private FileScanTask task(DataFile file) {
     PartitionSpec spec = table.specs().get(file.specId());
     // Iceberg reads stored row ids only of a file with a first row id. Rows without a stored one count up from this, far below all others.
-    DataFile read = formatVersion < WITH_ROW_IDS ? file : DataFiles.builder(spec).copy(file).withFirstRowId(NO_ROW_ID).build();
+    DataFile read = hasRowIds ? DataFiles.builder(spec).copy(file).withFirstRowId(NO_ROW_ID).build() : file;
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
     return new BaseFileScanTask(read, new DeleteFile[0], SchemaParser.toJson(table.schema()), PartitionSpecParser.toJson(spec), all);
   }
@@ -259,7 +261,7 @@ final class DeleteTranslation {
     List<Source> concerned = old.stream().filter(source -> deleted.containsKey(source.file().location())).toList();
     Set<Integer> groups = concerned.stream().map(Source::group).collect(Collectors.toSet());
     List<Source> there = made.stream().filter(source -> groups.contains(source.group())).toList();
-    return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, formatVersion >= WITH_ROW_IDS).find(concerned, deleted, there);
+    return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds).find(concerned, deleted, there);
   }
 
   /** Writes the smallest shared delete file anew for the other files, and returns the old one: Iceberg adds no delete file unless one is removed. */

@@ -163,7 +163,7 @@ public final class RewriteCommit {
     int count = 0;
     for (; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
       long since = System.nanoTime();
-      Translated deletes = translated(groups, last);
+      Translated deletes = translate(groups, last);
       TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.files(), (System.nanoTime() - since) / NANOS);
       try {
         commit(groups, properties, deletes);
@@ -187,7 +187,7 @@ public final class RewriteCommit {
     translated = translated.and(found);
   }
 
-  private Translated translated(Collection<RewriteFileGroup> groups, ValidationException conflict) {
+  private Translated translate(Collection<RewriteFileGroup> groups, ValidationException conflict) {
     try {
       return translation.orElseThrow().translate(groups);
     } catch (Exception e) {

@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
@@ -67,8 +68,8 @@ public record RewriteOptions(
   private static final Type INT = new Type("a whole number", Integer::parseInt);
   private static final Type LONG = new Type("a whole number", Long::parseLong);
   private static final Type DOUBLE = new Type("a number", Double::parseDouble);
-  private static final Type BOOLEAN = new Type("true or false", RewriteOptions::parseBoolean);
-  private static final Type CONFLICT = new Type("'translate' or 'fail'", RewriteOptions::parseConflict);
+  private static final Type BOOLEAN = new Type("true or false", value -> Boolean.valueOf(oneOf(value, "true", "false")));
+  private static final Type CONFLICT = new Type("'translate' or 'fail'", value -> oneOf(value, "translate", "fail"));
   private static final Type TEXT = new Type("a text", value -> value);
 
   /** The type of each option, except of those of the layout. */
@@ -213,17 +214,10 @@ public record RewriteOptions(
     }
   }
 
-  private static String parseConflict(String value) {
-    if (!value.equalsIgnoreCase("translate") && !value.equalsIgnoreCase("fail")) {
+  private static String oneOf(String value, String... known) {
+    if (Stream.of(known).noneMatch(value::equalsIgnoreCase)) {
       throw new IllegalArgumentException(value);
     }
     return value;
-  }
-
-  private static Boolean parseBoolean(String value) {
-    if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
-      throw new IllegalArgumentException(value);
-    }
-    return Boolean.valueOf(value);
   }
 }
