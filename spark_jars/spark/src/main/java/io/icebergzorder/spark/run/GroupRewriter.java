@@ -27,6 +27,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Rewrites the file groups of a job: every row is read once, routed by its positions, sorted and written. */
 record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder order) {
+  /** What Iceberg reads at least in a partition to keep all cores busy. */
+  private static final long SMALLEST_SPLIT = 16L << 20;
+
   /** Writes the new data files of each group, and commits nothing. Whatever it throws, files of known tasks are deleted. */
   List<RewriteFileGroup> rewrite(GroupJob job) throws Exception {
     ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);
@@ -115,7 +118,7 @@ record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder orde
       return planned;
     }
 
-    /** How much a partition reads: less than the table's split size where some cores would have nothing to do, as Iceberg's scans do. */
+    /** How much a partition reads: less than the table's split size where cores would have nothing to do at the end. */
     private static long splitSize(List<FileScanTask> files, SparkReadConf settings, int cores) {
       if (settings.splitSizeOption() != null || !settings.adaptiveSplitSizeEnabled()) {
         return settings.splitSize();
@@ -124,7 +127,9 @@ record GroupRewriter(RewriteSession session, Table table, ResolvedSortOrder orde
       for (FileScanTask file : files) {
         bytes += Math.max(file.sizeBytes(), file.filesCount() * settings.splitOpenFileCost());
       }
-      return TableScanUtil.adjustSplitSize(bytes, cores, settings.splitSize());
+      long most = settings.splitSize();
+      double rounds = Math.max(1, Math.ceil((double) bytes / most / cores));
+      return Math.max(Math.min(SMALLEST_SPLIT, most), (long) Math.ceil(bytes / rounds / cores));
     }
   }
 }
