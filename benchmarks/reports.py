@@ -51,7 +51,7 @@ _HOW = f"""\
 [reports.json](reports.json) has every figure. The report is on two columns, with {len(PREDICATES)} predicates. The
 choice is the choice of files: the plan of a rewrite with `max-scan-ratio`. PyIceberg runs in a process of its own, and
 its figures include the start of Python. Spark's figures are of the first report or choice in a new session, with a
-driver of 2 GiB. The peak is the largest resident set."""
+driver of 2 GiB; the seconds include those of PySpark's process. The peak is the largest resident set, of Spark's JVM."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,11 @@ def with_spark(spark: SparkSession, partitions: int, what: str) -> Run:
         "report": lambda: report_with_spark(spark, name, ["a", "b"], predicates=PREDICATES),
         "choice": lambda: describe_plan(spark, name, ["a", "b"], options=OPTIONS),
     }
+    before = time.process_time()
     cost = measured(spark, works[what])
-    return Run(partitions, "spark", what, cost.cpu_seconds, cost.wall_seconds, cost.peak_rss_bytes)
+    # Spark hands the metadata to this process, which makes the report.
+    cpu = cost.cpu_seconds + time.process_time() - before
+    return Run(partitions, "spark", what, cpu, cost.wall_seconds, cost.peak_rss_bytes)
 
 
 def page(figures: dict[str, Any]) -> str:
